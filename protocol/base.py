@@ -1,0 +1,72 @@
+"""What every message of the contract is made of: Struct settings, identifiers, paging, scopes.
+
+Rule 1: input refuses unknown members (`Params`), output may grow (`Wire`).
+Rule 2: an absent optional member and null mean the same, except in a settings patch.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias, dataclass_transform
+
+import msgspec
+from msgspec import Meta
+
+PROTOCOL_VERSION = "2026-11"
+
+ID_PATTERN = r"^[A-Za-z0-9_.:-]{1,128}$"
+
+Id: TypeAlias = Annotated[
+    str, Meta(pattern=ID_PATTERN, description="An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`.")
+]
+Millis: TypeAlias = Annotated[int, Meta(description="Unix milliseconds.", ge=0, le=253402300799999)]
+Limit: TypeAlias = Annotated[int, Meta(ge=1, le=100, description="At most this many, 1 to 100.")]
+Cursor: TypeAlias = Annotated[str, Meta(max_length=1024, description="Opaque; `next_cursor` of the page before.")]
+Query: TypeAlias = Annotated[str, Meta(max_length=4096, description="Plain text; never query syntax.")]
+Reason: TypeAlias = Annotated[str, Meta(max_length=512, description="The caller's own words; stored as given.")]
+Unit: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="0 to 1.")]
+
+DEFAULT_LIMIT = 20
+
+ScopeKind: TypeAlias = Literal["user", "workspace", "agent", "thread", "task"]
+USER_SCOPE_KEY = "default"
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class _Message(msgspec.StructMeta):
+    """Makes every subclass frozen and keyword-only (msgspec itself does not inherit `kw_only`)."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        options.setdefault("kw_only", True)
+        options.setdefault("frozen", True)
+        return super().__new__(mcs, name, bases, namespace, **options)
+
+
+class Wire(msgspec.Struct, metaclass=_Message):
+    """Something the gateway says. Members may be added later without a new protocol version."""
+
+
+class Params(msgspec.Struct, metaclass=_Message, forbid_unknown_fields=True):
+    """Something a client says. An unknown member is refused by name."""
+
+
+class Empty(Params):
+    """No parameters."""
+
+
+class Nothing(Wire):
+    """An empty result."""
+
+
+class Scope(Params, order=True):
+    """Who a memory belongs to. The user scope's key is `default`; the others' key is the id of what they name."""
+
+    kind: ScopeKind
+    key: Id
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.key}"
+
+
+class Diagnostic(Wire):
+    """A note for a person who asks why: a registered code and, where it helps, a redacted sentence."""
+
+    code: str
+    message: str | None = None

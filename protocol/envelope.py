@@ -1,0 +1,44 @@
+"""JSON-RPC 2.0 envelopes."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from protocol.base import Wire
+from protocol.errors import ErrorObject
+
+RequestId: TypeAlias = Annotated[str, Meta(max_length=1024)] | Annotated[int, Meta(ge=-(2**53), le=2**53)]
+
+
+class Response(Wire):
+    """A reply with a result."""
+
+    id: RequestId
+    result: Any
+    jsonrpc: Literal["2.0"] = "2.0"
+
+
+class ErrorResponse(Wire):
+    """A reply with an error; the id is null where the request's was unusable."""
+
+    id: RequestId | None
+    error: ErrorObject
+    jsonrpc: Literal["2.0"] = "2.0"
+
+
+class NotificationMessage(Wire):
+    """A notification of the gateway."""
+
+    method: str
+    params: Any
+    jsonrpc: Literal["2.0"] = "2.0"
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """One incoming message, taken apart as far as routing needs; `params` stays undecoded."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: RequestId | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET

@@ -1,0 +1,350 @@
+"""The hook contract: what a phase gives a hook, what a hook may give back, how it is registered.
+
+Rule 1: `agent/` runs hooks by this shape and knows no memory; `memory/` and `thread_episodic/` satisfy it and know no turn
+loop; `gateway/wiring.py` joins them.
+Rule 2: which phase allows which contribution stands only here.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from msgspec import field as member
+
+from protocol.base import Diagnostic, Wire
+from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
+from protocol.ports import Tx
+from protocol.threads import (
+    Domain, Driver, MemoryMode, Mode, Phase, RecallStatus, Role, SourceRef, ThreadOrigin, ToolEvent, ToolReply,
+    ToolSpec, Turn, TurnOptions, TurnPolicy,
+)  # fmt: skip
+
+PHASES: tuple[Phase, ...] = (
+    "TurnPrePolicy", "TurnPrePromptContext", "TurnPostPreflightPromptContext", "TurnPreToolMaterialization",
+    "TurnPrePromptCompile", "TurnPostTurn",
+)  # fmt: skip
+"""In dispatch order."""
+
+HOOK_CONTRACT_VERSION = 1
+DEFAULT_TIMEOUT_MS = 1000
+
+
+# -- what a hook is given ------------------------------------------------------------------------------------------
+
+
+class TurnContext(Wire):
+    """Where and when a turn happens."""
+
+    workspace_id: str
+    thread_id: str
+    turn_id: str
+    agent_id: str | None
+    task_id: str | None
+    parent_thread_id: str | None
+    mode: Mode
+    memory_mode: MemoryMode
+    origin: ThreadOrigin
+    driver: Driver
+    options: TurnOptions
+    now: int
+    time_zone: str
+
+
+class DurablePlan(Wire):
+    """Which durable memory a turn wants beyond deterministic recall."""
+
+    status: Literal["recall", "skip"] = "skip"
+    modes: list[Literal["key", "category", "query"]] = []
+    targets: list[str] = []
+
+
+class EpisodicQuery(Wire):
+    """One search of the conversation."""
+
+    mode: Literal["current_thread", "related_threads", "workspace_threads"]
+    query: str
+    from_at: int | None = None
+    to_at: int | None = None
+    max_chars: int | None = None
+    roles: list[Literal["user", "assistant"]] | None = None
+
+
+class EpisodicPlan(Wire):
+    """Which conversation a turn wants."""
+
+    status: Literal["recall", "skip"] = "skip"
+    queries: list[EpisodicQuery] = []
+
+
+class RecallPlan(Wire):
+    """A validated plan of the preflight planner."""
+
+    visible_tools: list[str] = []
+    durable: DurablePlan = member(default_factory=DurablePlan)
+    episodic: EpisodicPlan = member(default_factory=EpisodicPlan)
+
+
+class TranscriptItem(Wire):
+    """A message of the turn, without injected spans."""
+
+    item_id: str
+    role: Role
+    text: str
+
+
+class Recalled(Wire):
+    """What is in the prompt already."""
+
+    memory_ids: list[str] = []
+    chunk_ids: list[str] = []
+
+
+class ContextItem(Wire):
+    """One recalled thing: its text as data, and the labels that the renderer shows."""
+
+    ref: SourceRef
+    text: str
+    labels: dict[str, str] = {}
+    attachments: list[str] = []
+
+
+# -- what a hook may give ------------------------------------------------------------------------------------------
+
+
+class PolicyContribution(Wire, tag_field="kind", tag="policy"):
+    """The turn's policy."""
+
+    policy: TurnPolicy
+
+
+class PromptContext(Wire, tag_field="kind", tag="prompt_context"):
+    """Recalled items of one domain, best first. `status` and `reason` go to the manifest's recall, also when empty."""
+
+    context_id: str
+    domain: Literal["memory", "thread"]
+    items: list[ContextItem]
+    max_chars: int
+    max_item_chars: int
+    status: RecallStatus
+    reason: str
+
+
+class ToolBundle(Wire, tag_field="kind", tag="tool_bundle"):
+    """All tools of a domain. Which of them the model sees is decided by the plan and `request_tools`."""
+
+    domain: Domain
+    tools: list[ToolSpec]
+
+
+class SectionContribution(Wire, tag_field="kind", tag="prompt_section"):
+    """A part of the system prompt."""
+
+    section_id: str
+    domain: Domain
+    title: str
+    text: str
+    stable: bool = True
+
+
+class DiagnosticContribution(Wire, tag_field="kind", tag="diagnostic"):
+    """A note; allowed in every phase."""
+
+    code: str
+    message: str | None = None
+    data: dict[str, Any] | None = None
+
+
+class AuditContribution(Wire, tag_field="kind", tag="audit"):
+    """A background effect, told by its kind and counts."""
+
+    event: str
+    data: dict[str, Any] = {}
+
+
+Contribution: TypeAlias = (
+    PolicyContribution | PromptContext | ToolBundle | SectionContribution | DiagnosticContribution | AuditContribution
+)
+
+ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
+    "TurnPrePolicy": (PolicyContribution, DiagnosticContribution),
+    "TurnPrePromptContext": (PromptContext, DiagnosticContribution),
+    "TurnPostPreflightPromptContext": (PromptContext, DiagnosticContribution),
+    "TurnPreToolMaterialization": (ToolBundle, DiagnosticContribution),
+    "TurnPrePromptCompile": (SectionContribution, DiagnosticContribution),
+    "TurnPostTurn": (AuditContribution, DiagnosticContribution),
+}
+"""A contribution of another kind fails that hook run."""
+
+
+class HookInput(Wire):
+    """What a hook gets. Members that a phase does not have are empty."""
+
+    phase: Phase
+    run_id: str
+    context: TurnContext
+    text: str = ""
+    previous_text: str | None = None
+    policy: TurnPolicy | None = None
+    plan: RecallPlan | None = None
+    recalled: Recalled = member(default_factory=Recalled)
+    history_turn_ids: list[str] = []
+    contributions: list[Contribution] = []
+    existing_tools: list[str] = []
+    provider_calls_tools: bool = False
+    status: Literal["succeeded", "failed", "provider_failure", "interrupted", "cancelled"] | None = None
+    transcript: list[TranscriptItem] = []
+    tool_events: list[ToolEvent] = []
+
+
+class HookOutput(Wire):
+    """What a hook gives back."""
+
+    contributions: list[Contribution] = []
+
+
+HookCall: TypeAlias = Callable[[HookInput], Awaitable[HookOutput]]
+
+
+class SkipRun(Exception):  # noqa: N818  # not an error: the hook says that there is nothing to do, and why
+    """Raised by a background hook whose work does not apply; the run ends `skipped` with this code."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        super().__init__(code)
+
+
+class HookFailure(Exception):
+    """Raised by a hook that failed for a known cause; a retryable one is tried again as its subscription says."""
+
+    def __init__(self, code: str, *, retryable: bool = False) -> None:
+        self.code = code
+        self.retryable = retryable
+        super().__init__(code)
+
+
+def always() -> bool:
+    """A subscription that no setting switches."""
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """How often a background hook is tried in all, and the pause between."""
+
+    attempts: int = 1
+    backoff_ms: int = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subscription:
+    """A hook registered for a phase. `enabled` is asked at every dispatch, so that settings apply live."""
+
+    hook_id: str
+    phase: Phase
+    call: HookCall
+    priority: int = 0
+    after: tuple[str, ...] = ()
+    enabled: Callable[[], bool] = always
+    await_policy: AwaitPolicy = "deadline"
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    failure_policy: FailurePolicy = "best_effort"
+    retry: Retry = field(default_factory=Retry)
+    contract_version: int = HOOK_CONTRACT_VERSION
+
+
+# -- tools ---------------------------------------------------------------------------------------------------------
+
+
+class ToolContext(Wire):
+    """Who calls a tool, in which turn and under which policy."""
+
+    turn: TurnContext
+    policy: TurnPolicy
+    user_text: str
+    call_id: str
+
+
+ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[ToolReply]]
+"""(context, tool name, arguments) → reply. Bad arguments are a reply with `error`, never an exception."""
+
+
+# -- what siblings tell one another through wiring -----------------------------------------------------------------
+
+
+class ItemFact(Wire):
+    """A stored message as the other houses may know it. `indexable` is false for what is not said by user or assistant,
+    for partial answers, and for threads that memory ignores."""
+
+    item_id: str
+    turn_id: str
+    thread_id: str
+    workspace_id: str
+    role: Role
+    name: str | None
+    text: str
+    at: int
+    turn_seq: int
+    item_seq: int
+    indexable: bool
+    thread_name: str | None = None
+
+
+ReadItems: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, ItemFact]]
+"""Items by id; an unknown or deleted id is absent."""
+
+OnItems: TypeAlias = Callable[[Tx, Sequence[ItemFact]], None]
+"""Called in the transaction that stores (or replaces) items, with their facts."""
+
+OnItemsRemoved: TypeAlias = Callable[[Tx, Sequence[str]], None]
+"""Called in the transaction that removes items, before they go, with their ids."""
+
+
+class ThreadFact(Wire):
+    """What the other houses may know of a thread."""
+
+    thread_id: str
+    workspace_id: str
+    agent_id: str | None
+    parent_thread_id: str | None
+    task_id: str | None
+    memory_mode: MemoryMode
+    origin: ThreadOrigin
+    name: str | None
+
+
+ReadThread: TypeAlias = Callable[[Tx, str], ThreadFact | None]
+"""A thread by id, or None."""
+
+WorkspaceExists: TypeAlias = Callable[[Tx, str], bool]
+"""Whether there is such a workspace."""
+
+OnDeleted: TypeAlias = Callable[[Tx, str], Mapping[str, int]]
+"""Called in the transaction that deletes a thread (or workspace) with its id; returns what was removed, per store."""
+
+
+class TurnTrace(Wire):
+    """All that is kept of a turn for an explanation."""
+
+    turn: Turn
+    runs: list[HookRun]
+
+
+ReadTurn: TypeAlias = Callable[[Tx, str], TurnTrace | None]
+"""A turn with its hook runs, or None."""
+
+ReadRun: TypeAlias = Callable[[Tx, str], HookRun | None]
+"""A hook run, or None."""
+
+ProposeEpisodic: TypeAlias = Callable[[str, TurnContext], EpisodicPlan]
+"""The conversation part of the local plan for a message; pure."""
+
+ProposeDurable: TypeAlias = Callable[[str, TurnContext], tuple[DurablePlan, list[str]]]
+"""The memory part of the local plan, and the memory tools that the message may need; pure."""
+
+EchoSpans: TypeAlias = Callable[[Tx, str, str], list[tuple[int, int]]]
+"""(tx, workspace_id, text) → half-open ranges of the text that are lines which the gateway itself injected before."""
+
+
+def diagnostics_of(contributions: Sequence[Contribution]) -> list[Diagnostic]:
+    """The diagnostics among contributions, without their data."""
+    return [Diagnostic(code=c.code, message=c.message) for c in contributions if isinstance(c, DiagnosticContribution)]

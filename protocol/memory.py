@@ -1,0 +1,762 @@
+"""Durable memory on the wire: records, semantic writes, decisions, candidates, explanations."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from protocol.base import Cursor, Diagnostic, Id, Limit, Millis, Params, Query, Reason, Scope, Unit, Wire
+
+MAX_CONTENT_BYTES = 16 * 1024
+MAX_VALUE_BYTES = 1024
+MAX_METADATA_BYTES = 8 * 1024
+MAX_EVIDENCE = 8
+
+Category: TypeAlias = Literal[
+    "identity", "preference", "biography", "relationship", "recurring_instruction", "project_policy", "project_fact",
+    "project_decision", "procedure", "todo", "constraint", "communication_style", "custom",
+]  # fmt: skip
+Kind: TypeAlias = Literal["semantic", "episodic", "procedural", "observation", "session_summary"]
+Status: TypeAlias = Literal["active", "superseded", "expired", "archived", "deleted"]
+Sensitivity: TypeAlias = Literal["normal", "personal", "secret_like", "regulated"]
+SourceKind: TypeAlias = Literal[
+    "explicit_user_request", "user_statement", "user_correction", "assistant_inference", "background_extractor",
+    "tool_observation", "import", "file", "system",
+]  # fmt: skip
+Relation: TypeAlias = Literal["duplicate", "compatible_update", "contradiction", "novel", "suppressed_by_rejection"]
+Intent: TypeAlias = Literal["explicit_store", "implicit_candidate", "explicit_forget", "explicit_no_memory"]
+Explicitness: TypeAlias = Literal["explicit", "implicit", "unclear"]
+Subject: TypeAlias = Literal[
+    "current_user", "current_agent", "workspace", "project", "person", "organization", "artifact", "custom"
+]
+ScopeHint: TypeAlias = Literal["user_global", "agent_global", "agent_workspace", "project_workspace", "unknown"]
+Durability: TypeAlias = Literal["long_lived", "project_lifetime", "session_only", "transient", "unknown"]
+SensitivityHint: TypeAlias = Literal["none", "personal", "regulated", "secret", "unknown"]
+Certainty: TypeAlias = Literal["high", "medium", "low"]
+Cardinality: TypeAlias = Literal["single", "set"]
+Disposition: TypeAlias = Literal[
+    "route_to_candidate_policy", "accept_active", "create_pending_candidate", "reject_suppressed"
+]
+Action: TypeAlias = Literal["activate", "merge", "supersede", "candidate", "reject", "suppress"]
+Bucket: TypeAlias = Literal["low", "middle", "high"]
+ReasonCode: TypeAlias = Literal[
+    "active_created", "duplicate_active", "duplicate_candidate", "near_duplicate", "superseded_by_correction",
+    "contradiction_candidate", "contradiction_resolved", "candidate_created", "proactive_writes_disabled",
+    "review_disabled_middle_confidence", "low_score", "transient", "session_only", "secret_detected",
+    "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source", "generated_summary",
+    "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found", "malformed_fact",
+    "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope", "too_many_facts",
+]  # fmt: skip
+IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
+SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
+SemanticState: TypeAlias = Literal["ready", "pending", "off"]
+Order: TypeAlias = Literal["updated_at", "created_at", "importance"]
+EventName: TypeAlias = Literal[
+    "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",
+    "restored", "erased", "imported",
+]  # fmt: skip
+ChangeKind: TypeAlias = Literal["created", "updated", "superseded", "deleted", "restored", "expired"]
+ActorKind: TypeAlias = Literal["user", "assistant", "extractor", "system", "tool", "import"]
+
+Content: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=MAX_CONTENT_BYTES, description="One fact in plain words; at most 16 KiB.")
+]
+Key: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=256, description="The caller's own name for the fact, or a canonical key.")
+]
+Tag: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
+Tags: TypeAlias = Annotated[list[Tag], Meta(max_length=32)]
+IdempotencyKey: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=128, description="A repeat of the same request answers the same; 30 days.")
+]
+Metadata: TypeAlias = Annotated[dict[str, Any], Meta(description="The host's own data; at most 8 KiB of JSON.")]
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Context(Params):
+    """Where a memory call comes from; it yields the scopes that are active. Absent members fall back to `initialize`."""
+
+    workspace_id: Id | None = None
+    thread_id: Id | None = None
+    agent_id: Id | None = None
+    task_id: Id | None = None
+    include_user: bool = False
+
+
+class Actor(Params):
+    """Who did something."""
+
+    kind: ActorKind
+    id: str | None = None
+
+
+class Provenance(Params):
+    """Where a record comes from; set at creation and never changed."""
+
+    source_kind: SourceKind = "explicit_user_request"
+    thread_id: Id | None = None
+    turn_id: Id | None = None
+    item_id: Id | None = None
+    created_by: Actor | None = None
+
+
+class SemanticFields(Params):
+    """What a proposer claims about a fact. An absent member takes the value that lets less through."""
+
+    intent: Intent = "implicit_candidate"
+    explicitness: Explicitness = "unclear"
+    category: Category = "custom"
+    subject: Subject = "current_user"
+    subject_key: Name | None = None
+    attribute: Name = "custom"
+    custom_attribute: Name | None = None
+    scope_hint: ScopeHint = "unknown"
+    durability: Durability = "unknown"
+    sensitivity: SensitivityHint = "unknown"
+    certainty: Certainty = "low"
+    cardinality: Cardinality | None = None
+
+
+class Evidence(Params):
+    """Words that support a fact. With `item_id` they must occur in that item, whose role then says who spoke."""
+
+    quote: Annotated[str, Meta(min_length=1, max_length=2000)]
+    thread_id: Id | None = None
+    turn_id: Id | None = None
+    item_id: Id | None = None
+    source_kind: SourceKind | None = None
+    at: Millis | None = None
+
+
+class Record(Wire):
+    """One durable memory."""
+
+    memory_id: str
+    scope: Scope
+    namespace: str | None
+    category: Category
+    kind: Kind
+    key: str
+    content: str
+    value: Any
+    status: Status
+    sensitivity: Sensitivity
+    confidence: float
+    importance: float
+    tags: list[str]
+    provenance: Provenance
+    evidence_count: int
+    created_at: int
+    updated_at: int
+    valid_from: int | None
+    expires_at: int | None
+    last_accessed_at: int | None
+    access_count: int
+    supersedes: str | None
+    superseded_by: str | None
+    contested: bool
+    index_state: IndexState
+    metadata: dict[str, Any]
+
+
+class Factor(Wire):
+    """One term of an admission score, or the fact that decided without a score."""
+
+    name: str
+    value: Any
+    weight: float
+    contribution: float
+    why: str
+
+
+class Decision(Wire):
+    """What the service decided about a proposal, and why."""
+
+    action: Action
+    score: float
+    bucket: Bucket
+    reason_code: ReasonCode
+    factors: list[Factor]
+
+
+class Origin(Wire):
+    """What caused a change."""
+
+    turn_id: str | None
+    source_kind: SourceKind | None
+    reason_code: str | None
+
+
+# -- reads ---------------------------------------------------------------------------------------------------------
+
+
+class Filters(Params):
+    """What search and list share."""
+
+    context: Context = field(default_factory=Context)
+    scopes: list[Scope] | None = None
+    categories: list[Category] | None = None
+    kinds: list[Kind] | None = None
+    tags: Tags | None = None
+    statuses: list[Status] | None = None
+    include_sensitive: bool = False
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+class SearchParams(Filters):
+    """`memory/search`."""
+
+    query: Query
+    mode: SearchMode = "hybrid"
+    min_score: Unit | None = None
+    include_provenance: bool = True
+
+
+class Hit(Wire):
+    """A record found, with its score from 0 to 1 and the parts of it."""
+
+    record: Record
+    score: float
+    breakdown: dict[str, float]
+    snippet: str
+    matched_terms: list[str]
+
+
+class SearchResult(Wire):
+    """Hits, best first."""
+
+    hits: list[Hit]
+    next_cursor: str | None
+    semantic: SemanticState
+    diagnostics: list[Diagnostic] = []
+
+
+class GetParams(Params):
+    """`memory/get`: by `memory_id`, or by `scope` and `key`."""
+
+    memory_id: Id | None = None
+    scope: Scope | None = None
+    key: Key | None = None
+    include_deleted: bool = False
+    context: Context = field(default_factory=Context)
+
+
+class GetResult(Wire):
+    """The record, or null for what does not exist or is outside the context."""
+
+    record: Record | None
+
+
+class ListParams(Filters):
+    """`memory/list`."""
+
+    order: Order = "updated_at"
+
+
+class ListResult(Wire):
+    """Records in the order asked for, newest or greatest first."""
+
+    records: list[Record]
+    next_cursor: str | None
+
+
+# -- writes --------------------------------------------------------------------------------------------------------
+
+
+class RememberParams(Params):
+    """`memory/remember`: an explicit wish to keep something."""
+
+    content: Content
+    category: Category = "custom"
+    scope: Scope | None = None
+    key: Key | None = None
+    kind: Kind = "semantic"
+    value: Any = None
+    tags: Tags = []
+    sensitivity: Sensitivity | None = None
+    confidence: Unit = 1.0
+    importance: Unit = 0.5
+    expires_at: Millis | None = None
+    valid_from: Millis | None = None
+    supersedes: Id | None = None
+    idempotency_key: IdempotencyKey | None = None
+    provenance: Provenance | None = None
+    metadata: Metadata = {}
+    context: Context = field(default_factory=Context)
+
+
+class RememberResult(Wire):
+    """What became of it: a new record, or the one that said the same already."""
+
+    record: Record
+    created: bool
+    relation: Relation
+    decision: Decision
+    superseded_memory_id: str | None = None
+
+
+class WriteParams(Params):
+    """`memory/write`: a proposal with its semantics and evidence."""
+
+    semantic: SemanticFields
+    content: Content
+    scope: Scope | None = None
+    key: Key | None = None
+    value: Any = None
+    evidence: Annotated[list[Evidence], Meta(max_length=MAX_EVIDENCE)] = []
+    disposition: Disposition = "route_to_candidate_policy"
+    confidence: Unit | None = None
+    importance: Unit = 0.5
+    idempotency_key: IdempotencyKey | None = None
+    provenance: Provenance | None = None
+    tags: Tags = []
+    kind: Kind = "semantic"
+    valid_from: Millis | None = None
+    expires_at: Millis | None = None
+    metadata: Metadata = {}
+    context: Context = field(default_factory=Context)
+
+
+CandidateStatus: TypeAlias = Literal["pending", "approved", "rejected", "expired", "merged", "suppressed"]
+
+
+class Candidate(Wire):
+    """A proposal that waits for a person, for repetition, or for nothing any more."""
+
+    candidate_id: str
+    scope: Scope
+    category: Category
+    key: str
+    content: str
+    value: Any
+    status: CandidateStatus
+    score: float
+    bucket: Bucket
+    reason_code: ReasonCode
+    evidence_count: int
+    contested_memory_id: str | None
+    promoted_memory_id: str | None
+    merged_into: str | None
+    created_at: int
+    decided_at: int | None
+    decided_by: str | None
+
+
+class WriteResult(Wire):
+    """What the service decided; a refusal is a result with no record."""
+
+    relation: Relation
+    canonical_key: str
+    semantic_fingerprint: str
+    decision: Decision
+    record: Record | None
+    candidate: Candidate | None
+    superseded_memory_id: str | None
+    evidence_merged: bool
+
+
+class UpdateParams(Params):
+    """`memory/update`: new content is an explicit correction, everything else changes in place."""
+
+    memory_id: Id
+    content: Content | UnsetType = UNSET
+    value: Any = UNSET
+    tags: Tags | UnsetType = UNSET
+    category: Category | UnsetType = UNSET
+    importance: Unit | UnsetType = UNSET
+    expires_at: Millis | None | UnsetType = UNSET
+    metadata: Metadata | UnsetType = UNSET
+    expected_updated_at: Millis | None = None
+    context: Context = field(default_factory=Context)
+
+
+class UpdateResult(Wire):
+    """The record as it is now."""
+
+    record: Record
+    superseded_memory_id: str | None = None
+
+
+class ForgetById(Params, tag_field="kind", tag="id"):
+    """One record."""
+
+    memory_id: Id
+
+
+class ForgetByKey(Params, tag_field="kind", tag="scoped_key"):
+    """The active record of a key, canonical or the caller's own."""
+
+    scope: Scope
+    key: Key
+
+
+class ForgetByTurn(Params, tag_field="kind", tag="turn"):
+    """Everything learnt from a turn."""
+
+    turn_id: Id
+
+
+class ForgetByThread(Params, tag_field="kind", tag="thread"):
+    """Everything learnt from a thread."""
+
+    thread_id: Id
+
+
+class ForgetByScope(Params, tag_field="kind", tag="scope"):
+    """Everything in a scope."""
+
+    scope: Scope
+
+
+ForgetTarget: TypeAlias = ForgetById | ForgetByKey | ForgetByTurn | ForgetByThread | ForgetByScope
+
+
+class ForgetParams(Params):
+    """`memory/forget`."""
+
+    target: ForgetTarget
+    mode: Literal["tombstone", "erase"] = "tombstone"
+    reason: Reason | None = None
+    dry_run: bool = False
+    include_sources: bool = False
+    restore_superseded: bool = True
+    context: Context = field(default_factory=Context)
+
+
+class RemovedCounts(Wire):
+    """Rows that an erase removed, per store."""
+
+    records: int = 0
+    evidence: int = 0
+    candidates: int = 0
+    fts_rows: int = 0
+    vectors: int = 0
+    jobs: int = 0
+    snapshots: int = 0
+    graphs: int = 0
+
+
+class SourceItem(Wire):
+    """A message that a forgotten memory came from."""
+
+    thread_id: str
+    turn_id: str | None
+    item_id: str | None
+
+
+class Remaining(Wire):
+    """What an erase left, by design: the conversation itself and backups."""
+
+    items: list[SourceItem]
+    backups: list[str]
+
+
+class Receipt(Wire):
+    """Proof of an erase; `complete` once no file of the home holds the bytes any more."""
+
+    memory_ids: list[str]
+    removed: RemovedCounts
+    remaining: Remaining
+    wal: Literal["truncated", "pending"]
+    complete: bool
+
+
+class ForgetResult(Wire):
+    """What was (or, in a dry run, would be) forgotten."""
+
+    forgotten_memory_ids: list[str]
+    dry_run: bool
+    receipt: Receipt | None = None
+
+
+class RestoreParams(Params):
+    """`memory/restore`."""
+
+    memory_id: Id
+    context: Context = field(default_factory=Context)
+
+
+class RestoreResult(Wire):
+    """The record, active again."""
+
+    record: Record
+
+
+class HistoryParams(Params):
+    """`memory/history`."""
+
+    memory_id: Id
+    context: Context = field(default_factory=Context)
+
+
+class Event(Wire):
+    """One thing that happened to a record."""
+
+    at: int
+    event: EventName
+    actor: Actor
+    reason_code: str | None
+    from_status: Status | None
+    to_status: Status | None
+    memory_id: str
+
+
+class HistoryResult(Wire):
+    """The whole supersession chain's events, oldest first."""
+
+    events: list[Event]
+
+
+# -- candidates ----------------------------------------------------------------------------------------------------
+
+
+class CandidateListParams(Params):
+    """`memory/candidates/list`."""
+
+    statuses: list[CandidateStatus] = field(default_factory=lambda: ["pending"])
+    scopes: list[Scope] | None = None
+    categories: list[Category] | None = None
+    context: Context = field(default_factory=Context)
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+class CandidateListResult(Wire):
+    """Candidates, newest first."""
+
+    candidates: list[Candidate]
+    next_cursor: str | None
+
+
+class CandidateParams(Params):
+    """A candidate by id."""
+
+    candidate_id: Id
+    context: Context = field(default_factory=Context)
+
+
+class CandidateReasonParams(CandidateParams):
+    """A candidate by id, with the decider's words."""
+
+    reason: Reason | None = None
+
+
+class CandidateDecideParams(CandidateReasonParams):
+    """`memory/candidates/decide`."""
+
+    decision: Literal["approve", "reject", "expire"]
+
+
+class CandidateEditParams(CandidateReasonParams):
+    """`memory/candidates/edit_and_approve`."""
+
+    content: Content
+    value: Any = None
+
+
+class CandidateMergeParams(CandidateReasonParams):
+    """`memory/candidates/merge`: into another candidate or into a record."""
+
+    target_candidate_id: Id | None = None
+    target_memory_id: Id | None = None
+
+
+class CandidateResult(Wire):
+    """The candidate as it is now, and the record that came of it."""
+
+    candidate: Candidate
+    record: Record | None = None
+
+
+# -- explaining ----------------------------------------------------------------------------------------------------
+
+
+class ExplainTarget(Params):
+    """What to explain."""
+
+    kind: Literal["memory", "candidate", "turn", "hook_run"]
+    id: Id
+
+
+class ExplainParams(Params):
+    """`memory/explain`: a `target`, or a `query` as it would be recalled in `context`."""
+
+    target: ExplainTarget | None = None
+    query: Query | None = None
+    context: Context = field(default_factory=Context)
+
+
+GateName: TypeAlias = Literal[
+    "memory_enabled", "extraction_enabled", "turn_succeeded", "policy", "eligibility", "extractor", "fact_valid",
+    "quote", "secret", "scope", "duplicate", "admission", "recall_enabled", "scope_active", "status", "expiry",
+    "sensitivity", "integrity", "excluded", "candidate", "floor", "budget", "already_shown",
+]  # fmt: skip
+
+
+class Gate(Wire):
+    """One question that a write or a recall had to pass."""
+
+    gate: GateName
+    passed: bool
+    reason_code: str | None
+    detail: str | None = None
+
+
+class RankedCandidate(Wire):
+    """Something that a recall considered. Never its text."""
+
+    rank: int
+    score: float
+    factors: dict[str, float]
+    cut_by: str | None
+    memory_id: str | None = None
+    chunk_id: str | None = None
+    lexical_rank: int | None = None
+    semantic_rank: int | None = None
+
+
+class BudgetUse(Wire):
+    """How much of a budget was used and what it cut."""
+
+    name: str
+    limit: int
+    used: int
+    cut: int = 0
+
+
+class Missing(Wire):
+    """Something that an explanation would need and that is not there."""
+
+    kind: str
+    reason: str
+
+
+class ExplainRun(Wire):
+    """A hook run that had to do with it."""
+
+    run_id: str
+    hook_id: str
+    status: str
+    diagnostics: list[Diagnostic]
+
+
+class ExplainResult(Wire):
+    """Why something was or was not saved or recalled."""
+
+    outcome: Literal["saved", "merged", "superseded", "candidate", "rejected", "recalled", "not_recalled", "unknown"]
+    summary: str
+    gates: list[Gate]
+    decision: Decision | None
+    candidates: list[RankedCandidate]
+    hook_runs: list[ExplainRun]
+    budgets: list[BudgetUse]
+    missing: list[Missing]
+    decisions: list[Decision] = []
+
+
+# -- statistics and bundles ----------------------------------------------------------------------------------------
+
+
+class StatsParams(Params):
+    """`memory/stats`."""
+
+    context: Context = field(default_factory=Context)
+
+
+class ScopeCount(Wire):
+    """How many records a scope holds."""
+
+    scope: Scope
+    count: int
+
+
+class RecordCounts(Wire):
+    """Records of the active scopes, counted three ways."""
+
+    by_scope: list[ScopeCount]
+    by_category: dict[str, int]
+    by_status: dict[str, int]
+
+
+class DecisionCounts(Wire):
+    """Decisions of the active scopes."""
+
+    by_reason_code: dict[str, int]
+
+
+class IndexCounts(Wire):
+    """Records by the state of their derived data."""
+
+    pending: int = 0
+    indexed: int = 0
+    repair_needed: int = 0
+
+
+class StatsResult(Wire):
+    """Counts for the active scopes."""
+
+    records: RecordCounts
+    candidates: dict[str, int]
+    decisions: DecisionCounts
+    index: IndexCounts
+
+
+class ExportParams(Params):
+    """`memory/export`."""
+
+    scopes: list[Scope] | None = None
+    cursor: Cursor | None = None
+    context: Context = field(default_factory=Context)
+
+
+class ExportResult(Wire):
+    """A page of JSON Lines, whole in itself."""
+
+    bundle: str
+    next_cursor: str | None
+
+
+class ImportParams(Params):
+    """`memory/import`."""
+
+    bundle: Annotated[str, Meta(max_length=4 * 1024 * 1024)]
+    dry_run: bool = False
+    context: Context = field(default_factory=Context)
+
+
+class Conflict(Wire):
+    """A record of the bundle that contradicts one of the home."""
+
+    memory_id: str
+    existing_memory_id: str | None
+    reason: str
+
+
+class ImportResult(Wire):
+    """What an import did."""
+
+    imported: int
+    skipped: int
+    conflicts: list[Conflict]
+    tombstoned: int
+
+
+# -- the extractor's answer ----------------------------------------------------------------------------------------
+
+MAX_FACTS = 8
+
+
+class FactEvidence(Params):
+    """The user's own words that a fact rests on."""
+
+    quote: Annotated[str, Meta(min_length=1, max_length=500)]
+    item_id: Id | None = None
+
+
+class Fact(Params):
+    """One fact of the extractor's answer; validated alone."""
+
+    content: Annotated[str, Meta(min_length=1, max_length=800)]
+    evidence: FactEvidence
+    semantic: SemanticFields = field(default_factory=SemanticFields)
+    value: Any = None

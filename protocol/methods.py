@@ -1,0 +1,301 @@
+"""The method table: every request once, with all that routing, schemas, documentation and clients need.
+
+Rule 1: schemas, the client, the capabilities and the reference are derived from here.
+Rule 2: a method that is not bound to a service is in the table and not in the capabilities.
+"""
+
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from protocol import gateway as g
+from protocol import memory as m
+from protocol import settings as s
+from protocol import thread_episodic as e
+from protocol import threads as t
+from protocol.base import Empty, Nothing
+from protocol.errors import ErrorReason
+
+P = TypeVar("P", bound=msgspec.Struct)
+R = TypeVar("R")
+
+Ordering: TypeAlias = Literal["free", "thread", "turn"]
+"""`free` never waits; `thread` and `turn` are processed in arrival order within their thread."""
+
+COMMON_ERRORS: tuple[ErrorReason, ...] = (
+    "invalid_params", "not_initialized", "shutting_down", "overloaded", "unavailable", "storage_full",
+    "storage_read_only", "cancelled", "internal",
+)  # fmt: skip
+"""Any request may end with one of these."""
+
+
+class Method(NamedTuple, Generic[P, R]):
+    """A request: its types, its own errors beyond the common ones, its ordering, one sentence."""
+
+    name: str
+    params: type[P]
+    result: type[R]
+    summary: str
+    errors: tuple[ErrorReason, ...] = ()
+    ordering: Ordering = "free"
+    before_initialize: bool = False
+
+
+INITIALIZE = Method(
+    "initialize",
+    g.InitializeParams,
+    g.InitializeResult,
+    "Exchange versions, capabilities and limits.",
+    ("already_initialized",),
+    before_initialize=True,
+)
+PING = Method("ping", Empty, Nothing, "Answer at once.", before_initialize=True)
+SHUTDOWN = Method("shutdown", Empty, type(None), "Finish what is in flight; then only `exit` is accepted.")
+STATUS = Method("gateway/status", Empty, g.StatusResult, "What works, what waits, what failed.")
+DRAIN = Method("gateway/drain", g.DrainParams, g.DrainResult, "Return when no background work is runnable.")
+SETTINGS_GET = Method("settings/get", Empty, s.SettingsResult, "The settings in force.")
+SETTINGS_UPDATE = Method(
+    "settings/update", s.SettingsUpdateParams, s.SettingsResult, "Change settings, in the file and live."
+)
+
+WORKSPACE_CREATE = Method(
+    "workspace/create",
+    t.WorkspaceCreateParams,
+    t.WorkspaceResult,
+    "Make a workspace, or confirm an equal one.",
+    ("conflict",),
+)
+WORKSPACE_LIST = Method("workspace/list", t.WorkspaceListParams, t.WorkspaceListResult, "Every workspace.")
+WORKSPACE_GET = Method("workspace/get", t.WorkspaceParams, t.WorkspaceResult, "One workspace.", ("not_found",))
+WORKSPACE_DELETE = Method(
+    "workspace/delete",
+    t.WorkspaceParams,
+    t.DeleteResult,
+    "Remove a workspace, its threads, their index and its memory.",
+    ("not_found", "conflict"),
+)
+THREAD_START = Method(
+    "thread/start", t.ThreadStartParams, t.ThreadResult, "Open a thread.", ("not_found", "conflict"), "thread"
+)
+THREAD_GET = Method("thread/get", t.ThreadParams, t.ThreadResult, "One thread.", ("not_found",))
+THREAD_LIST = Method("thread/list", t.ThreadListParams, t.ThreadListResult, "Threads, newest first.")
+THREAD_UPDATE = Method(
+    "thread/update",
+    t.ThreadUpdateParams,
+    t.ThreadResult,
+    "Rename, archive, or change how memory is used.",
+    ("not_found",),
+    "thread",
+)
+THREAD_DELETE = Method(
+    "thread/delete",
+    t.ThreadParams,
+    t.DeleteResult,
+    "Remove a thread, its items and its index.",
+    ("not_found", "turn_in_progress"),
+    "thread",
+)
+THREAD_HISTORY = Method(
+    "thread/history", t.ThreadHistoryParams, t.ItemsResult, "What was said, as it was said.", ("not_found",)
+)
+THREAD_IMPORT = Method(
+    "thread/import",
+    t.ThreadImportParams,
+    t.ThreadImportResult,
+    "Bring in turns of another program; repeatable.",
+    ("not_found", "conflict"),
+    "thread",
+)
+TURN_START = Method(
+    "turn/start",
+    t.TurnStartParams,
+    t.TurnResult,
+    "Begin a turn; the rest comes as notifications.",
+    ("not_found", "turn_in_progress", "conflict", "provider_not_configured"),
+    "thread",
+)
+TURN_PREPARE = Method(
+    "turn/prepare",
+    t.TurnStartParams,
+    t.PrepareResult,
+    "Everything before the model, for a host that calls its own.",
+    ("not_found", "turn_in_progress", "conflict"),
+    "thread",
+)
+TURN_TOOL_CALL = Method(
+    "turn/tool_call",
+    t.ToolCallParams,
+    t.ToolCallResult,
+    "Run one of the gateway's tools in a host-driven turn.",
+    ("not_found", "conflict"),
+    "turn",
+)
+TURN_FINISH = Method(
+    "turn/finish", t.TurnFinishParams, t.TurnResult, "End a host-driven turn.", ("not_found", "conflict"), "turn"
+)
+TURN_CANCEL = Method("turn/cancel", t.TurnParams, t.TurnResult, "Stop a turn.", ("not_found",))
+TURN_GET = Method("turn/get", t.TurnParams, t.TurnResult, "A turn with its manifest.", ("not_found",))
+TURN_ITEMS = Method("turn/items", t.TurnItemsParams, t.ItemsResult, "A turn's items.", ("not_found",))
+ARTIFACT_LIST = Method(
+    "artifact/list", t.ArtifactListParams, t.ArtifactListResult, "Files of a thread.", ("not_found",)
+)
+ARTIFACT_GET = Method("artifact/get", t.ArtifactGetParams, t.ArtifactGetResult, "A part of a file.", ("not_found",))
+ARTIFACT_DELETE = Method(
+    "artifact/delete", t.ArtifactDeleteParams, t.DeleteResult, "Remove a file's bytes.", ("not_found",)
+)
+
+_WRITES: tuple[ErrorReason, ...] = (
+    "memory_disabled",
+    "scope_out_of_context",
+    "write_refused",
+    "memory_write_disabled",
+    "memory_ignored",
+    "idempotency_mismatch",
+    "not_found",
+)
+MEMORY_SEARCH = Method(
+    "memory/search",
+    m.SearchParams,
+    m.SearchResult,
+    "Find records by words and meaning.",
+    ("memory_disabled", "scope_out_of_context"),
+)
+MEMORY_GET = Method("memory/get", m.GetParams, m.GetResult, "One record, or null.", ("scope_out_of_context",))
+MEMORY_LIST = Method("memory/list", m.ListParams, m.ListResult, "Records in order.", ("scope_out_of_context",))
+MEMORY_REMEMBER = Method(
+    "memory/remember", m.RememberParams, m.RememberResult, "Keep something because the user wants it kept.", _WRITES
+)
+MEMORY_WRITE = Method(
+    "memory/write", m.WriteParams, m.WriteResult, "Propose a fact with its semantics and evidence.", _WRITES
+)
+MEMORY_UPDATE = Method(
+    "memory/update", m.UpdateParams, m.UpdateResult, "Correct or annotate a record.", (*_WRITES, "conflict")
+)
+MEMORY_FORGET = Method(
+    "memory/forget",
+    m.ForgetParams,
+    m.ForgetResult,
+    "Forget; restorable, or erased with a receipt.",
+    ("scope_out_of_context", "memory_write_disabled"),
+)
+MEMORY_RESTORE = Method(
+    "memory/restore",
+    m.RestoreParams,
+    m.RestoreResult,
+    "Undo a forgetting.",
+    ("not_found", "conflict", "memory_disabled"),
+)
+MEMORY_HISTORY = Method(
+    "memory/history",
+    m.HistoryParams,
+    m.HistoryResult,
+    "What happened to a record and those it replaced.",
+    ("not_found",),
+)
+CANDIDATES_LIST = Method(
+    "memory/candidates/list", m.CandidateListParams, m.CandidateListResult, "Proposals.", ("scope_out_of_context",)
+)
+CANDIDATES_GET = Method("memory/candidates/get", m.CandidateParams, m.CandidateResult, "One proposal.", ("not_found",))
+CANDIDATES_DECIDE = Method(
+    "memory/candidates/decide",
+    m.CandidateDecideParams,
+    m.CandidateResult,
+    "Approve, reject or expire a proposal.",
+    ("not_found", "already_decided", "memory_disabled"),
+)
+CANDIDATES_APPROVE = Method(
+    "memory/candidates/approve",
+    m.CandidateReasonParams,
+    m.CandidateResult,
+    "Make a record of a proposal.",
+    ("not_found", "already_decided", "memory_disabled"),
+)
+CANDIDATES_REJECT = Method(
+    "memory/candidates/reject",
+    m.CandidateReasonParams,
+    m.CandidateResult,
+    "Refuse a proposal.",
+    ("not_found", "already_decided", "memory_disabled"),
+)
+CANDIDATES_EDIT = Method(
+    "memory/candidates/edit_and_approve",
+    m.CandidateEditParams,
+    m.CandidateResult,
+    "Make a record of a proposal in better words.",
+    ("not_found", "already_decided", "memory_disabled"),
+)
+CANDIDATES_MERGE = Method(
+    "memory/candidates/merge",
+    m.CandidateMergeParams,
+    m.CandidateResult,
+    "Fold a proposal into another or into a record.",
+    ("not_found", "already_decided", "memory_disabled"),
+)
+CANDIDATES_SUPPRESS = Method(
+    "memory/candidates/suppress_similar",
+    m.CandidateReasonParams,
+    m.CandidateResult,
+    "Refuse this and all that says the same.",
+    ("not_found", "already_decided", "memory_disabled"),
+)
+MEMORY_EXPLAIN = Method(
+    "memory/explain",
+    m.ExplainParams,
+    m.ExplainResult,
+    "Why something was or was not saved or recalled.",
+    ("not_found",),
+)
+MEMORY_STATS = Method("memory/stats", m.StatsParams, m.StatsResult, "Counts of the active scopes.")
+MEMORY_EXPORT = Method(
+    "memory/export", m.ExportParams, m.ExportResult, "A checksummed bundle.", ("scope_out_of_context",)
+)
+MEMORY_IMPORT = Method(
+    "memory/import",
+    m.ImportParams,
+    m.ImportResult,
+    "Take a bundle in; repeatable.",
+    ("checksum_mismatch", "version_too_new", "memory_disabled"),
+)
+
+EPISODIC_SEARCH = Method("thread_episodic/search", e.ThreadSearchParams, e.ThreadSearchResult, "Find what was said.")
+EPISODIC_STATUS = Method("thread_episodic/status", e.ThreadStatusParams, e.ThreadStatusResult, "How far the index is.")
+EPISODIC_JOBS = Method("thread_episodic/jobs", e.JobsParams, e.JobsResult, "Indexing jobs.")
+EPISODIC_RETRY = Method(
+    "thread_episodic/retry", e.RetryParams, e.RetryResult, "Make dead jobs runnable.", ("not_found",)
+)
+EPISODIC_REINDEX = Method(
+    "thread_episodic/reindex",
+    e.ReindexParams,
+    e.ReindexResult,
+    "Build the index again from the stored items.",
+    ("not_found",),
+)
+EPISODIC_EXCLUDE = Method(
+    "thread_episodic/exclude", e.ExcludeParams, e.ExcludeResult, "Never recall this again.", ("not_found",)
+)
+EPISODIC_UNEXCLUDE = Method(
+    "thread_episodic/unexclude", e.ExcludeParams, e.ExcludeResult, "Undo an exclusion.", ("not_found",)
+)
+
+HOOKS_LIST = Method("hooks/list", Empty, g.HooksListResult, "Registered hooks in dispatch order.")
+HOOKS_RUNS = Method("hooks/runs", g.HooksRunsParams, g.HooksRunsResult, "What hooks did.")
+PROVIDER_LIST = Method("provider/list", Empty, g.ProviderListResult, "Configured model providers.")
+PROVIDER_TEST = Method(
+    "provider/test",
+    g.ProviderTestParams,
+    g.ProviderTestResult,
+    "Ask a provider for one word.",
+    ("not_found", "provider_failed"),
+)
+
+METHODS: dict[str, Method[msgspec.Struct, object]] = {
+    value.name: value for value in list(globals().values()) if isinstance(value, Method)
+}
+"""Every method by its name on the wire, in the order of this file."""
+
+CLIENT_NOTIFICATIONS: dict[str, tuple[type[msgspec.Struct], str]] = {
+    "initialized": (Empty, "The client is ready; optional."),
+    "$/cancelRequest": (g.CancelParams, "Cancel a request; it is still answered."),
+    "exit": (Empty, "End the process."),
+}
+"""What a client may send without expecting an answer. Any other notification is ignored."""

@@ -1,0 +1,155 @@
+"""Language models as the gateway uses them: the port, its request and answer, and the scripted provider's files."""
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypeAlias
+
+from protocol.base import Millis, Params, Wire
+from protocol.errors import Unavailable
+from protocol.settings import RoleName
+from protocol.threads import ToolSpec, Usage
+
+MessageRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
+ProviderFault: TypeAlias = Literal[
+    "timeout", "http_500", "http_429", "bad_json", "disconnect", "not_configured", "auth"
+]
+
+
+class ToolRequest(Wire):
+    """A tool call that a model asks for. `arguments` is None where the model wrote no valid JSON object."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any] | None
+
+
+class Message(Wire):
+    """One message of a request."""
+
+    role: MessageRole
+    content: str
+    tool_calls: list[ToolRequest] = []
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+class ModelRequest(Wire):
+    """What a model is asked."""
+
+    role: RoleName
+    thread_id: str
+    turn_id: str
+    messages: list[Message]
+    round: int = 1
+    tools: list[ToolSpec] = []
+    json_answer: bool = False
+    model: str | None = None
+    provider: str | None = None
+
+
+class ModelReply(Wire):
+    """What a model answered."""
+
+    text: str = ""
+    tool_calls: list[ToolRequest] = []
+    usage: Usage | None = None
+
+
+class ProviderFailed(Unavailable):
+    """The provider failed after all tries; `fault` says how."""
+
+    default = "provider_failed"
+
+    def __init__(self, fault: ProviderFault) -> None:
+        self.fault: ProviderFault = fault
+        super().__init__("provider_not_configured" if fault == "not_configured" else "provider_failed")
+
+
+class Deltas(Protocol):
+    """Receives a streamed answer."""
+
+    def delta(self, text: str) -> None:
+        """The next piece of the answer."""
+        ...
+
+    def reset(self) -> None:
+        """The stream broke; what was said so far does not count, a new try begins."""
+        ...
+
+
+class Model(Protocol):
+    """Answers in a role, with its tries and timeouts inside."""
+
+    def is_configured(self, role: RoleName) -> bool:
+        """Whether a provider is set for the role."""
+        ...
+
+    def calls_tools(self, role: RoleName) -> bool:
+        """Whether that provider can call tools."""
+        ...
+
+    async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
+        """The answer; raises `ProviderFailed`."""
+        ...
+
+
+ModelFactory: TypeAlias = Callable[[str], Model]
+
+
+# -- the scripted provider's files ---------------------------------------------------------------------------------
+
+
+class ScriptedToolCall(Params):
+    """A tool call of a scripted answer."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class ScriptedAnswer(Params):
+    """Exactly one member is given."""
+
+    text: str | None = None
+    tool_calls: list[ScriptedToolCall] | None = None
+    json: dict[str, Any] | None = None
+    error: Literal["timeout", "http_500", "http_429", "bad_json", "disconnect"] | None = None
+
+
+class ScriptRule(Params):
+    """A line of a script: the first rule that fits and has answers left is taken."""
+
+    role: Literal["main", "preflight", "extractor", "any"]
+    respond: ScriptedAnswer
+    input_contains: str | None = None
+    round: int | None = None
+    times: int | None = None
+    delay_ms: int = 0
+    stream_chunks: int = 1
+
+
+class RecordedMessage(Wire):
+    """A message as the record file shows it."""
+
+    role: MessageRole
+    content: str
+
+
+class RecordedTool(Wire):
+    """A tool as the record file shows it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class RecordedCall(Wire):
+    """A line of the record file."""
+
+    seq: int
+    role: RoleName
+    thread_id: str
+    turn_id: str
+    round: int
+    attempt: int
+    messages: list[RecordedMessage]
+    tools: list[RecordedTool]
+    at: Millis

@@ -1,0 +1,185 @@
+"""The seams that more than one house needs, each declared once.
+
+Rule 1: only shapes live here; an implementation lives in `gateway/` (the real one) or `tests/` (the second one).
+Rule 2: nothing here knows a table, a library or a domain rule.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from protocol.base import Wire
+
+T = TypeVar("T")
+
+SqlValue: TypeAlias = None | int | float | str | bytes
+Row: TypeAlias = tuple[Any, ...]
+Bindings: TypeAlias = Mapping[str, SqlValue] | Sequence[SqlValue]
+
+
+class Tx(Protocol):
+    """One open transaction (or read snapshot), usable only inside the function that received it."""
+
+    def run(self, statement: str, bindings: Bindings = ()) -> int:
+        """Execute to the end; return the number of rows changed."""
+        ...
+
+    def insert(self, statement: str, bindings: Bindings = ()) -> int:
+        """Execute an INSERT to the end; return the rowid of the new row."""
+        ...
+
+    def one(self, statement: str, bindings: Bindings = ()) -> Row | None:
+        """The first row, or None."""
+        ...
+
+    def all(self, statement: str, bindings: Bindings = ()) -> list[Row]:
+        """Every row."""
+        ...
+
+    def each(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
+        """Rows one by one, for scans that must not be held in memory."""
+        ...
+
+
+class Transact(Protocol):
+    """Runs plain functions on a transaction in the database's own threads. Work must not await and must be short."""
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` in a transaction that is durable (synchronous=FULL) when this returns.
+
+        An exception from `work` rolls back that work alone and is raised here. A failed commit raises `Unavailable`:
+        whether it is stored is then unknown, so callers that retry carry an idempotency key.
+        """
+        ...
+
+    async def note(self, work: Callable[[Tx], T]) -> T:
+        """Run bookkeeping (access counts, recall events) in a transaction that a power cut may lose."""
+        ...
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` on a snapshot that sees every write acknowledged before the call."""
+        ...
+
+
+class Clock(Protocol):
+    """Time as the gateway stores and compares it."""
+
+    def now(self) -> int:
+        """Unix milliseconds of the wall clock, or of the clock file."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds of the machine's own clock, for deadlines and leases."""
+        ...
+
+
+class Ids(Protocol):
+    """Makes identifiers."""
+
+    def new(self, prefix: str) -> str:
+        """A sortable, unique id such as `mem_…` for the prefix `mem`."""
+        ...
+
+
+class KeyedHash(Protocol):
+    """HMAC-SHA-256 under the home's own key: equality without content."""
+
+    def digest(self, domain: str, text: str) -> bytes:
+        """32 bytes; equal for equal (domain, text) within one home, meaningless in another."""
+        ...
+
+
+class Lexicon(Protocol):
+    """Splits text into the terms that the full-text index stores: folded, segmented by script, stemmed."""
+
+    version: str
+
+    def index_terms(self, text: str) -> list[str]:
+        """Every term of the text in order, with repetitions; terms hold only [a-z0-9] and non-ASCII characters."""
+        ...
+
+    def query_terms(self, text: str) -> list[str]:
+        """The distinct terms worth asking for, at most 32, stop words dropped unless nothing else is left."""
+        ...
+
+
+class SecretSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a secret stands in a text: its kind and its half-open range in code points, never its value."""
+
+    kind: str
+    start: int
+    end: int
+
+
+class SecretScanner(Protocol):
+    """Finds credentials in text."""
+
+    def find(self, text: str) -> list[SecretSpan]:
+        """Spans in order, not overlapping; empty for innocent text."""
+        ...
+
+    def mask(self, text: str) -> str:
+        """The text with every span replaced by `[secret:<kind>]`."""
+        ...
+
+
+class Notify(Protocol):
+    """Sends a notification to the client: after the reply of the request that caused it, else at once."""
+
+    def __call__(self, method: str, params: msgspec.Struct) -> None: ...
+
+
+class Spawn(Protocol):
+    """Starts background work that outlives the request: after its reply, else at once."""
+
+    def __call__(self, work: Callable[[], Any], name: str) -> None:
+        """`work` is an async function of no arguments; an exception that it raises is logged as a defect."""
+        ...
+
+
+JobKind: TypeAlias = Literal["index", "hook_run", "embed", "extract", "graph", "sweep", "repair", "erase_finish"]
+JobState: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
+
+
+class Job(Wire):
+    """A piece of durable background work. `subject` is what it is about (an item id, a run id), unique while unfinished."""
+
+    job_id: str
+    kind: JobKind
+    subject: str
+    thread_id: str | None
+    turn_id: str | None
+    state: JobState
+    attempt_count: int
+    next_run_at: int
+    created_at: int
+    last_error: str | None
+
+
+class JobQueue(Protocol):
+    """Enqueues and inspects durable work inside the caller's own transaction."""
+
+    def enqueue(
+        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None
+    ) -> str | None:
+        """Queue work; None when the same unfinished (kind, subject) is already there. The runner wakes after commit."""
+        ...
+
+    def cancel(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None, subject: str | None = None) -> int:
+        """Cancel unfinished jobs of that thread or subject; return how many."""
+        ...
+
+    def requeue(self, tx: Tx, *, kind: JobKind, job_id: str | None = None) -> int:
+        """Make a dead job (or, without an id, every dead job of the kind) runnable again; return how many."""
+        ...
+
+    def jobs(
+        self, tx: Tx, *, kind: JobKind, states: Sequence[JobState] = (), before: str | None = None, limit: int = 20
+    ) -> list[Job]:
+        """Jobs of a kind, newest first, older than job id `before`."""
+        ...
+
+    def counts(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> dict[JobState, int]:
+        """How many jobs of the kind are in each state (zero included)."""
+        ...

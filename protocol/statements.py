@@ -1,0 +1,32 @@
+"""Named SQL from a package's `queries.sql`.
+
+A file is a list of blocks: `-- name: verb_noun`, one comment line that says what it does, the statement. A misspelt
+name is a `KeyError` at import, and no SQL is ever built from text of the outside.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+
+_BLOCK = re.compile(
+    r"^-- name: (?P<name>[a-z][a-z0-9_]*)\n-- (?P<about>[^\n]+)\n(?P<sql>.*?)(?=^-- name: |\Z)", re.M | re.S
+)
+
+
+class Statements(Mapping[str, str]):
+    """The statements of one package by name."""
+
+    def __init__(self, package: str, file: str = "queries.sql") -> None:
+        text = files(package).joinpath(file).read_text(encoding="utf-8")
+        self._blocks = {m["name"]: m["sql"].strip().rstrip(";") for m in _BLOCK.finditer(text)}
+        self.abouts = {m["name"]: m["about"] for m in _BLOCK.finditer(text)}
+        self.package = package
+
+    def __getitem__(self, name: str) -> str:
+        return self._blocks[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blocks)
+
+    def __len__(self) -> int:
+        return len(self._blocks)

@@ -1,0 +1,202 @@
+"""Conversation search on the wire: hits, index status, jobs."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta
+
+from protocol.base import Cursor, Diagnostic, Id, Limit, Millis, Params, Query, Reason, Unit, Wire
+from protocol.threads import ArtifactRef
+
+SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace_threads"]
+SearchStatus: TypeAlias = Literal["completed", "empty", "skipped", "partial", "unavailable"]
+ChunkState: TypeAlias = Literal["pending", "indexed", "failed", "retired", "excluded"]
+JobStatus: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
+IndexedRole: TypeAlias = Literal["user", "assistant"]
+DiagnosticCode: TypeAlias = Literal[
+    "disabled", "recall_disabled", "query_too_vague", "index_pending", "budget_too_small", "segments_limited",
+    "semantic_off", "below_floor", "partial_item", "no_match",
+]  # fmt: skip
+
+
+class ThreadSearchParams(Params):
+    """`thread_episodic/search`."""
+
+    workspace_id: Id
+    query: Query
+    thread_id: Id | None = None
+    mode: SearchScope | None = None
+    from_at: Millis | None = None
+    to_at: Millis | None = None
+    roles: list[IndexedRole] | None = None
+    limit: Limit = 20
+    max_prompt_chars: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    min_score: Unit | None = None
+    exclude_turn_ids: Annotated[list[Id], Meta(max_length=1000)] = []
+
+
+class ThreadHit(Wire):
+    """A piece of conversation. `text` is the whole chunk, `snippet` what a prompt would show; secrets are masked."""
+
+    chunk_id: str
+    source_id: str
+    thread_id: str
+    turn_id: str
+    item_id: str
+    chunk_index: int
+    role: IndexedRole
+    at: int
+    snippet: str
+    text: str
+    score: float
+    breakdown: dict[str, float]
+    artifacts: list[ArtifactRef]
+
+
+class ThreadSearchResult(Wire):
+    """Hits, best first; `diagnostics` says why there are none or not all."""
+
+    hits: list[ThreadHit]
+    status: SearchStatus
+    diagnostics: list[Diagnostic]
+
+
+class ThreadStatusParams(Params):
+    """`thread_episodic/status`."""
+
+    workspace_id: Id | None = None
+    thread_id: Id | None = None
+
+
+class ChunkCounts(Wire):
+    """Chunks by state."""
+
+    pending: int = 0
+    indexed: int = 0
+    failed: int = 0
+    retired: int = 0
+    excluded: int = 0
+    partial: int = 0
+
+
+class JobCounts(Wire):
+    """Jobs by state."""
+
+    queued: int = 0
+    leased: int = 0
+    retry_wait: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    done: int = 0
+
+
+class SegmentCounts(Wire):
+    """Partitions of the workspace's index."""
+
+    count: int
+    open: int
+    sealed: int
+    utilization_percent: float
+
+
+class PartialItem(Wire):
+    """A message that is too long to be indexed whole, and the range that is not."""
+
+    item_id: str
+    turn_id: str
+    from_char: int
+    to_char: int
+
+
+class PausedQueue(Wire):
+    """A component that is down and holds its queue."""
+
+    component: str
+    reason: str
+    since: int
+
+
+class ThreadStatusResult(Wire):
+    """How far the index is."""
+
+    chunks: ChunkCounts
+    jobs: JobCounts
+    oldest_pending_age_ms: int | None
+    segments: SegmentCounts
+    partial_items: list[PartialItem]
+    dead_jobs: int
+    paused: PausedQueue | None
+
+
+class JobsParams(Params):
+    """`thread_episodic/jobs`."""
+
+    status: JobStatus | None = None
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+class JobError(Wire):
+    """Why a job failed last; never text."""
+
+    code: str
+
+
+class IndexJob(Wire):
+    """A job of the index."""
+
+    job_id: str
+    kind: str
+    thread_id: str | None
+    turn_id: str | None
+    chunk_ids: list[str]
+    status: JobStatus
+    attempt_count: int
+    next_run_at: int
+    last_error: JobError | None
+
+
+class JobsResult(Wire):
+    """Jobs, newest first."""
+
+    jobs: list[IndexJob]
+    next_cursor: str | None
+
+
+class RetryParams(Params):
+    """`thread_episodic/retry`: one dead job, or all."""
+
+    job_id: Id | None = None
+    all_dead: bool = False
+
+
+class RetryResult(Wire):
+    """How many jobs were made runnable again."""
+
+    requeued: int
+
+
+class ReindexParams(Params):
+    """`thread_episodic/reindex`: a thread or a workspace."""
+
+    thread_id: Id | None = None
+    workspace_id: Id | None = None
+
+
+class ReindexResult(Wire):
+    """How many jobs were made."""
+
+    jobs_created: int
+
+
+class ExcludeParams(Params):
+    """`thread_episodic/exclude` and `unexclude`: a chunk or a whole item."""
+
+    chunk_id: Annotated[str, Meta(max_length=400)] | None = None
+    item_id: Id | None = None
+    reason: Reason | None = None
+
+
+class ExcludeResult(Wire):
+    """How many chunks changed."""
+
+    excluded: int

@@ -1,0 +1,593 @@
+"""Conversation on the wire: workspaces, threads, turns, items, artifacts, and a turn's manifest."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
+
+from protocol.base import Cursor, Diagnostic, Id, Limit, Millis, Params, Wire
+
+Mode: TypeAlias = Literal["agent", "chat"]
+MemoryMode: TypeAlias = Literal["normal", "read_only", "ignored"]
+ThreadOrigin: TypeAlias = Literal["user", "task", "system"]
+Driver: TypeAlias = Literal["gateway", "host"]
+TurnStatus: TypeAlias = Literal["in_progress", "awaiting_host", "completed", "failed", "cancelled", "interrupted"]
+FinishStatus: TypeAlias = Literal["succeeded", "failed", "provider_failure", "interrupted"]
+ItemKind: TypeAlias = Literal["user_message", "agent_message", "tool_call", "tool_result", "system_event"]
+Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
+ItemStatus: TypeAlias = Literal["in_progress", "completed", "failed", "interrupted"]
+ArtifactKind: TypeAlias = Literal["image", "document", "data", "audio", "video", "other"]
+RecallStatus: TypeAlias = Literal["recalled", "empty", "skipped", "failed", "partial", "off"]
+Phase: TypeAlias = Literal[
+    "TurnPrePolicy", "TurnPrePromptContext", "TurnPostPreflightPromptContext", "TurnPreToolMaterialization",
+    "TurnPrePromptCompile", "TurnPostTurn",
+]  # fmt: skip
+RunStatus: TypeAlias = Literal["queued", "running", "succeeded", "failed", "timed_out", "skipped"]
+Domain: TypeAlias = Literal["memory", "thread", "artifact", "agent"]
+
+MAX_TEXT_CHARS = 4_000_000  # a message of up to half a message line; longer input is a file
+Text: TypeAlias = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
+Label: TypeAlias = Annotated[str, Meta(max_length=256)]
+Path: TypeAlias = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+# -- workspaces and threads ----------------------------------------------------------------------------------------
+
+
+class Workspace(Wire):
+    """A project: threads, their index and workspace-scoped memory live and die with it."""
+
+    workspace_id: str
+    name: str | None
+    root_path: str | None
+    created_at: int
+    updated_at: int
+
+
+class WorkspaceResult(Wire):
+    """One workspace."""
+
+    workspace: Workspace
+
+
+class WorkspaceCreateParams(Params):
+    """`workspace/create`."""
+
+    workspace_id: Id | None = None
+    name: Label | None = None
+    root_path: Path | None = None
+
+
+class WorkspaceParams(Params):
+    """A workspace by id."""
+
+    workspace_id: Id
+
+
+class WorkspaceListParams(Params):
+    """`workspace/list`."""
+
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+class WorkspaceListResult(Wire):
+    """Workspaces, oldest first."""
+
+    workspaces: list[Workspace]
+    next_cursor: str | None
+
+
+class Thread(Wire):
+    """A conversation."""
+
+    thread_id: str
+    workspace_id: str
+    agent_id: str | None
+    parent_thread_id: str | None
+    name: str | None
+    mode: Mode
+    memory_mode: MemoryMode
+    origin: ThreadOrigin
+    task_id: str | None
+    archived: bool
+    turn_count: int
+    created_at: int
+    updated_at: int
+
+
+class ThreadStartParams(Params):
+    """`thread/start`: opens a thread, or returns the one with that id."""
+
+    thread_id: Id | None = None
+    workspace_id: Id | None = None
+    agent_id: Id | None = None
+    parent_thread_id: Id | None = None
+    name: Label | None = None
+    mode: Mode = "agent"
+    memory_mode: MemoryMode = "normal"
+    model: Label | None = None
+    provider: Label | None = None
+    origin: ThreadOrigin = "user"
+    task_id: Id | None = None
+    instructions: Text | None = None
+
+
+class ThreadResult(Wire):
+    """One thread."""
+
+    thread: Thread
+
+
+class ThreadParams(Params):
+    """A thread by id."""
+
+    thread_id: Id
+
+
+class ThreadListParams(Params):
+    """`thread/list`: newest first."""
+
+    workspace_id: Id | None = None
+    archived: bool | None = None
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+class ThreadListResult(Wire):
+    """Threads, newest first."""
+
+    threads: list[Thread]
+    next_cursor: str | None
+
+
+class ThreadUpdateParams(Params):
+    """`thread/update`: only the members given change."""
+
+    thread_id: Id
+    name: Label | None | UnsetType = UNSET
+    memory_mode: MemoryMode | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+
+
+class DeleteResult(Wire):
+    """What a deletion removed."""
+
+    deleted: bool
+    removed: dict[str, int]
+
+
+class ThreadHistoryParams(Params):
+    """`thread/history`."""
+
+    thread_id: Id
+    order: Literal["asc", "desc"] = "asc"
+    kinds: list[ItemKind] | None = None
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+# -- artifacts -----------------------------------------------------------------------------------------------------
+
+
+class ArtifactRef(Wire):
+    """A file that a message carried; its bytes are elsewhere."""
+
+    artifact_id: str
+    version_id: str
+    name: str
+    kind: ArtifactKind
+    mime: str
+    size_bytes: int
+    role: Role
+    sha256: str | None
+
+
+class ArtifactRefInput(Params):
+    """A reference to a file of an imported turn."""
+
+    artifact_id: Id
+    version_id: Id | None = None
+    name: Label = "file"
+    kind: ArtifactKind = "other"
+    mime: Label = "application/octet-stream"
+    size_bytes: Annotated[int, Meta(ge=0)] = 0
+    role: Role = "user"
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+class ArtifactListParams(Params):
+    """`artifact/list`."""
+
+    thread_id: Id
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+class ArtifactListResult(Wire):
+    """Artifacts of a thread, newest first."""
+
+    artifacts: list[ArtifactRef]
+    next_cursor: str | None
+
+
+class ArtifactGetParams(Params):
+    """`artifact/get`."""
+
+    artifact_id: Id
+    version_id: Id | None = None
+    offset: Annotated[int, Meta(ge=0)] = 0
+    limit: Annotated[int, Meta(ge=1, le=5 * 1024 * 1024)] = 65536
+
+
+class ArtifactGetResult(Wire):
+    """A part of a file, as text where it is text."""
+
+    artifact: ArtifactRef
+    offset: int
+    next_offset: int | None
+    text: str | None = None
+    data_base64: str | None = None
+
+
+class ArtifactDeleteParams(Params):
+    """`artifact/delete`."""
+
+    artifact_id: Id
+
+
+# -- items and turns -----------------------------------------------------------------------------------------------
+
+
+class ToolUse(Wire):
+    """The tool side of an item."""
+
+    call_id: str
+    name: str
+    arguments: Any
+    is_error: bool
+
+
+class Item(Wire):
+    """One thing said or done in a turn. `text` is byte for byte what was given."""
+
+    item_id: str
+    turn_id: str
+    thread_id: str
+    kind: ItemKind
+    role: Role
+    status: ItemStatus
+    text: str
+    at: int
+    name: str | None
+    artifacts: list[ArtifactRef]
+    tool: ToolUse | None
+
+
+class ItemsResult(Wire):
+    """Items in order."""
+
+    items: list[Item]
+    next_cursor: str | None
+
+
+class ImportItem(Params):
+    """One message of an imported turn."""
+
+    role: Literal["user", "assistant"]
+    text: Text
+    item_id: Id | None = None
+    name: Label | None = None
+    artifacts: Annotated[list[ArtifactRefInput], Meta(max_length=64)] = []
+
+
+class ImportTurn(Params):
+    """One imported turn with the time at which it was said."""
+
+    at: Millis
+    items: Annotated[list[ImportItem], Meta(min_length=1, max_length=1000)]
+    turn_id: Id | None = None
+
+
+class ImportSource(Params):
+    """Where imported turns come from; ids are made from it, so that a second import changes nothing."""
+
+    kind: Annotated[str, Meta(min_length=1, max_length=64)]
+    id: Annotated[str, Meta(min_length=1, max_length=512)]
+
+
+class ThreadImportParams(Params):
+    """`thread/import`."""
+
+    workspace_id: Id
+    source: ImportSource
+    turns: Annotated[list[ImportTurn], Meta(max_length=10_000)]
+    thread_id: Id | None = None
+    mode: Literal["replace", "append"] = "replace"
+    dry_run: bool = False
+    name: Label | None = None
+
+
+class ThreadImportResult(Wire):
+    """The thread, and counts of turns."""
+
+    thread: Thread
+    imported: int
+    skipped: int
+    replaced: int
+
+
+class TextInput(Params, tag_field="type", tag="text"):
+    """Words of the user."""
+
+    text: Text
+
+
+class ArtifactInput(Params, tag_field="type", tag="artifact"):
+    """A file of the user: a `path` that is read once, inline `data_base64`, or a known `artifact_id` alone."""
+
+    name: Label
+    mime: Label
+    artifact_id: Id | None = None
+    kind: ArtifactKind | None = None
+    path: Path | None = None
+    data_base64: str | None = None
+
+
+UserInput: TypeAlias = TextInput | ArtifactInput
+
+
+class TurnOptions(Params):
+    """What a host may switch off for one turn."""
+
+    skip_retention: bool = False
+    skip_recall: bool = False
+
+
+class TurnStartParams(Params):
+    """`turn/start` and `turn/prepare`."""
+
+    thread_id: Id
+    input: Annotated[list[UserInput], Meta(min_length=1, max_length=64)]
+    turn_id: Id | None = None
+    model: Label | None = None
+    provider: Label | None = None
+    mode: Mode | None = None
+    options: TurnOptions = TurnOptions()
+
+
+class TurnError(Wire):
+    """Why a turn failed."""
+
+    reason: str
+    retryable: bool
+
+
+class Usage(Wire):
+    """Tokens as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class ManifestRun(Wire):
+    """A hook run of a turn. Never contents."""
+
+    run_id: str
+    hook_id: str
+    status: RunStatus
+    duration_ms: int
+    contribution_count: int
+    diagnostics: list[Diagnostic]
+
+
+class ManifestPhase(Wire):
+    """A dispatched phase, also without hooks."""
+
+    phase: Phase
+    hook_runs: list[ManifestRun]
+
+
+class Permission(Wire):
+    """Whether something is allowed in this turn, and the code that says why."""
+
+    allowed: bool
+    reason_code: str
+
+
+class TurnPolicy(Wire):
+    """What this turn may do with memory."""
+
+    recall: Permission
+    read_tools: Permission
+    remember: Permission
+    forget: Permission
+    extraction: Permission
+
+
+class SourceRef(Wire):
+    """Something that a text was made from."""
+
+    kind: Literal["memory", "chunk", "artifact", "thread", "workspace"]
+    id: str
+
+
+class ManifestSection(Wire):
+    """A part of the prompt that a hook contributed."""
+
+    section_id: str
+    hook_id: str
+    domain: Domain
+    chars: int
+    truncated: bool
+    source_refs: list[SourceRef]
+
+
+class ManifestTools(Wire):
+    """Tools that the model saw, and domains that it could ask for."""
+
+    visible: list[str]
+    hidden_domains: list[str]
+
+
+class ManifestBudget(Wire):
+    """A budget of the prompt, in characters unless its name says otherwise."""
+
+    name: str
+    limit: int
+    used: int
+
+
+class ManifestRecall(Wire):
+    """What was recalled into the prompt, and why not more."""
+
+    status: RecallStatus
+    reason: str
+    memory_ids: list[str]
+    chunk_ids: list[str]
+
+
+class ManifestPreflight(Wire):
+    """Who planned the recall and the tools of the turn."""
+
+    source: Literal["local", "model", "fallback", "none"]
+    reason: str
+    plan: Any
+
+
+class PromptManifest(Wire):
+    """What went into a turn's prompt and why. Never contents."""
+
+    phases: list[ManifestPhase]
+    policy: TurnPolicy
+    preflight: ManifestPreflight
+    sections: list[ManifestSection]
+    tools: ManifestTools
+    budgets: list[ManifestBudget]
+    recall: ManifestRecall
+
+
+class Turn(Wire):
+    """One question and all that was done to answer it."""
+
+    turn_id: str
+    thread_id: str
+    workspace_id: str
+    driver: Driver
+    mode: Mode
+    status: TurnStatus
+    started_at: int
+    completed_at: int | None
+    error: TurnError | None
+    rounds: int
+    usage: Usage | None
+    prompt_manifest: PromptManifest | None
+
+
+class TurnResult(Wire):
+    """One turn."""
+
+    turn: Turn
+
+
+class TurnParams(Params):
+    """A turn by id."""
+
+    turn_id: Id
+
+
+class TurnItemsParams(Params):
+    """`turn/items`."""
+
+    turn_id: Id
+    limit: Limit = 100
+    cursor: Cursor | None = None
+
+
+class ToolSpec(Wire):
+    """A tool as a model sees it; `parameters` is a JSON Schema."""
+
+    name: str
+    domain: Domain
+    description: str
+    parameters: dict[str, Any]
+
+
+class PromptSection(Wire):
+    """A part of the system prompt; a stable one is byte-identical from turn to turn."""
+
+    section_id: str
+    title: str
+    text: str
+    stable: bool
+
+
+class ContextBlock(Wire):
+    """Recalled data, rendered so that it cannot close its own block."""
+
+    block_id: str
+    domain: Literal["memory", "thread"]
+    text: str
+    placement: Literal["system_suffix", "before_user"]
+    source_refs: list[SourceRef]
+
+
+class PrepareResult(Wire):
+    """All that a host needs to call its own model."""
+
+    turn: Turn
+    context_blocks: list[ContextBlock]
+    prompt_sections: list[PromptSection]
+    tools: list[ToolSpec]
+    policy: TurnPolicy
+    prompt_manifest: PromptManifest
+    recall_status: RecallStatus
+
+
+class ToolCallParams(Params):
+    """`turn/tool_call`; `call_id` is idempotent within the turn."""
+
+    turn_id: Id
+    call_id: Id
+    name: Label
+    arguments: dict[str, Any] = {}
+
+
+class ToolFailure(Wire):
+    """Why a tool did not do it."""
+
+    code: str
+    message: str
+
+
+class ToolReply(Wire):
+    """What a tool answered."""
+
+    ok: bool
+    data: Any = None
+    error: ToolFailure | None = None
+
+
+class ToolCallResult(Wire):
+    """The answer, and the tools that are visible now."""
+
+    result: ToolReply
+    visible_tools: list[str]
+
+
+class ToolEvent(Params):
+    """A host's own tool call of the turn, in a sentence."""
+
+    name: Label
+    summary: Annotated[str, Meta(max_length=2000)] | None = None
+    status: Label | None = None
+    call_id: Id | None = None
+
+
+class TurnFinishParams(Params):
+    """`turn/finish`; idempotent."""
+
+    turn_id: Id
+    status: FinishStatus
+    assistant_text: Text | None = None
+    tool_events: Annotated[list[ToolEvent], Meta(max_length=256)] = []
+    artifacts: Annotated[list[ArtifactRefInput], Meta(max_length=64)] = []

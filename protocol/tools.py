@@ -1,0 +1,112 @@
+"""The tools a model may be offered: their arguments, and their schemas made from them."""
+
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+from msgspec import Meta
+
+from protocol.base import Cursor, Id, Params, Query, Reason, Scope
+from protocol.memory import Category, Content, Key
+from protocol.threads import Domain, ToolSpec
+
+MAX_RESULT_CHARS = 8000
+"""A tool's whole answer as JSON text; a cut says so."""
+
+ToolDomain = Literal["memory", "artifact"]
+ToolLimit = Annotated[int, Meta(ge=1, le=20)]
+
+
+class MemorySearchArgs(Params):
+    """Find remembered facts by words or meaning."""
+
+    query: Query
+    scopes: list[Scope] | None = None
+    categories: list[Category] | None = None
+    limit: ToolLimit = 5
+
+
+class MemoryListArgs(Params):
+    """List remembered facts, newest first."""
+
+    categories: list[Category] | None = None
+    scopes: list[Scope] | None = None
+    limit: ToolLimit = 20
+    cursor: Cursor | None = None
+
+
+class MemoryGetArgs(Params):
+    """Read one remembered fact whole, by `memory_id`, or by `scope` and `key`."""
+
+    memory_id: Id | None = None
+    scope: Scope | None = None
+    key: Key | None = None
+
+
+class MemoryRememberArgs(Params):
+    """Keep a stable fact, preference or decision that the user stated."""
+
+    content: Content
+    category: Category = "custom"
+    key: Key | None = None
+    scope: Scope | None = None
+    value: Any = None
+
+
+class MemoryForgetArgs(Params):
+    """Forget one remembered fact, by `memory_id`, or by `scope` and `key`."""
+
+    memory_id: Id | None = None
+    scope: Scope | None = None
+    key: Key | None = None
+    reason: Reason | None = None
+
+
+class ArtifactReadArgs(Params):
+    """Read a file that an earlier message carried."""
+
+    artifact_id: Id
+    version_id: Id | None = None
+    offset: Annotated[int, Meta(ge=0)] = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_RESULT_CHARS)] = 4000
+
+
+class RequestToolsArgs(Params):
+    """Ask for more tools of a domain; they are there in the next round."""
+
+    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=2)]
+    reason: Annotated[str, Meta(max_length=500)]
+
+
+TOOLS: dict[str, tuple[Domain, type[Params]]] = {
+    "memory_search": ("memory", MemorySearchArgs),
+    "memory_list": ("memory", MemoryListArgs),
+    "memory_get": ("memory", MemoryGetArgs),
+    "memory_remember": ("memory", MemoryRememberArgs),
+    "memory_forget": ("memory", MemoryForgetArgs),
+    "artifact_read": ("artifact", ArtifactReadArgs),
+    "request_tools": ("agent", RequestToolsArgs),
+}
+"""Every tool by name: its domain and its arguments, whose docstring is the description a model reads."""
+
+
+def _inlined(schema: object, components: dict[str, Any]) -> Any:
+    """The schema with every `$ref` replaced: some providers' tool dialects know none."""
+    if isinstance(schema, dict):
+        node = cast("dict[str, object]", schema)
+        if "$ref" in node:
+            return _inlined(components[str(node["$ref"]).rsplit("/", 1)[-1]], components)
+        return {key: _inlined(value, components) for key, value in node.items()}
+    if isinstance(schema, list):
+        return [_inlined(value, components) for value in cast("list[object]", schema)]
+    return schema
+
+
+def tool_spec(name: str) -> ToolSpec:
+    """The tool as a model sees it."""
+    domain, arguments = TOOLS[name]
+    (schema,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    inlined = _inlined(schema, components)
+    parameters = {
+        key: inlined[key] for key in ("type", "properties", "required", "additionalProperties") if key in inlined
+    }
+    return ToolSpec(name=name, domain=domain, description=(arguments.__doc__ or "").strip(), parameters=parameters)
