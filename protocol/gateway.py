@@ -31,7 +31,7 @@ class InitializeParams(Params):
 
 
 class ServerInfo(Wire):
-    """This program."""
+    """The gateway's own name and version."""
 
     name: str
     version: str

@@ -15,8 +15,21 @@ from protocol.base import Diagnostic, Wire
 from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
 from protocol.ports import Tx
 from protocol.threads import (
-    Domain, Driver, MemoryMode, Mode, Phase, RecallStatus, Role, SourceRef, ThreadOrigin, ToolEvent, ToolReply,
-    ToolSpec, Turn, TurnOptions, TurnPolicy,
+    Domain,
+    Driver,
+    MemoryMode,
+    Mode,
+    Phase,
+    RecallStatus,
+    Role,
+    SourceRef,
+    ThreadOrigin,
+    ToolEvent,
+    ToolReply,
+    ToolSpec,
+    Turn,
+    TurnOptions,
+    TurnPolicy,
 )  # fmt: skip
 
 PHASES: tuple[Phase, ...] = (
@@ -205,7 +218,7 @@ class HookOutput(Wire):
 HookCall: TypeAlias = Callable[[HookInput], Awaitable[HookOutput]]
 
 
-class SkipRun(Exception):  # noqa: N818  # not an error: the hook says that there is nothing to do, and why
+class SkipRun(Exception):
     """Raised by a background hook whose work does not apply; the run ends `skipped` with this code."""
 
     def __init__(self, code: str) -> None:
@@ -272,8 +285,10 @@ ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[Too
 
 
 class ItemFact(Wire):
-    """A stored message as the other houses may know it. `indexable` is false for what is not said by user or assistant,
-    for partial answers, and for threads that memory ignores."""
+    """A stored message as the other houses may know it.
+
+    `indexable` is false for what neither user nor assistant said, for partial answers, and in threads that ignore memory.
+    """
 
     item_id: str
     turn_id: str

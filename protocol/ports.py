@@ -127,7 +127,9 @@ class SecretScanner(Protocol):
 class Notify(Protocol):
     """Sends a notification to the client: after the reply of the request that caused it, else at once."""
 
-    def __call__(self, method: str, params: msgspec.Struct) -> None: ...
+    def __call__(self, method: str, params: msgspec.Struct) -> None:
+        """Send it; never blocks."""
+        ...
 
 
 class Spawn(Protocol):

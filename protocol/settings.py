@@ -163,7 +163,7 @@ class Settings(Wire):
 
 
 def _struct_of(name: str, about: str, members: dict[str, Any]) -> Any:
-    """A Params type whose members are all optional. (`msgspec.defstruct` knows no metaclass but its own.)"""
+    """A Params type whose members are all optional; `msgspec.defstruct` knows no metaclass but its own."""
     namespace: dict[str, Any] = dict.fromkeys(members, UNSET)
     namespace |= {"__annotations__": members, "__doc__": about, "__module__": __name__, "__qualname__": name}
     make: Any = type(Params)

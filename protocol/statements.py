@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
 _BLOCK = re.compile(
-    r"^-- name: (?P<name>[a-z][a-z0-9_]*)\n-- (?P<about>[^\n]+)\n(?P<sql>.*?)(?=^-- name: |\Z)", re.M | re.S
+    r"^-- name: (?P<name>[a-z][a-z0-9_]*)\n-- (?P<about>[^\n]+)\n(?P<sql>.*?)(?=^-- name: |\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 
 

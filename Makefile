@@ -1,0 +1,54 @@
+# The workshop's door. Everything runs in .venv, which `setup` makes from the locked versions of constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+STAMP := $(VENV)/.stamp
+CODE := gateway agent memory thread_episodic promt protocol
+CHECKED := $(CODE) tests benchmarks examples
+
+.PHONY: help setup demo test lint bench schemas format lock clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
+
+$(STAMP): pyproject.toml constraints.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@echo "setting up $(VENV) (once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt -e .
+	@touch $(STAMP)
+
+setup: $(STAMP) ## make .venv with the locked dependencies and the pioneer command
+
+demo: setup ## play a bundled conversation of several days through a spawned gateway
+	@$(BIN)/pioneer demo
+
+test: setup ## run every test, with branch coverage
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=90 -q
+
+lint: setup ## format, lint, types, import rules, generated files
+	@$(BIN)/ruff format --check $(CHECKED)
+	@$(BIN)/ruff check $(CHECKED)
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports
+	@$(BIN)/pioneer schemas --check
+
+format: setup ## format the code and mend what can be mended by itself
+	@$(BIN)/ruff check --fix --quiet $(CHECKED) || true
+	@$(BIN)/ruff format $(CHECKED)
+
+schemas: setup ## generate schemas/ from protocol/
+	@$(BIN)/pioneer schemas
+
+bench: setup ## run the benchmarks (what needs absent data says so)
+	@$(BIN)/python -m benchmarks
+
+lock: setup ## renew constraints.txt from pyproject.toml (needs uv)
+	uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml requirements-dev.txt -o constraints.txt
+
+clean: ## remove what setup and the tests made
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov
