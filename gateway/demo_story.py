@@ -42,69 +42,120 @@ PROJECT = {"subject": "project", "durability": "project_lifetime", "scope_hint":
 
 STORY: tuple[Said, ...] = (
     Said(
-        0, "thr_kickoff",
+        0,
+        "thr_kickoff",
         "Hi! My name is Mira Castellan. I am building Harbor, a timetable app for island ferries.",
         "Welcome aboard, Mira. Where shall we start?",
         (
             fact("The user's name is Mira Castellan.", "My name is Mira Castellan", "identity", "name"),
-            fact("Harbor is a timetable app for island ferries.", "I am building Harbor, a timetable app for island ferries",
-                 "project_fact", "purpose", **PROJECT),
+            fact(
+                "Harbor is a timetable app for island ferries.",
+                "I am building Harbor, a timetable app for island ferries",
+                "project_fact",
+                "purpose",
+                **PROJECT,
+            ),
         ),
         title="Monday: a person and a project",
     ),
     Said(
-        0, "thr_kickoff",
+        0,
+        "thr_kickoff",
         "Remember that I live in Aldermouth, two streets from the north pier.",
         "Noted: Aldermouth, near the north pier.",
-        tool=("memory_remember", {"content": "Mira lives in Aldermouth, two streets from the north pier.",
-                                  "category": "biography", "key": "home"}),
+        tool=(
+            "memory_remember",
+            {
+                "content": "Mira lives in Aldermouth, two streets from the north pier.",
+                "category": "biography",
+                "key": "home",
+            },
+        ),
     ),
     Said(
-        1, "thr_storage",
+        1,
+        "thr_storage",
         "After the review we decided: Harbor keeps its timetables in SQLite and syncs every six hours.",
         "SQLite with a sync every six hours. I will plan for that.",
         (
-            fact("Harbor keeps its timetables in SQLite.", "Harbor keeps its timetables in SQLite", "project_decision",
-                 "storage", cardinality="single", **PROJECT),
-            fact("Harbor syncs its timetables every six hours.", "syncs every six hours", "project_decision",
-                 "sync_interval", cardinality="single", **PROJECT),
+            fact(
+                "Harbor keeps its timetables in SQLite.",
+                "Harbor keeps its timetables in SQLite",
+                "project_decision",
+                "storage",
+                cardinality="single",
+                **PROJECT,
+            ),
+            fact(
+                "Harbor syncs its timetables every six hours.",
+                "syncs every six hours",
+                "project_decision",
+                "sync_interval",
+                cardinality="single",
+                **PROJECT,
+            ),
         ),
         title="Tuesday: decisions",
     ),
     Said(
-        2, "thr_tiles",
+        2,
+        "thr_tiles",
         f"The map tiles need this key: {_accidental_key()} - oh no, I should not have pasted that.",
         "I will not keep it. Please rotate the key.",
         (
-            fact(f"The tile server key is {_accidental_key()}.", f"The map tiles need this key: {_accidental_key()}",
-                 "project_fact", "tile_key", **PROJECT),
+            fact(
+                f"The tile server key is {_accidental_key()}.",
+                f"The map tiles need this key: {_accidental_key()}",
+                "project_fact",
+                "tile_key",
+                **PROJECT,
+            ),
         ),
         title="Wednesday: a secret, pasted by accident",
     ),
     Said(
-        2, "thr_tiles",
+        2,
+        "thr_tiles",
         "Off the record, please don't remember this: I may leave the ferry company in autumn.",
         "Understood, this stays out of memory.",
-        (fact("Mira may leave the ferry company in autumn.", "I may leave the ferry company in autumn", "biography", "job"),),
+        (
+            fact(
+                "Mira may leave the ferry company in autumn.",
+                "I may leave the ferry company in autumn",
+                "biography",
+                "job",
+            ),
+        ),
     ),
     Said(
-        4, "thr_storage",
+        4,
+        "thr_storage",
         "Correction: Harbor syncs every two hours now, six was too slow for storm warnings.",
         "Every two hours it is.",
         (
-            fact("Harbor syncs its timetables every two hours.", "Harbor syncs every two hours now", "project_decision",
-                 "sync_interval", cardinality="single", intent="explicit_store", explicitness="explicit", **PROJECT),
+            fact(
+                "Harbor syncs its timetables every two hours.",
+                "Harbor syncs every two hours now",
+                "project_decision",
+                "sync_interval",
+                cardinality="single",
+                intent="explicit_store",
+                explicitness="explicit",
+                **PROJECT,
+            ),
         ),
         title="Friday: a correction",
     ),
     Said(
-        8, "thr_monday",
+        8,
+        "thr_monday",
         "What did we decide last week about how Harbor syncs and stores its timetables?",
         "Last week you settled on SQLite, and on Friday you shortened the sync to every two hours.",
         title="The week after: a question",
     ),
     Said(
-        8, "thr_monday",
+        8,
+        "thr_monday",
         "Please forget that I live in Aldermouth.",
         "Done, I no longer know where you live.",
         tool=("memory_forget", {"scope": {"kind": "user", "key": "default"}, "key": "home"}),
@@ -122,7 +173,13 @@ def script() -> list[dict[str, Any]]:
             call = {"tool_calls": [{"name": name, "arguments": arguments}]}
             rules.append({"role": "main", "input_contains": said.text, "round": 1, "times": 1, "respond": call})
         rules.append(
-            {"role": "main", "input_contains": said.text, "times": 1, "respond": {"text": said.answer}, "stream_chunks": 3}
+            {
+                "role": "main",
+                "input_contains": said.text,
+                "times": 1,
+                "respond": {"text": said.answer},
+                "stream_chunks": 3,
+            }
         )
         facts = {"json": {"facts": list(said.facts)}}
         rules.append({"role": "extractor", "input_contains": said.text[:40], "times": 1, "respond": facts})

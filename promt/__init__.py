@@ -1,1 +1,54 @@
+"""Prompt text as versioned data, and the pure rendering of recalled text.
 
+Rule 1: words that a model reads stand in a `*.md` or `*.toml` file of this package, never between lines of code.
+Rule 2: nothing here knows a turn, a store or a provider; the same input gives the same bytes.
+"""
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+from protocol.memory import MAX_FACTS, SemanticFields
+
+NAMES = ("memory_recall", "thread_context", "extraction", "preflight")
+"""Every prompt there is."""
+
+_HEADED = re.compile(
+    r"\A---\nid: (?P<id>[a-z_]+)\nversion: (?P<version>\d+)\ntitle: (?P<title>[^\n]+)\n---\n\n(?P<text>.+)\Z", re.DOTALL
+)
+
+
+class Prompt(NamedTuple):
+    """A prompt's text, with the number that changes whenever its words do."""
+
+    id: str
+    version: int
+    text: str
+    title: str
+
+
+def _choices(hint: Any) -> str:
+    """The values that a member may take, as a model should read them."""
+    literals = [part for part in (hint, *get_args(hint)) if get_origin(part) is Literal]
+    return " | ".join(str(value) for part in literals for value in get_args(part)) or "short text"
+
+
+def _semantic_fields() -> str:
+    """One line per member of the semantic fields, made from the contract so that it cannot lag."""
+    return "\n".join(f"- `{name}`: {_choices(hint)}" for name, hint in get_type_hints(SemanticFields).items())
+
+
+@cache
+def load(name: str) -> Prompt:
+    """The prompt of that name; `KeyError` for one that does not exist."""
+    if name not in NAMES:
+        raise KeyError(name)
+    whole = files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8").replace("\r\n", "\n")
+    found = _HEADED.match(whole)
+    if found is None or found["id"] != name:
+        raise KeyError(name)
+    text = found["text"].strip()
+    if name == "extraction":
+        text = text.replace("{semantic_fields}", _semantic_fields()).replace("{max_facts}", str(MAX_FACTS))
+    return Prompt(id=name, version=int(found["version"]), text=text, title=found["title"])

@@ -41,6 +41,10 @@ class Tx(Protocol):
         """Rows one by one, for scans that must not be held in memory."""
         ...
 
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call it on the event loop once this transaction is committed; never if it is not."""
+        ...
+
 
 class Transact(Protocol):
     """Runs plain functions on a transaction in the database's own threads. Work must not await and must be short."""
@@ -57,8 +61,11 @@ class Transact(Protocol):
         """Run bookkeeping (access counts, recall events) in a transaction that a power cut may lose."""
         ...
 
-    async def read(self, work: Callable[[Tx], T]) -> T:
-        """Run `work` on a snapshot that sees every write acknowledged before the call."""
+    async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
+        """Run `work` on a snapshot that sees every write acknowledged before the call.
+
+        Raises `Unavailable` when it takes longer than `deadline` seconds (default 2).
+        """
         ...
 
 
@@ -157,6 +164,44 @@ class Job(Wire):
     next_run_at: int
     created_at: int
     last_error: str | None
+
+
+class PauseQueue(Exception):
+    """Raised by a job's handler when a component is down: not an attempt of the job; its queue waits and says so."""
+
+    def __init__(self, component: str, reason: str) -> None:
+        self.component = component
+        self.reason = reason
+        super().__init__(component, reason)
+
+
+class GiveUpJob(Exception):
+    """Raised by a job's handler that knows that no further try can help."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        super().__init__(code)
+
+
+class RetryJob(Exception):
+    """Raised by a job's handler that failed for a known, passing cause."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        super().__init__(code)
+
+
+class JobHandle(Protocol):
+    """A claimed job in its handler's hands."""
+
+    @property
+    def job(self) -> Job:
+        """The job as claimed."""
+        ...
+
+    def finish(self, tx: Tx) -> None:
+        """Mark it done inside the handler's own transaction: effect and mark are one."""
+        ...
 
 
 class JobQueue(Protocol):

@@ -1,0 +1,62 @@
+"""Publishing a file so that a crash leaves the old one or the new one, whole."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in the folder durable, where the platform lets a folder be opened."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def publish(path: Path, data: bytes) -> None:
+    """Write `data` under `path`: a temporary file in the same folder, fsync, rename, fsync of the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def publish_once(path: Path, data: bytes) -> bytes:
+    """Like `publish`, but the first of several processes wins; returns what the file holds."""
+    if not path.exists():
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            pass  # another process was first; its file counts
+        except OSError:  # no hard links here: an exclusive creation is the next best
+            _create_exclusively(path, data)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        sync_folder(path.parent)
+    return path.read_bytes()
+
+
+def _create_exclusively(path: Path, data: bytes) -> None:
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        pass  # another process was first; its file counts

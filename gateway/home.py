@@ -1,0 +1,125 @@
+"""The home folder: its layout, its permissions, and the rule that nothing is written outside it."""
+
+import os
+import sys
+import unicodedata
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import platformdirs
+
+from protocol.errors import CallerError, Unavailable
+
+NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ncpfs", "ceph"})
+"""Their locks and shared memory do not keep SQLite's promises."""
+
+_RESERVED = frozenset(
+    {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))}
+)  # fmt: skip
+_FORBIDDEN = frozenset('~$%:*?"<>|')
+
+
+def default_root() -> Path:
+    """`PIONEER_HOME`, else the platform's per-user data folder."""
+    given = os.environ.get("PIONEER_HOME")
+    return Path(given) if given else Path(platformdirs.user_data_dir("pioneer-gateway", appauthor=False))
+
+
+def _file_system_of(path: Path) -> str | None:
+    """The file system's type where the platform tells it (Linux), else None."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    best: tuple[int, str] | None = None
+    for line in mounts.splitlines():
+        _, point, kind, *_ = [*line.split(" "), "", ""]
+        point = point.replace("\\040", " ")
+        if path.is_relative_to(point) and (best is None or len(point) >= best[0]):
+            best = (len(point), kind)
+    return best[1] if best else None
+
+
+def problem_of_relative(path: str) -> str | None:
+    """Why a configured path may not be used below the home, or None. The same answer on every platform."""
+    folded = unicodedata.normalize("NFKC", path)
+    if not folded.strip() or folded != folded.strip():
+        return "must not be empty or begin or end with a blank"
+    if PurePosixPath(folded).is_absolute() or PureWindowsPath(folded).is_absolute() or folded[0] in "/\\":
+        return "must be relative to the home"
+    if PureWindowsPath(folded).drive:
+        return "must not name a drive"
+    if any(ord(char) < 32 or ord(char) == 127 or char in _FORBIDDEN for char in folded):
+        return "must not hold control or special characters"
+    for part in folded.replace("\\", "/").split("/"):
+        if part in {"", ".", ".."}:
+            return "must not hold `.`, `..` or empty parts"
+        if part[-1] in ". " or part.split(".")[0].lower() in _RESERVED:
+            return "must not hold a name that some platforms reserve"
+    return None
+
+
+class Home:
+    """A home folder that exists, is ours alone and can be written."""
+
+    def __init__(self, root: Path) -> None:
+        try:
+            root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.root = root.resolve(strict=True)
+            kind = _file_system_of(self.root)
+            if kind in NETWORK_FILE_SYSTEMS:
+                raise Unavailable(
+                    message=f"The home is on a network file system ({kind}), whose locks cannot be trusted."
+                )
+            for folder in ("run", "keys", "logs"):
+                (self.root / folder).mkdir(exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise Unavailable("storage_read_only", f"The home cannot be written ({type(error).__name__}).") from error
+        if sys.platform != "win32":
+            self._close_to_others()
+
+    def _close_to_others(self) -> None:
+        mode = self.root.stat().st_mode
+        if mode & 0o077:
+            self.root.chmod(mode & 0o700)
+
+    @property
+    def database(self) -> Path:
+        """`gateway.db`."""
+        return self.root / "gateway.db"
+
+    @property
+    def run(self) -> Path:
+        """Locks of living processes."""
+        return self.root / "run"
+
+    @property
+    def keys(self) -> Path:
+        """The home's own keys."""
+        return self.root / "keys"
+
+    @property
+    def logs(self) -> Path:
+        """Log files."""
+        return self.root / "logs"
+
+    @property
+    def artifacts(self) -> Path:
+        """Files that messages carried, by content."""
+        return self.root / "artifacts"
+
+    @property
+    def backups(self) -> Path:
+        """Copies made before a migration."""
+        return self.root / "backups"
+
+    def child(self, relative: str, *, key: str) -> Path:
+        """A configured folder below the home. Raises `CallerError` naming `key` when the path would leave it."""
+        problem = problem_of_relative(relative)
+        if problem is not None:
+            raise CallerError.at(f"$.{key}", problem)
+        path = self.root
+        for part in unicodedata.normalize("NFKC", relative).replace("\\", "/").split("/"):
+            path = path / part
+            if path.exists() and not path.resolve().is_relative_to(self.root):
+                raise CallerError.at(f"$.{key}", "must not leave the home by a link")
+        return path

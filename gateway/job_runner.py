@@ -1,0 +1,247 @@
+"""Runs queued work: claims, calls handlers, decides what follows a failure.
+
+Rule 1: a job's effect and its mark `done` can share the handler's own transaction; what runs twice after a crash is idempotent.
+Rule 2: a component that is down pauses its queue; it costs no job an attempt.
+"""
+
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gateway.job_states import JobEvent, after
+from gateway.jobs import job_of
+from gateway.logs import Log
+from gateway.owners import SQL
+from gateway.retry import GiveUp, RetryLimits, next_attempt
+from protocol.errors import GatewayError, Unavailable
+from protocol.gateway import DrainResult, Waiting
+from protocol.ports import Clock, GiveUpJob, Job, JobHandle, JobKind, PauseQueue, RetryJob, Transact, Tx
+
+CONCURRENCY: Mapping[JobKind, int] = {"index": 1, "hook_run": 4, "erase_finish": 1}
+"""Indexing is bound by the one writer, hook runs wait for models, an erase wants the WAL alone."""
+
+STUCK_MS = (
+    15 * 60 * 1000
+)  # a living process that holds a job for longer has lost it; the longest hook ends after a minute
+PAUSE_SECONDS = 5.0  # how long a paused queue waits before it looks at its component again
+KEEP_FINISHED_MS = 7 * 86_400_000  # long enough to explain last week's turn
+POLL_SECONDS = 1.0  # while a retry waits for the clock, and the clock may be a file
+
+log = Log("jobs")
+
+Handler = Callable[[JobHandle], Awaitable[None]]
+
+
+class _Claimed:
+    """A leased job in its handler's hands."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.is_finished = False
+
+    def finish(self, tx: Tx) -> None:
+        """Mark it done in this transaction; a lease that was lost meanwhile is not ours to finish."""
+        _move(tx, self.job, "finish")
+        tx.after_commit(self._finished)
+
+    def _finished(self) -> None:
+        self.is_finished = True
+
+
+def _move(
+    tx: Tx, job: Job, event: JobEvent, *, at: int | None = None, error: str | None = None, attempts: int | None = None
+) -> bool:
+    values = {
+        "job_id": job.job_id, "from_state": job.state, "state": after(job.state, event),
+        "next_run_at": job.next_run_at if at is None else at, "last_error": error,
+        "attempt_count": job.attempt_count if attempts is None else attempts,
+    }  # fmt: skip
+    return tx.run(SQL["move_job"], values) == 1
+
+
+class JobRunner:
+    """The workers of this process."""
+
+    def __init__(
+        self, *, db: Transact, clock: Clock, owner: str, limits: Callable[[JobKind], RetryLimits],
+        on_paused: Callable[[str, str], None], on_resumed: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._clock = clock
+        self._owner = owner
+        self._limits = limits
+        self._on_paused = on_paused
+        self._on_resumed = on_resumed
+        self._handlers: dict[JobKind, Handler] = {}
+        self._running: dict[JobKind, int] = {}
+        self._paused: dict[JobKind, tuple[str, str, float]] = {}
+        self._wake = anyio.Event()
+        self._idle_waiters: list[anyio.Event] = []
+
+    def handle(self, kind: JobKind, handler: Handler) -> None:
+        """Register the handler of a kind; done once, before `run`."""
+        self._handlers[kind] = handler
+        self._running[kind] = 0
+
+    def wake(self) -> None:
+        """Look for work now."""
+        self._wake.set()
+
+    def resume(self, kind: JobKind) -> None:
+        """The component of a paused queue may work again."""
+        if kind in self._paused:
+            component, reason, _ = self._paused[kind]
+            self._paused[kind] = (component, reason, 0.0)
+        self.wake()
+
+    def paused(self, kind: JobKind) -> tuple[str, str] | None:
+        """The component and reason that hold a queue."""
+        held = self._paused.get(kind)
+        return (held[0], held[1]) if held else None
+
+    async def run(self) -> None:
+        """Work until cancelled; what is leased then is queued again."""
+        await self._db.note(partial(_forget_finished, before=self._clock.now() - KEEP_FINISHED_MS))
+        try:
+            async with anyio.create_task_group() as group:
+                while True:
+                    self._wake = anyio.Event()
+                    try:
+                        seconds = await self._look(group)
+                    except GatewayError as error:
+                        log.warning("claim_failed", reason=error.reason)
+                        seconds = POLL_SECONDS
+                    with anyio.move_on_after(seconds):
+                        await self._wake.wait()
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+                await self._db.note(partial(free_jobs_of, owner=self._owner))
+
+    async def _look(self, group: TaskGroup) -> float | None:
+        """Claim and start what fits; the seconds until the next look, or None to wait for a wake."""
+        open_kinds: dict[JobKind, int] = {
+            kind: CONCURRENCY.get(kind, 1) - self._running[kind]
+            for kind in self._handlers
+            if not self._is_held(kind) and self._running[kind] < CONCURRENCY.get(kind, 1)
+        }
+        if open_kinds and await self._db.read(partial(_has_runnable, kinds=tuple(open_kinds), now=self._clock.now())):
+            for job in await self._db.note(partial(self._claim, room=open_kinds)):
+                self._running[job.kind] += 1
+                group.start_soon(self._work, job)
+        waits = await self._db.read(lambda tx: tx.all(SQL["next_retry"]))
+        return POLL_SECONDS if waits or self._paused else None
+
+    def _is_held(self, kind: JobKind) -> bool:
+        held = self._paused.get(kind)
+        return held is not None and self._clock.monotonic() < held[2]
+
+    def _claim(self, tx: Tx, room: Mapping[JobKind, int]) -> list[Job]:
+        real_now = int(time.time() * 1000)
+        tx.run(SQL["free_stuck_jobs"], {"before": real_now - STUCK_MS})
+        claimed: list[Job] = []
+        for kind, limit in room.items():
+            values = {
+                "owner": self._owner,
+                "real_now": real_now,
+                "kind": kind,
+                "now": self._clock.now(),
+                "limit": limit,
+            }
+            claimed += [job_of(row) for row in tx.all(SQL["claim_jobs"], values)]
+        return claimed
+
+    async def _work(self, job: Job) -> None:
+        held = _Claimed(job)
+        try:
+            await self._handlers[job.kind](held)
+            if not held.is_finished:
+                await self._db.note(held.finish)
+            if job.kind in self._paused:
+                component, _, _ = self._paused.pop(job.kind)
+                self._on_resumed(component)
+        except PauseQueue as pause:
+            await self._pause(job, pause)
+        except GiveUpJob as failure:
+            await self._settle(job, partial(_move, job=job, event="give_up", error=failure.code))
+        except RetryJob as failure:
+            await self._fail(job, failure.code)
+        except Unavailable as failure:
+            if failure.reason in {"storage_full", "storage_read_only"}:
+                await self._pause(job, PauseQueue("storage", failure.reason))
+            else:
+                await self._fail(job, failure.reason)
+        except Exception as failure:  # noqa: BLE001  # the boundary of background work: told by code, retried, in the end dead
+            log.incident(failure)
+            await self._fail(job, "internal")
+        finally:
+            self._running[job.kind] -= 1
+            self.wake()
+            for waiter in self._idle_waiters:
+                waiter.set()
+
+    async def _fail(self, job: Job, code: str) -> None:
+        verdict = next_attempt(self._clock.now(), job.attempt_count, self._limits(job.kind), random.random())  # noqa: S311
+        if isinstance(verdict, GiveUp):
+            log.warning("job_dead", kind=job.kind, code=code)
+            await self._settle(job, partial(_move, job=job, event="give_up", error=code))
+        else:
+            await self._settle(job, partial(_move, job=job, event="fail", at=verdict.at, error=code))
+
+    async def _pause(self, job: Job, pause: PauseQueue) -> None:
+        if job.kind not in self._paused:
+            self._on_paused(pause.component, pause.reason)
+        self._paused[job.kind] = (pause.component, pause.reason, self._clock.monotonic() + PAUSE_SECONDS)
+        await self._settle(job, partial(_move, job=job, event="release", attempts=job.attempt_count - 1))
+
+    async def _settle(self, job: Job, move: Callable[[Tx], bool]) -> None:
+        try:
+            await self._db.note(move)
+        except GatewayError as error:  # the lease stays ours; it is freed when this process ends or by the stuck timer
+            log.warning("settle_failed", kind=job.kind, reason=error.reason)
+
+    async def drain(self, seconds: float) -> DrainResult:
+        """Wait until nothing is queued, leased or due; what waits for later, is paused or dead does not count."""
+        with anyio.move_on_after(seconds):
+            while await self._db.read(self._pending):
+                waiter = anyio.Event()
+                self._idle_waiters.append(waiter)
+                self.wake()
+                with anyio.move_on_after(POLL_SECONDS / 4):  # another process's work ends without telling us
+                    await waiter.wait()
+                self._idle_waiters.remove(waiter)
+        pending = await self._db.read(self._pending)
+        waits = await self._db.read(lambda tx: tx.all(SQL["next_retry"]))
+        return DrainResult(
+            idle=pending == 0, pending=pending,
+            waiting=[Waiting(kind=kind, count=count, next_run_at=at) for kind, count, at in waits],
+        )  # fmt: skip
+
+    def _pending(self, tx: Tx) -> int:
+        now = self._clock.now()
+        counted = 0
+        for kind, state, count in tx.all(SQL["count_active_jobs"]):
+            if kind in self._handlers and kind not in self._paused and state in {"queued", "leased"}:
+                counted += count
+        due = [count for kind, count, at in tx.all(SQL["next_retry"]) if at <= now and kind not in self._paused]
+        return counted + sum(due)
+
+
+def free_jobs_of(tx: Tx, owner: str) -> int:
+    """Make everything that a process leased runnable again."""
+    freed = tx.run(SQL["free_jobs_of"], {"owner": owner})
+    return freed + tx.run(SQL["drop_leased_twins_of"], {"owner": owner})
+
+
+def _has_runnable(tx: Tx, kinds: tuple[JobKind, ...], now: int) -> bool:
+    counts = tx.all(SQL["count_active_jobs"])
+    if any(kind in kinds and state == "queued" for kind, state, _ in counts):
+        return True
+    return any(kind in kinds and at <= now for kind, _, at in tx.all(SQL["next_retry"]))
+
+
+def _forget_finished(tx: Tx, before: int) -> int:
+    return tx.run(SQL["forget_finished_jobs"], {"before": before})

@@ -1,0 +1,74 @@
+"""The durable work queue: rows in the caller's own transaction. Satisfies `JobQueue`; the runner is next door."""
+
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+from gateway.owners import SQL
+from protocol.ports import Clock, Ids, Job, JobKind, JobState, Row, Tx
+
+STATES: tuple[JobState, ...] = get_args(JobState)
+
+
+def job_of(row: Row) -> Job:
+    """A row of the queue as a Job."""
+    job_id, kind, subject, thread_id, turn_id, state, attempts, next_run_at, created_at, last_error = row
+    return Job(
+        job_id=job_id, kind=kind, subject=subject, thread_id=thread_id, turn_id=turn_id, state=state,
+        attempt_count=attempts, next_run_at=next_run_at, created_at=created_at, last_error=last_error,
+    )  # fmt: skip
+
+
+class Jobs:
+    """Enqueues and inspects work. `wake` is called on the event loop when a transaction that queued work is committed."""
+
+    def __init__(self, ids: Ids, clock: Clock) -> None:
+        self._ids = ids
+        self._clock = clock
+        self.wake: Callable[[], None] = lambda: None
+
+    def enqueue(
+        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None
+    ) -> str | None:
+        """Queue work; None when the same (kind, subject) waits already."""
+        job_id = self._ids.new("job")
+        values = {
+            "job_id": job_id, "kind": kind, "subject": subject, "thread_id": thread_id, "turn_id": turn_id,
+            "now": self._clock.now(),
+        }  # fmt: skip
+        tx.after_commit(self._awake)
+        return job_id if tx.run(SQL["add_job"], values) else None
+
+    def _awake(self) -> None:
+        self.wake()
+
+    def cancel(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None, subject: str | None = None) -> int:
+        """Cancel unfinished jobs of a thread, or of a subject."""
+        if thread_id is not None:
+            return tx.run(SQL["cancel_jobs_of_thread"], {"kind": kind, "thread_id": thread_id})
+        return tx.run(SQL["cancel_jobs_of_subject"], {"kind": kind, "subject": subject})
+
+    def requeue(self, tx: Tx, *, kind: JobKind, job_id: str | None = None) -> int:
+        """Make a dead job runnable again, or every dead job of the kind."""
+        tx.after_commit(self._awake)
+        now = self._clock.now()
+        if job_id is not None:
+            return tx.run(SQL["requeue_job"], {"kind": kind, "job_id": job_id, "now": now})
+        return tx.run(SQL["requeue_dead_jobs"], {"kind": kind, "now": now})
+
+    def jobs(
+        self, tx: Tx, *, kind: JobKind, states: Sequence[JobState] = (), before: str | None = None, limit: int = 20
+    ) -> list[Job]:
+        """Jobs of a kind, newest first."""
+        listed = f",{','.join(states)}," if states else ""
+        rows = tx.all(SQL["list_jobs"], {"kind": kind, "states": listed, "before": before, "limit": limit})
+        return [job_of(row) for row in rows]
+
+    def counts(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> dict[JobState, int]:
+        """How many jobs of the kind are in each state."""
+        found = dict(tx.all(SQL["count_jobs"], {"kind": kind, "thread_id": thread_id}))
+        return {state: int(found.get(state, 0)) for state in STATES}
+
+    def oldest_waiting(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> int | None:
+        """When the oldest unfinished job of the kind was made."""
+        row = tx.one(SQL["oldest_waiting"], {"kind": kind, "thread_id": thread_id})
+        return row[0] if row else None

@@ -1,0 +1,147 @@
+"""Logs: one JSON object a line, to stderr and to a rotated file.
+
+Rule 1: never message text, never a secret: callers give codes and counts, every string is masked and cut all the same.
+Rule 2: a log never blocks the process; what does not fit is counted and dropped.
+"""
+
+import contextlib
+import logging
+import logging.handlers
+import os
+import queue
+import secrets
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+MAX_VALUE_CHARS = 512
+FILE_BYTES = 5 * 1024 * 1024
+FILES_KEPT = 3
+QUEUE_LINES = 2000  # a stuck stderr costs at most this many lines of memory
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+class _Sink:
+    """Where lines go, once configured; before that, nowhere."""
+
+    def __init__(self) -> None:
+        self.level = LEVELS["info"]
+        self.mask: Callable[[str], str] = lambda text: text
+        self.dropped = 0
+        self._lines: queue.Queue[bytes | None] = queue.Queue(QUEUE_LINES)
+        self._file: logging.handlers.RotatingFileHandler | None = None
+        self._thread: threading.Thread | None = None
+
+    def open(self, folder: Path | None) -> None:
+        if folder is not None:
+            with contextlib.suppress(OSError):  # a home that cannot be written is told elsewhere; stderr still works
+                path = folder / "gateway.log"
+                path.touch(mode=0o600)
+                self._file = logging.handlers.RotatingFileHandler(
+                    path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True
+                )
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    def put(self, line: bytes) -> None:
+        if self._thread is None:
+            return
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self.dropped += 1
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            with contextlib.suppress(OSError):
+                self._keep(line)
+            with contextlib.suppress(OSError):
+                os.write(2, line + b"\n")
+
+    def _keep(self, line: bytes) -> None:
+        if self._file is not None:
+            text = line.decode()
+            self._file.emit(logging.LogRecord("gateway", 20, "", 0, "%s", (text,), None))
+
+    def close(self, seconds: float) -> None:
+        if self._thread is not None:
+            with contextlib.suppress(queue.Full):
+                self._lines.put(None, timeout=seconds)
+            self._thread.join(seconds)
+            self._thread = None
+
+
+_SINK = _Sink()
+
+
+def configure(folder: Path | None, level: str, mask: Callable[[str], str]) -> None:
+    """Begin to log. `mask` takes secrets out of every string."""
+    _SINK.level = LEVELS[level]
+    _SINK.mask = mask
+    _SINK.open(folder)
+    logging.getLogger().handlers[:] = [_Library()]
+    logging.getLogger().setLevel(logging.WARNING)
+
+
+def close(seconds: float = 1.0) -> None:
+    """Write what is queued, for at most that long."""
+    _SINK.close(seconds)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        masked = _SINK.mask(value[: 4 * MAX_VALUE_CHARS])
+        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in masked)
+        return text[:MAX_VALUE_CHARS]
+    return value
+
+
+def _emit(level: str, component: str, event: str, fields: dict[str, Any]) -> None:
+    if LEVELS[level] < _SINK.level:
+        return
+    line = {"at": int(time.time() * 1000), "level": level, "component": component, "event": event}
+    line |= {name: _clean(value) for name, value in fields.items()}
+    _SINK.put(msgspec.json.encode(line))
+
+
+class Log:
+    """A component's voice."""
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Something that an operator may want to know."""
+        _emit("info", self._component, event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Something that went wrong and was dealt with."""
+        _emit("warning", self._component, event, fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Something that went wrong."""
+        _emit("error", self._component, event, fields)
+
+    def incident(self, error: BaseException) -> str:
+        """Note a defect by type and code locations, never by its text; return the id that the client gets."""
+        incident_id = f"inc_{secrets.token_hex(8)}"
+        frames = [f"{Path(f.filename).name}:{f.lineno}:{f.name}" for f in traceback.extract_tb(error.__traceback__)]
+        _emit(
+            "error", self._component, "incident",
+            {"incident_id": incident_id, "type": type(error).__name__, "where": " < ".join(reversed(frames))},
+        )  # fmt: skip
+        return incident_id
+
+
+class _Library(logging.Handler):
+    """Brings what libraries log into the same lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = "error" if record.levelno >= logging.ERROR else "warning"
+        where = f"{Path(record.pathname).name}:{record.lineno}"
+        _emit(level, record.name, "library", {"where": where})

@@ -1,0 +1,80 @@
+"""Schema versions: opens a home's database at the newest version, or leaves it exactly as it was.
+
+Rule 1: a past migration is never edited; the next one is a new function at the end of `MIGRATIONS`.
+Rule 2: an older file is copied first; a newer or damaged one is not touched.
+"""
+
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import apsw
+from filelock import FileLock, Timeout
+
+from gateway.database import Handle, connect
+from protocol.errors import Refused, Unavailable
+
+HOUSES = ("gateway", "agent", "memory", "thread_episodic")
+"""Each keeps its tables in `schema.sql`; version 1 is their sum, in this order."""
+
+MIGRATE_SECONDS = 30  # a migration of a large home takes seconds; a process that waits longer says so
+
+
+def _first(connection: Handle) -> None:
+    for house in HOUSES:
+        script = files(house).joinpath("schema.sql").read_text(encoding="utf-8")
+        for _ in connection.execute(script):
+            pass
+
+
+MIGRATIONS: tuple[Callable[[Handle], None], ...] = (_first,)
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def version_of(connection: Handle) -> int:
+    """The version that the file says it has; 0 for a new one."""
+    return int(connection.execute("PRAGMA user_version").fetchall()[0][0])
+
+
+def _upgrade(connection: Handle, found: int) -> None:
+    connection.execute("BEGIN EXCLUSIVE").fetchall()
+    try:
+        for number, migrate in enumerate(MIGRATIONS[found:], found + 1):
+            migrate(connection)
+            connection.execute(f"PRAGMA user_version = {number}").fetchall()
+        connection.execute("COMMIT").fetchall()
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK").fetchall()
+        raise
+
+
+def _back_up(connection: Handle, folder: Path, found: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target = folder / f"gateway-before-{SCHEMA_VERSION}-from-{found}.db"
+    target.unlink(missing_ok=True)
+    connection.execute("VACUUM INTO ?", (str(target),)).fetchall()
+
+
+def migrate(path: Path, run: Path, backups: Path) -> None:
+    """Bring the file to `SCHEMA_VERSION`, alone in the home while it works.
+
+    Raises `Refused("schema_too_new")`, `Refused("home_locked")`, or `Unavailable` for a damaged file.
+    """
+    try:
+        with FileLock(run / "migrate.lock", timeout=MIGRATE_SECONDS, mode=0o600):
+            connection = connect(path, synchronous="full")
+            try:
+                found = version_of(connection)
+                if found > SCHEMA_VERSION:
+                    raise Refused("schema_too_new")
+                if found < SCHEMA_VERSION:
+                    if found:
+                        _back_up(connection, backups, found)
+                    _upgrade(connection, found)
+            finally:
+                connection.close()
+    except Timeout as error:
+        raise Refused("home_locked") from error
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise Unavailable(message="gateway.db is damaged; it is left untouched. Restore a backup.") from error

@@ -1,0 +1,58 @@
+"""Which processes live in a home. A life is an operating-system lock, so the end of one needs no time-out to be known."""
+
+import contextlib
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from protocol.ports import Clock, Ids, Transact, Tx
+from protocol.statements import Statements
+
+SQL = Statements("gateway")
+
+
+class Owners:
+    """The own life of a process in the home, and a look at the others."""
+
+    def __init__(self, run: Path, ids: Ids, clock: Clock) -> None:
+        self._run = run
+        self._clock = clock
+        self.owner = ids.new("own")
+        self._lock = FileLock(self._file(self.owner), timeout=0, mode=0o600, thread_local=False)
+        self._lock.acquire()
+
+    def _file(self, owner: str) -> Path:
+        return self._run / f"{owner}.lock"
+
+    async def enter(self, db: Transact) -> None:
+        """Tell the home that this process lives in it."""
+        at = self._clock.now()
+        await db.write(lambda tx: tx.run(SQL["add_owner"], {"owner": self.owner, "started_at": at}))
+
+    async def leave(self, db: Transact) -> None:
+        """Tell the home that this process ends in order."""
+        await db.write(lambda tx: tx.run(SQL["remove_owner"], {"owner": self.owner}))
+        self.release()
+
+    def release(self) -> None:
+        """Give the lock back; the file goes with it."""
+        self._lock.release()
+        self._file(self.owner).unlink(missing_ok=True)
+
+    def others(self, tx: Tx) -> list[str]:
+        """Owners in the home's book beside this one, dead or alive."""
+        return [owner for (owner,) in tx.all(SQL["list_owners"]) if owner != self.owner]
+
+    def is_dead(self, owner: str) -> bool:
+        """Whether that process has ended: its lock can be taken."""
+        path = self._file(owner)
+        if not path.exists():
+            return True
+        with contextlib.suppress(Timeout), FileLock(path, timeout=0, mode=0o600, thread_local=False):
+            return True
+        return False
+
+    def bury(self, tx: Tx, owner: str) -> None:
+        """Strike a dead process from the book."""
+        tx.run(SQL["remove_owner"], {"owner": owner})
+        tx.after_commit(lambda: self._file(owner).unlink(missing_ok=True))

@@ -1,0 +1,112 @@
+-- name: get_home
+-- A fact of the home by name.
+SELECT value FROM home WHERE name = :name
+
+-- name: put_home
+-- Keep a fact of the home.
+INSERT INTO home (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: add_owner
+-- A process begins its life here.
+INSERT INTO owner (owner, started_at) VALUES (:owner, :started_at)
+
+-- name: list_owners
+-- Every process that says that it lives here.
+SELECT owner FROM owner ORDER BY started_at, owner
+
+-- name: remove_owner
+-- A process has ended.
+DELETE FROM owner WHERE owner = :owner
+
+-- name: add_job
+-- Queue work unless the same is waiting already.
+INSERT INTO job (job_id, kind, subject, thread_id, turn_id, state, next_run_at, created_at)
+VALUES (:job_id, :kind, :subject, :thread_id, :turn_id, 'queued', :now, :now)
+ON CONFLICT (kind, subject) WHERE state IN ('queued', 'retry_wait') DO NOTHING
+
+-- name: claim_jobs
+-- Lease the oldest due jobs of a kind.
+UPDATE job SET state = 'leased', owner = :owner, leased_at = :real_now, attempt_count = attempt_count + 1
+WHERE id IN (
+    SELECT id FROM job
+    WHERE kind = :kind AND (state = 'queued' OR (state = 'retry_wait' AND next_run_at <= :now))
+      AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
+    ORDER BY next_run_at, id LIMIT :limit
+)
+RETURNING job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error
+
+-- name: move_job
+-- One step of the state machine, made only from the state it was decided on.
+UPDATE job SET state = :state, owner = NULL, leased_at = NULL, next_run_at = :next_run_at, last_error = :last_error,
+    attempt_count = :attempt_count
+WHERE job_id = :job_id AND state = :from_state
+
+-- name: free_jobs_of
+-- Work leased by a process that ended is runnable at once; its attempt does not count, the process died, not the job.
+UPDATE job SET state = 'queued', owner = NULL, leased_at = NULL, attempt_count = max(0, attempt_count - 1)
+WHERE owner = :owner AND state = 'leased'
+  AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
+
+-- name: drop_leased_twins_of
+-- A dead process's lease whose subject was queued again meanwhile: the waiting one does the work.
+UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL WHERE owner = :owner AND state = 'leased'
+
+-- name: free_stuck_jobs
+-- Work that a living but stuck process holds for too long.
+UPDATE job SET state = 'queued', owner = NULL, leased_at = NULL
+WHERE state = 'leased' AND leased_at < :before
+  AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
+
+-- name: cancel_jobs_of_thread
+-- A deleted thread's work is not done.
+UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL
+WHERE kind = :kind AND thread_id = :thread_id AND state IN ('queued', 'leased', 'retry_wait')
+
+-- name: cancel_jobs_of_subject
+-- A vanished subject's work is not done.
+UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL
+WHERE kind = :kind AND subject = :subject AND state IN ('queued', 'leased', 'retry_wait')
+
+-- name: requeue_job
+-- A dead job gets its attempts again.
+UPDATE job SET state = 'queued', attempt_count = 0, next_run_at = :now WHERE job_id = :job_id AND kind = :kind AND state = 'dead'
+
+-- name: requeue_dead_jobs
+-- Every dead job of a kind gets its attempts again, the newest of each subject.
+UPDATE job SET state = 'queued', attempt_count = 0, next_run_at = :now
+WHERE kind = :kind AND state = 'dead' AND id IN (SELECT max(id) FROM job WHERE kind = :kind AND state = 'dead' GROUP BY subject)
+  AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
+
+-- name: get_job
+-- A job by id.
+SELECT job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error FROM job WHERE job_id = :job_id
+
+-- name: list_jobs
+-- Jobs of a kind in some states, newest first.
+SELECT job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error FROM job
+WHERE kind = :kind AND (:states = '' OR instr(:states, ',' || state || ',') > 0) AND (:before IS NULL OR job_id < :before)
+ORDER BY job_id DESC LIMIT :limit
+
+-- name: count_jobs
+-- Jobs of a kind by state, of one thread or all.
+SELECT state, count(*) FROM job WHERE kind = :kind AND (:thread_id IS NULL OR thread_id = :thread_id) GROUP BY state
+
+-- name: count_all_jobs
+-- Jobs by kind and state.
+SELECT kind, state, count(*) FROM job GROUP BY kind, state
+
+-- name: count_active_jobs
+-- Unfinished jobs by kind and state, without looking at the finished.
+SELECT kind, state, count(*) FROM job WHERE state IN ('queued', 'retry_wait', 'leased') GROUP BY kind, state
+
+-- name: next_retry
+-- When each kind's earliest retry is due, and how many wait.
+SELECT kind, count(*), min(next_run_at) FROM job WHERE state = 'retry_wait' GROUP BY kind
+
+-- name: oldest_waiting
+-- When the oldest unfinished job of a kind was made.
+SELECT min(created_at) FROM job WHERE kind = :kind AND state IN ('queued', 'leased', 'retry_wait') AND (:thread_id IS NULL OR thread_id = :thread_id)
+
+-- name: forget_finished_jobs
+-- Finished work is kept for a while, then only counted by what it left.
+DELETE FROM job WHERE state IN ('done', 'cancelled') AND created_at < :before

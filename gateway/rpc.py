@@ -1,0 +1,215 @@
+"""JSON-RPC 2.0 between decoded lines and services.
+
+Rule 1: jsonrpcserver is used only here, and only to look a method up and call it. Its own validation, batches and error
+texts are replaced: they leak exception text, refuse a batch for one bad item and answer responses.
+Rule 2: `error_of` is the one place that turns an exception into an error on the wire.
+Rule 3: nothing here knows what a method does.
+"""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+
+import msgspec
+from jsonrpcserver import Success
+from jsonrpcserver.async_main import dispatch_to_response
+
+from protocol.envelope import ErrorResponse, RequestId, Response
+from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorReason, GatewayError
+from protocol.methods import Method
+
+MAX_ID_CHARS = 1024
+MAX_ID_INT = 2**53  # every JSON reader agrees on integers up to here
+
+P = TypeVar("P", bound=msgspec.Struct)
+R = TypeVar("R")
+
+_encode = msgspec.json.Encoder().encode
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_AT = re.compile(r"^(?P<problem>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
+_MEMBER = re.compile(r"(?:unknown field|required field) `(?P<name>[^`]*)`")
+
+
+class Bound(NamedTuple):
+    """A method of the table and the service function that answers it."""
+
+    method: Method[Any, Any]
+    call: Callable[[Any], Awaitable[Any]]
+
+
+def bind(method: Method[P, R], call: Callable[[P], Awaitable[R]]) -> Bound:
+    """Join a method and a service function; the types must agree."""
+    return Bound(method, call)
+
+
+class Request(NamedTuple):
+    """A request or notification whose envelope is right. `request_id` is None for a notification."""
+
+    request_id: RequestId | None
+    method: str
+    params: Any
+
+
+class Reply(NamedTuple):
+    """An encoded reply."""
+
+    line: bytes
+    succeeded: bool
+
+
+class BadMessage(NamedTuple):
+    """Something that is answered with an error at once."""
+
+    request_id: RequestId | None
+    reason: ErrorReason
+
+
+class Ignored(NamedTuple):
+    """Something that is never answered: a response to a request that we never sent."""
+
+
+Message: TypeAlias = Request | BadMessage | Ignored
+
+
+class _NotUniqueError(ValueError):
+    """An object has two members of one name."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _NotUniqueError
+    return members
+
+
+def _no_constant(_name: str) -> Any:
+    raise _NotUniqueError
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+
+
+def decode(line: bytes) -> Any:
+    """The line's one JSON value. Raises `CallerError("parse_error")` for anything that is not strict JSON in UTF-8."""
+    try:
+        text = line.decode("utf-8", "strict")
+        value = _decoder.decode(text)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode("utf-8", "strict")
+    except (ValueError, RecursionError):
+        raise CallerError("parse_error") from None
+    return value
+
+
+def message_of(value: Any) -> Message:
+    """What a decoded value is, as far as its envelope says."""
+    if not isinstance(value, dict):
+        return BadMessage(None, "invalid_request")
+    members = cast("dict[str, Any]", value)
+    if "method" not in members and ("result" in members or "error" in members):
+        return Ignored()
+    has_id = "id" in members
+    request_id = members.get("id")
+    if has_id and not _is_id(request_id):
+        return BadMessage(None, "invalid_request")
+    method = members.get("method")
+    if members.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        return BadMessage(request_id, "invalid_request")
+    params = members.get("params")
+    if params is not None and not isinstance(params, (dict, list)):
+        return BadMessage(request_id, "invalid_request")
+    return Request(request_id if has_id else None, method, cast("Any", params))
+
+
+def _is_id(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, str):
+        return len(value) <= MAX_ID_CHARS
+    return isinstance(value, int) and -MAX_ID_INT <= value <= MAX_ID_INT
+
+
+def params_of(kind: type[P], params: Any) -> P:
+    """The typed parameters. Raises `CallerError` that names the member."""
+    if params is None:
+        params = {}
+    if isinstance(params, list):
+        raise CallerError.at("$", "Parameters are given by name, not by position")
+    members = {name: value for name, value in params.items() if name != "_meta"}
+    try:
+        return msgspec.convert(members, kind)
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error)) from None
+
+
+def _invalid(text: str) -> CallerError:
+    found = _AT.match(text)
+    problem, path = (found["problem"], found["path"]) if found else (text, "$")
+    member = _MEMBER.search(problem)
+    if member:
+        path = f"{path}.{member['name']}"
+    return CallerError.at(path, problem)
+
+
+def error_of(error: BaseException, incident: Callable[[BaseException], str]) -> ErrorObject:
+    """The error object for anything that a service may raise."""
+    if isinstance(error, GatewayError) and error.reason != "internal":
+        return error.on_the_wire()
+    info = REASONS["internal"]
+    data = ErrorData(reason="internal", retryable=False, incident_id=incident(error))
+    return ErrorObject(code=info.code, message=info.message, data=data)
+
+
+def error_reply(request_id: RequestId | None, reason: ErrorReason) -> bytes:
+    """An error reply by its reason alone."""
+    return _encode(ErrorResponse(id=request_id, error=GatewayError(reason).on_the_wire()))
+
+
+class Dispatcher:
+    """Calls bound methods by name."""
+
+    def __init__(self, bound: Mapping[str, Bound], incident: Callable[[BaseException], str]) -> None:
+        self._incident = incident
+        self.table = {name: entry.method for name, entry in bound.items()}
+        self._methods: Any = {name: self._wrapped(entry) for name, entry in bound.items()}
+
+    def _wrapped(self, entry: Bound) -> Callable[..., Awaitable[Any]]:
+        """A method as jsonrpcserver calls it: it never sees an exception, so it has nothing to leak."""
+
+        async def call(*, params: Any) -> Any:
+            try:
+                return Success(await entry.call(params_of(entry.method.params, params)))
+            except Exception as error:  # noqa: BLE001  # the one boundary between services and the wire
+                return Success(error_of(error, self._incident))
+
+        return call
+
+    async def reply_to(self, request: Request) -> Reply:
+        """The encoded reply of a request."""
+        if request.method not in self._methods:
+            return Reply(error_reply(request.request_id, "method_not_found"), succeeded=False)
+        envelope = {
+            "jsonrpc": "2.0", "id": request.request_id, "method": request.method, "params": {"params": request.params},
+        }  # fmt: skip
+        response: Any = await dispatch_to_response(
+            "", self._methods, deserializer=lambda _: envelope, validator=_accepted, post_process=_as_is
+        )
+        return self._encoded(request.request_id, response)
+
+    def _encoded(self, request_id: RequestId | None, response: Any) -> Reply:
+        result = response._value.result  # noqa: SLF001  # the library's Either has no public accessor
+        if not isinstance(result, ErrorObject):
+            try:
+                return Reply(_encode(Response(id=cast("RequestId", request_id), result=result)), succeeded=True)
+            except (TypeError, ValueError, RecursionError) as error:
+                result = error_of(error, self._incident)
+        return Reply(_encode(ErrorResponse(id=request_id, error=result)), succeeded=False)
+
+
+def _accepted(value: Any) -> Any:
+    return value
+
+
+def _as_is(response: Any) -> Any:
+    return response

@@ -1,0 +1,36 @@
+-- The home itself: what it is, which processes live in it, and the background work that they share.
+
+CREATE TABLE home (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT;
+
+-- A living process. Its life is an operating-system lock on run/<owner>.lock, not a time.
+CREATE TABLE owner (
+    owner      TEXT PRIMARY KEY,
+    started_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE job (
+    id            INTEGER PRIMARY KEY,
+    job_id        TEXT NOT NULL UNIQUE,
+    kind          TEXT NOT NULL,
+    subject       TEXT NOT NULL,
+    thread_id     TEXT,
+    turn_id       TEXT,
+    state         TEXT NOT NULL CHECK (state IN ('queued', 'leased', 'retry_wait', 'dead', 'cancelled', 'done')),
+    attempt_count INTEGER NOT NULL DEFAULT 0,
+    next_run_at   INTEGER NOT NULL,
+    created_at    INTEGER NOT NULL,
+    owner         TEXT,
+    leased_at     INTEGER,
+    last_error    TEXT,
+    CHECK ((owner IS NOT NULL) = (state = 'leased')),
+    CHECK ((leased_at IS NOT NULL) = (state = 'leased'))
+) STRICT;
+
+-- Enqueuing what is already waiting is a no-op.
+CREATE UNIQUE INDEX job_unfinished ON job (kind, subject) WHERE state IN ('queued', 'retry_wait');
+CREATE INDEX job_runnable ON job (kind, state, next_run_at) WHERE state IN ('queued', 'retry_wait', 'leased');
+CREATE INDEX job_thread ON job (thread_id) WHERE thread_id IS NOT NULL;
+CREATE INDEX job_state ON job (state, kind);

@@ -1,0 +1,259 @@
+"""One client's session: handshake, ordering, capacity, batches, cancellation, the end.
+
+Rule 1: which message is allowed when is the table `REFUSALS`; nothing here knows what a method does.
+Rule 2: a request is answered exactly once, whatever happens to it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeAlias, cast
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gateway.framing import TOO_LONG, Frame, LineReceiver
+from gateway.outbox import CURRENT, Deferred, Outbox
+from gateway.rpc import BadMessage, Dispatcher, Ignored, Message, Reply, Request, decode, error_reply, message_of
+from protocol.envelope import RequestId
+from protocol.errors import ErrorReason, GatewayError
+from protocol.gateway import MAX_BATCH
+
+GRACE_SECONDS = 2.0
+"""What is in flight at the end of input gets this long."""
+
+State: TypeAlias = Literal["new", "initialized", "shut_down"]
+
+REFUSALS: dict[State, Callable[[str], ErrorReason | None]] = {
+    "new": lambda method: None if method in {"initialize", "ping"} else "not_initialized",
+    "initialized": lambda method: "already_initialized" if method == "initialize" else None,
+    "shut_down": lambda _method: "shutting_down",
+}
+"""Why a request is refused in a state, or None."""
+
+REACHED: dict[str, State] = {"initialize": "initialized", "shutdown": "shut_down"}
+"""The state that a method leads to when it succeeds."""
+
+Turnstile: TypeAlias = "asyncio.Future[None] | None"
+"""Done when a request of a thread was answered; the next one of that thread waits for it."""
+
+
+class Input(Protocol):
+    """Where bytes come from."""
+
+    async def receive(self) -> bytes:
+        """The next bytes; empty at the end."""
+        ...
+
+
+class Output(Protocol):
+    """Where lines go."""
+
+    def send(self, line: bytes, coalesce_key: str | None = None) -> None:
+        """Queue a line."""
+        ...
+
+    async def wait_writable(self) -> None:
+        """Return when there is room."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when everything was written."""
+        ...
+
+
+class Session:
+    """Reads messages, has them answered, and ends in order."""
+
+    def __init__(
+        self, *, source: Input, sink: Output, outbox: Outbox, dispatcher: Dispatcher, max_message_bytes: int,
+        max_in_flight: int, thread_of_turn: Callable[[str], str | None],
+    ) -> None:  # fmt: skip
+        self._source = source
+        self._sink = sink
+        self._outbox = outbox
+        self._dispatcher = dispatcher
+        self._receiver = LineReceiver(max_message_bytes)
+        self._room = anyio.Semaphore(max_in_flight)
+        self._thread_of_turn = thread_of_turn
+        self._state: State = "new"
+        self._tails: dict[str, asyncio.Future[None]] = {}
+        self._scopes: dict[RequestId, anyio.CancelScope] = {}
+        self._in_flight = 0
+        self._settled = anyio.Event()
+        self._reading = anyio.CancelScope()
+        self._is_over = False
+        self.exit_code = 0
+
+    async def run(self) -> int:
+        """Serve until the end of input, `exit`, or cancellation; return the exit code."""
+        async with anyio.create_task_group() as tasks:
+            while not self._is_over:
+                chunk = b""
+                with self._reading:
+                    chunk = await self._source.receive()
+                frames = self._receiver.feed(chunk) if chunk else self._receiver.close()
+                for frame in frames:
+                    if self._is_over:
+                        break
+                    await self._accept(frame, tasks)
+                if not chunk:
+                    break
+            with anyio.move_on_after(GRACE_SECONDS, shield=True):
+                await self._quiet()
+            tasks.cancel_scope.cancel()
+        return self.exit_code
+
+    def stop(self) -> None:
+        """Accept nothing more; what is in flight gets its grace."""
+        self._is_over = True
+        self._reading.cancel()
+
+    async def _quiet(self) -> None:
+        while self._in_flight:
+            self._settled = anyio.Event()
+            await self._settled.wait()
+
+    async def _accept(self, frame: Frame, tasks: TaskGroup) -> None:
+        if frame == TOO_LONG:
+            self._sink.send(error_reply(None, "message_too_large"))
+            return
+        try:
+            value = decode(frame)  # type: ignore[arg-type]
+        except GatewayError as error:
+            self._sink.send(error_reply(None, error.reason))
+            return
+        if isinstance(value, list):
+            await self._accept_batch(cast("list[object]", value), tasks)
+        else:
+            await self._accept_one(message_of(value), tasks, self._reply_alone)
+        await self._sink.wait_writable()
+
+    async def _accept_batch(self, values: list[object], tasks: TaskGroup) -> None:
+        if not values or len(values) > MAX_BATCH:
+            self._sink.send(error_reply(None, "invalid_request"))
+            return
+        messages = [message_of(value) for value in values]
+        batch = _Batch(sum(1 for message in messages if _wants_reply(message)), self._sink.send)
+        for message in messages:
+            await self._accept_one(message, tasks, batch.add)
+
+    def _reply_alone(self, reply: bytes, deferred: Deferred) -> None:
+        self._sink.send(reply)
+        deferred.release()
+
+    async def _accept_one(self, message: Message, tasks: TaskGroup, answer: Callable[[bytes, Deferred], None]) -> None:
+        if isinstance(message, Ignored):
+            return
+        if isinstance(message, BadMessage):
+            answer(error_reply(message.request_id, message.reason), Deferred())
+            return
+        if message.request_id is None:
+            self._notified(message)
+            return
+        refusal = REFUSALS[self._state](message.method)
+        if refusal is not None:
+            answer(error_reply(message.request_id, refusal), Deferred())
+            return
+        await self._room.acquire()
+        self._in_flight += 1
+        before, mine = self._queue_up(message)
+        if message.method in {"initialize", "shutdown"}:
+            await self._process(message, before, mine, answer)
+        else:
+            tasks.start_soon(self._process, message, before, mine, answer)
+
+    def _notified(self, message: Request) -> None:
+        if message.method == "exit":
+            self.exit_code = 0 if self._state == "shut_down" else 1
+            self._is_over = True
+        elif message.method == "$/cancelRequest" and isinstance(message.params, dict):
+            scope = self._scopes.get(message.params.get("id", ""))  # type: ignore[arg-type]
+            if scope is not None:
+                scope.cancel()
+
+    def _queue_up(self, request: Request) -> tuple[Turnstile, Turnstile]:
+        """Who must be done before, and what tells the next one in the same thread."""
+        scope = self._ordering_scope(request)
+        if scope is None:
+            return None, None
+        before, mine = self._tails.get(scope), asyncio.get_running_loop().create_future()
+        self._tails[scope] = mine
+        mine.add_done_callback(lambda done: self._forget_tail(scope, done))
+        return before, mine
+
+    def _forget_tail(self, scope: str, done: asyncio.Future[None]) -> None:
+        if self._tails.get(scope) is done:
+            del self._tails[scope]
+
+    def _ordering_scope(self, request: Request) -> str | None:
+        method = self._dispatcher.table.get(request.method)
+        if method is None or method.ordering == "free" or not isinstance(request.params, dict):
+            return None
+        name = "thread_id" if method.ordering == "thread" else "turn_id"
+        value: object = request.params.get(name)  # type: ignore[union-attr]
+        if not isinstance(value, str):
+            return None
+        return value if method.ordering == "thread" else self._thread_of_turn(value) or f"turn:{value}"
+
+    async def _process(
+        self, request: Request, before: Turnstile, mine: Turnstile,
+        answer: Callable[[bytes, Deferred], None],
+    ) -> None:  # fmt: skip
+        request_id, deferred = request.request_id, Deferred()
+        assert request_id is not None  # noqa: S101  # a notification does not come here
+        reply = Reply(error_reply(request_id, "cancelled"), succeeded=False)
+        scope = anyio.CancelScope()
+        is_first = request_id not in self._scopes
+        if is_first:
+            self._scopes[request_id] = scope
+        try:
+            with scope:
+                if before is not None:
+                    await asyncio.wait([before])
+                CURRENT.set(deferred)
+                reply = await self._dispatcher.reply_to(request)
+        finally:
+            if is_first:
+                del self._scopes[request_id]
+            if reply.succeeded and (reached := REACHED.get(request.method)) is not None:
+                self._state = reached
+            answer(reply.line, deferred)
+            if request.method == "initialize" and reply.succeeded:
+                self._outbox.open()
+            _pass_on(before, mine)
+            self._in_flight -= 1
+            self._room.release()
+            self._settled.set()
+
+
+def _pass_on(before: Turnstile, mine: Turnstile) -> None:
+    """Let the next request of the thread begin, but never before the one ahead of us is done."""
+    if mine is None:
+        return
+    if before is None or before.done():
+        mine.set_result(None)
+    else:
+        before.add_done_callback(lambda _: mine.set_result(None))
+
+
+def _wants_reply(message: Message) -> bool:
+    return isinstance(message, BadMessage) or (isinstance(message, Request) and message.request_id is not None)
+
+
+class _Batch:
+    """Collects the replies of a batch and sends them as one array."""
+
+    def __init__(self, expected: int, send: Callable[[bytes], None]) -> None:
+        self._expected = expected
+        self._send = send
+        self._replies: list[bytes] = []
+        self._deferred: list[Deferred] = []
+
+    def add(self, reply: bytes, deferred: Deferred) -> None:
+        """Another reply is there; the last one sends them all."""
+        self._replies.append(reply)
+        self._deferred.append(deferred)
+        if len(self._replies) == self._expected:
+            self._send(b"[" + b",".join(self._replies) + b"]")
+            for waiting in self._deferred:
+                waiting.release()

@@ -1,0 +1,182 @@
+"""What a message asks of memory, told by the phrases of its language.
+
+Rule 1: the phrases are data (`phrases.toml`); this module only knows how to read them.
+Rule 2: quoted text and code never speak for the user.
+Rule 3: pure, and bounded: only the beginning and the end of a long message are read, for that is where people steer.
+"""
+# ruff: noqa: RUF001  # quotation marks of many languages are the subject here
+
+import re
+import tomllib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from promt.render import UNSEEN
+
+HEAD_CHARS: Final = 4000
+TAIL_CHARS: Final = 2000
+MASK: Final = "\ufffc"
+"""Stands for each character of quoted text, so that places keep their numbers."""
+
+_INTENTS: Final = ("no_save", "remember", "forget", "history", "asks")
+
+_QUOTED = re.compile(
+    r"(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)"
+    r"|`[^`\n]{1,500}`"
+    r"|^[ \t]*>[^\n]*$"
+    r'|"[^"\n]{1,500}"|“[^”\n]{1,500}”|„[^“”\n]{1,500}[“”]|«[^»\n]{1,500}»|»[^«\n]{1,500}«|‹[^›\n]{1,500}›'
+    r"|「[^」\n]{1,500}」|『[^』\n]{1,500}』"
+    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)",
+    re.DOTALL | re.MULTILINE,
+)
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_WORDS = re.compile(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
+_QUESTION_MARKS = frozenset("?？")
+_SYNTAX = re.compile(r"[()\[\]|^$~?¦]|[^\s()\[\]|^$~?¦]+")
+_CURLY = str.maketrans({"’": "'", "ʼ": "'", "＇": "'"})
+
+_WITH_BLANKS = {"^": "¦ ", "$": r"(?:\? )?¦ ", "~": r"(?:[^¦? ]+ ){0,4}?", "?": r"\? ", "¦": "¦ "}
+_WITHOUT_BLANKS = {"^": "¦ ", "$": r" (?:\? )?¦", "~": "[^¦? ]{0,12}?", "?": r" \?", "¦": " ¦"}
+_GROUPING = {"(": "(?:", ")": ")", "[": "(?:", "]": ")?", "|": "|"}
+
+
+class Intents(NamedTuple):
+    """What a message says about memory in its own words, and the language that it said it in."""
+
+    no_save: bool = False
+    remember: bool = False
+    forget: bool = False
+    refers_to_history: bool = False
+    asks_memory: bool = False
+    language: str | None = None
+
+
+class _Phrase:
+    """A phrase, compiled only once one of its words is seen: most never are."""
+
+    def __init__(self, source: str, *, spaced: bool) -> None:
+        self._parts: list[str] = _SYNTAX.findall(_folded(source))
+        self._spaced = spaced
+        self.anchors = _anchors(self._parts)
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        marks, blank = (_WITH_BLANKS, " ") if self._spaced else (_WITHOUT_BLANKS, "")
+        parts = [_GROUPING.get(part) or marks.get(part) or re.escape(part) + blank for part in self._parts]
+        return re.compile(("(?<= )" if self._spaced else "") + "".join(parts))
+
+    def occurs(self, text: str) -> bool:
+        return any(anchor in text for anchor in self.anchors) and self.regex.search(text) is not None
+
+
+class _Language(NamedTuple):
+    """A language's phrases by intent, and those that only look like it."""
+
+    name: str
+    yes: dict[str, list[_Phrase]]
+    no: dict[str, list[_Phrase]]
+
+
+def _anchors(parts: list[str]) -> tuple[str, ...]:
+    """Words of which every match of the phrase has at least one; the best such set, or the empty word."""
+    best: tuple[str, ...] = ("",)
+    open_groups: list[str] = []
+    choice: list[str] = []
+    for part in parts:
+        if part in "([|":
+            choice = [*choice, ""] if part == "|" and len(open_groups) == 1 else choice
+            if part != "|":
+                open_groups.append(part)
+                choice = [""] if len(open_groups) == 1 else choice
+        elif part in ")]":
+            open_groups.pop()
+            if part == ")" and not open_groups:
+                best = max(best, tuple(choice), key=_strength)
+        elif part not in _WITH_BLANKS and "[" not in open_groups:
+            if not open_groups:
+                best = max(best, (part,), key=_strength)
+            elif len(open_groups) == 1:
+                choice[-1] = max(choice[-1], part, key=len)
+    return best
+
+
+def _strength(anchors: tuple[str, ...]) -> int:
+    return min(map(len, anchors))
+
+
+def _folded(text: str) -> str:
+    """Lower case without accents on letters that have a form without; kana keep their marks."""
+    lowered = unicodedata.normalize("NFKC", text).casefold().translate(_CURLY)
+    if lowered.isascii():
+        return lowered
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", lowered)))
+
+
+def mask_quotes(text: str) -> str:
+    """The text with every character of code and quotations replaced by `MASK`; its length is the same."""
+    return _QUOTED.sub(lambda found: MASK * len(found[0]), text)
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for token in _WORDS.findall(text):
+        if token[0].isalnum() or token[0] in MASK + "_":
+            yield token
+        elif token in _QUESTION_MARKS:
+            yield "?"
+            yield "¦"
+        else:
+            yield "¦"
+
+
+def _clauses(text: str) -> str:
+    """The words of a message, one blank after each, with `¦` where a clause ends."""
+    lines = mask_quotes(UNSEEN.sub("", text.translate(_CURLY))).replace("\n", " ¦ ")
+    return " ¦ " + " ".join(_tokens(_folded(lines))) + " ¦ "
+
+
+@cache
+def _languages() -> tuple[_Language, ...]:
+    table = tomllib.loads(files("promt").joinpath("phrases.toml").read_text(encoding="utf-8"))
+
+    def read(rows: dict[str, list[str]], prefix: str, *, spaced: bool) -> dict[str, list[_Phrase]]:
+        return {name: [_Phrase(row, spaced=spaced) for row in rows.get(prefix + name, [])] for name in _INTENTS}
+
+    return tuple(
+        _Language(name, read(rows, "", spaced=rows["spaced"]), read(rows, "not_", spaced=rows["spaced"]))
+        for name, rows in table.items()
+    )
+
+
+def _occurs(language: _Language, intent: str, text: str) -> bool:
+    if not any(phrase.occurs(text) for phrase in language.yes[intent]):
+        return False
+    cleared = text
+    for phrase in language.no[intent]:
+        if phrase.occurs(cleared):
+            cleared = phrase.regex.sub(f"{MASK} ", cleared)
+    return cleared is text or any(phrase.occurs(cleared) for phrase in language.yes[intent])
+
+
+def detect(text: str) -> Intents:
+    """What the message asks of memory; all false for one that asks nothing."""
+    window = text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}"
+    folded = _clauses(window)
+    said = Counter[str]()
+    found: set[str] = set()
+    for language in _languages():
+        for intent in _INTENTS:
+            if _occurs(language, intent, folded):
+                found.add(intent)
+                said[language.name] += 1
+    return Intents(
+        no_save="no_save" in found,
+        remember="remember" in found,
+        forget="forget" in found,
+        refers_to_history="history" in found,
+        asks_memory="asks" in found,
+        language=said.most_common(1)[0][0] if said else None,
+    )
