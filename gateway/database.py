@@ -18,10 +18,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import apsw
 
+from gateway.logs import Log
 from protocol.errors import Defect, GatewayError, Unavailable
 from protocol.ports import Bindings, Row, Tx
 
 T = TypeVar("T")
+
+log = Log("database")
 
 Handle: TypeAlias = Any
 """An apsw.Connection; its stubs leave `execute` partially unknown, so the type ends here and `Row` begins."""
@@ -80,7 +83,8 @@ class Transaction:
         before = self._connection.total_changes()
         for _ in self._connection.execute(statement, bindings):
             pass
-        return self._connection.total_changes() - before
+        # `changes` alone leaves out what cascades and triggers did, but keeps its value when nothing changed
+        return self._connection.changes() if self._connection.total_changes() != before else 0
 
     def insert(self, statement: str, bindings: Bindings = ()) -> int:
         """Execute an INSERT to the end; return the rowid of the new row."""
@@ -146,7 +150,10 @@ class _Request:
 
     def _settle(self, result: Any, error: BaseException | None, after: list[Callable[[], None]]) -> None:
         for call in after:
-            call()
+            try:
+                call()
+            except Exception as failure:  # noqa: BLE001  # the work is committed: its caller and the others must hear that
+                log.incident(failure)
         if self.future.cancelled():
             return
         if error is None:
@@ -174,9 +181,10 @@ class _Worker:
         raise NotImplementedError  # pragma: no cover  # the two kinds below
 
     def reopen(self) -> None:
+        """A connection anew; where that fails, the next request finds the old one closed, says so and tries again."""
         with contextlib.suppress(apsw.Error):
             self.connection.close()
-        self.connection = self._open()
+            self.connection = self._open()
 
     def close(self, seconds: float) -> None:
         self.queue.put(None)
@@ -189,7 +197,7 @@ class _Reader(_Worker):
     def serve(self, request: _Request) -> None:
         if request.future.cancelled():
             return
-        ends = time.monotonic() + (request.deadline or READ_SECONDS)
+        ends = time.monotonic() + (READ_SECONDS if request.deadline is None else request.deadline)
         self.connection.set_progress_handler(lambda: time.monotonic() > ends, PROGRESS_STEPS)
         result, error = None, None
         try:
@@ -202,7 +210,7 @@ class _Reader(_Worker):
                     self.connection.execute("ROLLBACK").fetchall()
         except apsw.Error as failure:
             error = unavailable(failure)
-            if isinstance(failure, (apsw.IOError, apsw.CantOpenError)):
+            if isinstance(failure, (apsw.IOError, apsw.CantOpenError, apsw.ConnectionClosedError)):
                 self.reopen()
         except Exception as failure:  # noqa: BLE001  # the caller's own error travels to the caller
             error = failure
@@ -245,9 +253,9 @@ class _Writer(_Worker):
             self.connection.execute("COMMIT").fetchall()
             self.commits += 1
         except Exception as failure:  # noqa: BLE001  # told to every member of the group; the connection starts afresh
-            told = unavailable(failure)
+            told = self._told(failure)
             if not isinstance(failure, (apsw.BusyError, GatewayError)):
-                self._start_afresh()
+                self.reopen()
             elif self.connection.in_transaction:
                 self.connection.execute("ROLLBACK").fetchall()
             errors = [error or told for _, error, _ in outcomes]
@@ -255,11 +263,11 @@ class _Writer(_Worker):
             return [(None, error, []) for error in errors]
         return outcomes
 
-    def _start_afresh(self) -> None:
-        try:
-            self.reopen()
-        except apsw.Error:
-            return  # the next write finds the old connection closed and says so
+    def _told(self, failure: Exception) -> GatewayError:
+        """SQLite itself calls only ENOSPC full; a quota and a file's largest size are no different to the caller."""
+        if isinstance(failure, apsw.IOError) and self.connection.system_errno in _FULL_CODES:
+            return Unavailable("storage_full")
+        return unavailable(failure)
 
     def _one(self, member: _Request) -> Outcome:
         if member.future.cancelled():
@@ -269,14 +277,11 @@ class _Writer(_Worker):
         try:
             result = member.work(transaction)
         except Exception as failure:  # noqa: BLE001  # rolls back this work alone and travels to its caller
+            is_ours = isinstance(failure, apsw.Error) and not isinstance(failure, apsw.ConstraintError)
+            error = self._told(failure) if is_ours else failure
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK TO one").fetchall()
                 self.connection.execute("RELEASE one").fetchall()
-            error = (
-                unavailable(failure)
-                if isinstance(failure, apsw.Error) and not isinstance(failure, apsw.ConstraintError)
-                else failure
-            )
             return None, error, []
         self.connection.execute("RELEASE one").fetchall()
         return result, None, transaction.after
@@ -294,6 +299,7 @@ class Database:
         self._notes = _Writer("db-note", lambda: connect(path, synchronous="normal"), turnstile, self._still_there)
         self._readers = [_Reader(f"db-read-{n}", lambda: connect(path, synchronous="normal")) for n in range(READERS)]
         self._next_reader = 0
+        self._is_closed = False
         self._identity = self._file_identity()
 
     def _file_identity(self) -> tuple[int, int] | None:
@@ -327,6 +333,8 @@ class Database:
         return await self._submit(self._readers[self._next_reader], _Request(work, deadline))
 
     async def _submit(self, worker: _Worker, request: _Request) -> Any:
+        if self._is_closed:
+            raise Unavailable("unavailable", "The store is closed.")
         worker.queue.put(request)
         return await request.future
 
@@ -361,5 +369,6 @@ class Database:
 
     def close(self, seconds: float = 2.0) -> None:
         """Let the threads end what they do and close their connections."""
+        self._is_closed = True
         for worker in (self._writer, self._notes, *self._readers):
             worker.close(seconds)

@@ -16,18 +16,28 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def publish(path: Path, data: bytes) -> None:
-    """Write `data` under `path`: a temporary file in the same folder, fsync, rename, fsync of the folder."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+def _write_beside(path: Path, data: bytes) -> Path:
+    """A durable temporary file in the folder of `path`; none is left when that fails."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)
+
+
+def publish(path: Path, data: bytes) -> None:
+    """Write `data` under `path`: a temporary file in the same folder, fsync, rename, fsync of the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    written = _write_beside(path, data)
+    try:
+        written.replace(path)
+    except BaseException:
+        written.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 
@@ -35,19 +45,15 @@ def publish(path: Path, data: bytes) -> None:
 def publish_once(path: Path, data: bytes) -> bytes:
     """Like `publish`, but the first of several processes wins; returns what the file holds."""
     if not path.exists():
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        written = _write_beside(path, data)
         try:
-            os.link(name, path)
+            os.link(written, path)
         except FileExistsError:
             pass  # another process was first; its file counts
         except OSError:  # no hard links here: an exclusive creation is the next best
             _create_exclusively(path, data)
         finally:
-            Path(name).unlink(missing_ok=True)
+            written.unlink(missing_ok=True)
         sync_folder(path.parent)
     return path.read_bytes()
 

@@ -15,6 +15,9 @@ NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", 
 _RESERVED = frozenset(
     {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))}
 )  # fmt: skip
+MAX_NAME_BYTES = 255
+"""Longer names no usual file system keeps."""
+
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
 
@@ -48,13 +51,15 @@ def problem_of_relative(path: str) -> str | None:
         return "must be relative to the home"
     if PureWindowsPath(folded).drive:
         return "must not name a drive"
-    if any(ord(char) < 32 or ord(char) == 127 or char in _FORBIDDEN for char in folded):
-        return "must not hold control or special characters"
+    if any(not char.isprintable() or char in _FORBIDDEN for char in folded):
+        return "must not hold control, invisible or special characters"
     for part in folded.replace("\\", "/").split("/"):
         if part in {"", ".", ".."}:
             return "must not hold `.`, `..` or empty parts"
-        if part[-1] in ". " or part.split(".")[0].lower() in _RESERVED:
+        if part[-1] in ". " or part.split(".")[0].strip().lower() in _RESERVED:
             return "must not hold a name that some platforms reserve"
+        if len(part.encode()) > MAX_NAME_BYTES:
+            return f"must not hold a name of more than {MAX_NAME_BYTES} bytes"
     return None
 
 
@@ -72,10 +77,10 @@ class Home:
                 )
             for folder in ("run", "keys", "logs"):
                 (self.root / folder).mkdir(exist_ok=True, mode=0o700)
+            if sys.platform != "win32":
+                self._close_to_others()
         except OSError as error:
             raise Unavailable("storage_read_only", f"The home cannot be written ({type(error).__name__}).") from error
-        if sys.platform != "win32":
-            self._close_to_others()
 
     def _close_to_others(self) -> None:
         mode = self.root.stat().st_mode
@@ -112,6 +117,13 @@ class Home:
         """Copies made before a migration."""
         return self.root / "backups"
 
+    def _holds(self, path: Path) -> bool:
+        """Whether the path leads below the home, also through links that point at nothing yet."""
+        try:
+            return path.resolve().is_relative_to(self.root)
+        except (OSError, RuntimeError):  # a loop of links leads nowhere
+            return False
+
     def child(self, relative: str, *, key: str) -> Path:
         """A configured folder below the home. Raises `CallerError` naming `key` when the path would leave it."""
         problem = problem_of_relative(relative)
@@ -120,6 +132,6 @@ class Home:
         path = self.root
         for part in unicodedata.normalize("NFKC", relative).replace("\\", "/").split("/"):
             path = path / part
-            if path.exists() and not path.resolve().is_relative_to(self.root):
+            if not self._holds(path):
                 raise CallerError.at(f"$.{key}", "must not leave the home by a link")
         return path

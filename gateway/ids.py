@@ -20,12 +20,12 @@ class SortableIds:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._last = (0, 0)
+        self._last = (-1, 0)
 
     def new(self, prefix: str) -> str:
         """`<prefix>_` and 22 characters of time and randomness."""
         with self._lock:
-            at = self._clock.now()
+            at = max(0, self._clock.now())
             last_at, last_random = self._last
             self._last = (at, secrets.randbits(RANDOM_BITS - 1)) if at > last_at else (last_at, last_random + 1)
             at, random = self._last

@@ -39,13 +39,14 @@ Handler = Callable[[JobHandle], Awaitable[None]]
 class _Claimed:
     """A leased job in its handler's hands."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, owner: str) -> None:
         self.job = job
+        self._owner = owner
         self.is_finished = False
 
     def finish(self, tx: Tx) -> None:
         """Mark it done in this transaction; a lease that was lost meanwhile is not ours to finish."""
-        _move(tx, self.job, "finish")
+        _move(tx, self.job, "finish", owner=self._owner)
         tx.after_commit(self._finished)
 
     def _finished(self) -> None:
@@ -53,14 +54,16 @@ class _Claimed:
 
 
 def _move(
-    tx: Tx, job: Job, event: JobEvent, *, at: int | None = None, error: str | None = None, attempts: int | None = None
-) -> bool:
-    values = {
-        "job_id": job.job_id, "from_state": job.state, "state": after(job.state, event),
-        "next_run_at": job.next_run_at if at is None else at, "last_error": error,
+    tx: Tx, job: Job, event: JobEvent, *, owner: str, at: int | None = None, error: str | None = None,
+    attempts: int | None = None,
+) -> bool:  # fmt: skip
+    """Make the step under the lease of `owner`; False when that lease is lost."""
+    lease = {"job_id": job.job_id, "owner": owner, "leased_attempt": job.attempt_count, "last_error": error}
+    step = {
+        "state": after(job.state, event), "next_run_at": job.next_run_at if at is None else at,
         "attempt_count": job.attempt_count if attempts is None else attempts,
     }  # fmt: skip
-    return tx.run(SQL["move_job"], values) == 1
+    return tx.run(SQL["move_job"], lease | step) == 1 or tx.run(SQL["drop_leased_twin"], lease) == 1
 
 
 class JobRunner:
@@ -105,7 +108,7 @@ class JobRunner:
 
     async def run(self) -> None:
         """Work until cancelled; what is leased then is queued again."""
-        await self._db.note(partial(_forget_finished, before=self._clock.now() - KEEP_FINISHED_MS))
+        await self._try_to_note(partial(_forget_finished, before=self._clock.now() - KEEP_FINISHED_MS))
         try:
             async with anyio.create_task_group() as group:
                 while True:
@@ -119,7 +122,7 @@ class JobRunner:
                         await self._wake.wait()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-                await self._db.note(partial(free_jobs_of, owner=self._owner))
+                await self._try_to_note(partial(free_jobs_of, owner=self._owner))
 
     async def _look(self, group: TaskGroup) -> float | None:
         """Claim and start what fits; the seconds until the next look, or None to wait for a wake."""
@@ -155,7 +158,7 @@ class JobRunner:
         return claimed
 
     async def _work(self, job: Job) -> None:
-        held = _Claimed(job)
+        held = _Claimed(job, self._owner)
         try:
             await self._handlers[job.kind](held)
             if not held.is_finished:
@@ -166,7 +169,7 @@ class JobRunner:
         except PauseQueue as pause:
             await self._pause(job, pause)
         except GiveUpJob as failure:
-            await self._settle(job, partial(_move, job=job, event="give_up", error=failure.code))
+            await self._settle(job, "give_up", error=failure.code)
         except RetryJob as failure:
             await self._fail(job, failure.code)
         except Unavailable as failure:
@@ -187,21 +190,30 @@ class JobRunner:
         verdict = next_attempt(self._clock.now(), job.attempt_count, self._limits(job.kind), random.random())  # noqa: S311
         if isinstance(verdict, GiveUp):
             log.warning("job_dead", kind=job.kind, code=code)
-            await self._settle(job, partial(_move, job=job, event="give_up", error=code))
+            await self._settle(job, "give_up", error=code)
         else:
-            await self._settle(job, partial(_move, job=job, event="fail", at=verdict.at, error=code))
+            await self._settle(job, "fail", at=verdict.at, error=code)
 
     async def _pause(self, job: Job, pause: PauseQueue) -> None:
         if job.kind not in self._paused:
             self._on_paused(pause.component, pause.reason)
         self._paused[job.kind] = (pause.component, pause.reason, self._clock.monotonic() + PAUSE_SECONDS)
-        await self._settle(job, partial(_move, job=job, event="release", attempts=job.attempt_count - 1))
+        await self._settle(job, "release", attempts=job.attempt_count - 1)
 
-    async def _settle(self, job: Job, move: Callable[[Tx], bool]) -> None:
+    async def _settle(
+        self, job: Job, event: JobEvent, *, at: int | None = None, error: str | None = None, attempts: int | None = None
+    ) -> None:
+        """Note the step; where that fails the lease stays ours until this process ends or the stuck timer frees it."""
+        await self._try_to_note(
+            partial(_move, job=job, event=event, owner=self._owner, at=at, error=error, attempts=attempts)
+        )
+
+    async def _try_to_note(self, work: Callable[[Tx], object]) -> None:
+        """Bookkeeping whose failure must not end the runner: a full disk is no reason to stop serving."""
         try:
-            await self._db.note(move)
-        except GatewayError as error:  # the lease stays ours; it is freed when this process ends or by the stuck timer
-            log.warning("settle_failed", kind=job.kind, reason=error.reason)
+            await self._db.note(work)
+        except GatewayError as failure:
+            log.warning("note_failed", reason=failure.reason)
 
     async def drain(self, seconds: float) -> DrainResult:
         """Wait until nothing is queued, leased or due; what waits for later, is paused or dead does not count."""
@@ -210,9 +222,11 @@ class JobRunner:
                 waiter = anyio.Event()
                 self._idle_waiters.append(waiter)
                 self.wake()
-                with anyio.move_on_after(POLL_SECONDS / 4):  # another process's work ends without telling us
-                    await waiter.wait()
-                self._idle_waiters.remove(waiter)
+                try:
+                    with anyio.move_on_after(POLL_SECONDS / 4):  # another process's work ends without telling us
+                        await waiter.wait()
+                finally:
+                    self._idle_waiters.remove(waiter)
         pending = await self._db.read(self._pending)
         waits = await self._db.read(lambda tx: tx.all(SQL["next_retry"]))
         return DrainResult(
@@ -222,12 +236,11 @@ class JobRunner:
 
     def _pending(self, tx: Tx) -> int:
         now = self._clock.now()
-        counted = 0
-        for kind, state, count in tx.all(SQL["count_active_jobs"]):
-            if kind in self._handlers and kind not in self._paused and state in {"queued", "leased"}:
-                counted += count
-        due = [count for kind, count, at in tx.all(SQL["next_retry"]) if at <= now and kind not in self._paused]
-        return counted + sum(due)
+        runnable = {kind for kind in self._handlers if not self._is_held(kind)}
+        active = tx.all(SQL["count_active_jobs"])
+        waits = tx.all(SQL["next_retry"])
+        counted = sum(count for kind, state, count in active if kind in runnable and state in {"queued", "leased"})
+        return counted + sum(count for kind, count, at in waits if kind in runnable and at <= now)
 
 
 def free_jobs_of(tx: Tx, owner: str) -> int:

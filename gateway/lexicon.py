@@ -117,17 +117,20 @@ _stemming = threading.Lock()  # a stemmer is not safe for several threads at onc
 @lru_cache(CACHED_WORDS)
 def _stem(word: str) -> str:
     word = word[:MAX_TERM_CHARS]
-    if word.isascii():
-        stem = _english if word.isalpha() else str
+    if "\u0400" <= word[0] <= "\u04ff":
+        stem = _russian
+    elif word.isascii() and word.isalpha():
+        stem = _english
     else:
-        stem = _russian if "\u0400" <= word[0] <= "\u04ff" else str
+        return word
     with _stemming:
         return stem(word)
 
 
 def _joined(compound: str) -> str:
     """The whole within the alphabet: `fooBar`, `foo_bar` and `foo-bar` are one word, `v1.2` is `1.2`, and that is not 12."""
-    return _VERSION_SIGN.sub("", _SIGNS.sub("", _SIGNS_IN_NUMBER.sub("x", compound.casefold())))
+    whole = _SIGNS.sub("", _SIGNS_IN_NUMBER.sub("x", compound.casefold()))
+    return _VERSION_SIGN.sub("", whole)[:MAX_TERM_CHARS]
 
 
 def _split(compound: str, level: int = 0) -> tuple[list[str], list[str]]:

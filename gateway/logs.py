@@ -13,9 +13,9 @@ import secrets
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -62,6 +62,9 @@ class _Sink:
                 self._keep(line)
             with contextlib.suppress(OSError):
                 os.write(2, line + b"\n")
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _keep(self, line: bytes) -> None:
         if self._file is not None:
@@ -84,6 +87,7 @@ def configure(folder: Path | None, level: str, mask: Callable[[str], str]) -> No
     _SINK.level = LEVELS[level]
     _SINK.mask = mask
     _SINK.open(folder)
+    logging.raiseExceptions = False  # a full disk would put a traceback for each line on stderr
     logging.getLogger().handlers[:] = [_Library()]
     logging.getLogger().setLevel(logging.WARNING)
 
@@ -98,7 +102,13 @@ def _clean(value: Any) -> Any:
         masked = _SINK.mask(value[: 4 * MAX_VALUE_CHARS])
         text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in masked)
         return text[:MAX_VALUE_CHARS]
-    return value
+    if value is None or isinstance(value, (int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, dict):
+        return {_clean(str(name)): _clean(item) for name, item in cast("dict[Any, Any]", value).items()}
+    return f"<{type(value).__name__}>"  # its text is not ours to show
 
 
 def _emit(level: str, component: str, event: str, fields: dict[str, Any]) -> None:

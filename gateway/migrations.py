@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 from filelock import FileLock, Timeout
 
-from gateway.database import Handle, connect
+from gateway.database import BUSY_MS, Handle, connect, unavailable
 from protocol.errors import Refused, Unavailable
 
 HOUSES = ("gateway", "agent", "memory", "thread_episodic")
@@ -34,6 +34,19 @@ SCHEMA_VERSION = len(MIGRATIONS)
 def version_of(connection: Handle) -> int:
     """The version that the file says it has; 0 for a new one."""
     return int(connection.execute("PRAGMA user_version").fetchall()[0][0])
+
+
+def stored_version(path: Path) -> int:
+    """The version of a file that is only looked at: not even its write-ahead log is moved into it."""
+    if not path.exists():
+        return 0
+    connection: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        return version_of(connection)
+    finally:
+        connection.close()
 
 
 def _upgrade(connection: Handle, found: int) -> None:
@@ -63,18 +76,21 @@ def migrate(path: Path, run: Path, backups: Path) -> None:
     """
     try:
         with FileLock(run / "migrate.lock", timeout=MIGRATE_SECONDS, mode=0o600):
+            found = stored_version(path)
+            if found > SCHEMA_VERSION:
+                raise Refused("schema_too_new")
+            if found == SCHEMA_VERSION:
+                return
             connection = connect(path, synchronous="full")
             try:
-                found = version_of(connection)
-                if found > SCHEMA_VERSION:
-                    raise Refused("schema_too_new")
-                if found < SCHEMA_VERSION:
-                    if found:
-                        _back_up(connection, backups, found)
-                    _upgrade(connection, found)
+                if found:
+                    _back_up(connection, backups, found)
+                _upgrade(connection, found)
             finally:
                 connection.close()
     except Timeout as error:
         raise Refused("home_locked") from error
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise Unavailable(message="gateway.db is damaged; it is left untouched. Restore a backup.") from error
+    except apsw.Error as error:
+        raise unavailable(error) from error

@@ -36,10 +36,17 @@ WHERE id IN (
 RETURNING job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error
 
 -- name: move_job
--- One step of the state machine, made only from the state it was decided on.
+-- One step of a leased job, made only under the lease it was decided on; not back to waiting when the same waits already.
 UPDATE job SET state = :state, owner = NULL, leased_at = NULL, next_run_at = :next_run_at, last_error = :last_error,
     attempt_count = :attempt_count
-WHERE job_id = :job_id AND state = :from_state
+WHERE job_id = :job_id AND state = 'leased' AND owner = :owner AND attempt_count = :leased_attempt
+  AND (:state NOT IN ('queued', 'retry_wait')
+    OR NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait')))
+
+-- name: drop_leased_twin
+-- A leased job that cannot wait again because its subject was queued meanwhile: the waiting one does the work.
+UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL, last_error = :last_error
+WHERE job_id = :job_id AND state = 'leased' AND owner = :owner AND attempt_count = :leased_attempt
 
 -- name: free_jobs_of
 -- Work leased by a process that ended is runnable at once; its attempt does not count, the process died, not the job.
@@ -68,8 +75,10 @@ UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL
 WHERE kind = :kind AND subject = :subject AND state IN ('queued', 'leased', 'retry_wait')
 
 -- name: requeue_job
--- A dead job gets its attempts again.
-UPDATE job SET state = 'queued', attempt_count = 0, next_run_at = :now WHERE job_id = :job_id AND kind = :kind AND state = 'dead'
+-- A dead job gets its attempts again, unless the same waits already.
+UPDATE job SET state = 'queued', attempt_count = 0, next_run_at = :now
+WHERE job_id = :job_id AND kind = :kind AND state = 'dead'
+  AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
 
 -- name: requeue_dead_jobs
 -- Every dead job of a kind gets its attempts again, the newest of each subject.

@@ -7,6 +7,7 @@ Rule 3: nothing here knows what a method does.
 """
 
 import json
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -72,22 +73,29 @@ class Ignored(NamedTuple):
 Message: TypeAlias = Request | BadMessage | Ignored
 
 
-class _NotUniqueError(ValueError):
-    """An object has two members of one name."""
+class _NotStrictError(ValueError):
+    """The text is JSON only to a generous reader: two members of one name, NaN, a number beyond every double."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise _NotUniqueError
+        raise _NotStrictError
     return members
 
 
 def _no_constant(_name: str) -> Any:
-    raise _NotUniqueError
+    raise _NotStrictError
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise _NotStrictError
+    return value
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
 
 
 def decode(line: bytes) -> Any:
@@ -111,7 +119,7 @@ def message_of(value: Any) -> Message:
         return Ignored()
     has_id = "id" in members
     request_id = members.get("id")
-    if has_id and not _is_id(request_id):
+    if has_id and not is_request_id(request_id):
         return BadMessage(None, "invalid_request")
     method = members.get("method")
     if members.get("jsonrpc") != "2.0" or not isinstance(method, str):
@@ -122,7 +130,8 @@ def message_of(value: Any) -> Message:
     return Request(request_id if has_id else None, method, cast("Any", params))
 
 
-def _is_id(value: Any) -> bool:
+def is_request_id(value: Any) -> bool:
+    """Whether a request may have that id: a string, or an integer that every reader of JSON keeps."""
     if isinstance(value, bool):
         return False
     if isinstance(value, str):
@@ -199,12 +208,13 @@ class Dispatcher:
 
     def _encoded(self, request_id: RequestId | None, response: Any) -> Reply:
         result = response._value.result  # noqa: SLF001  # the library's Either has no public accessor
-        if not isinstance(result, ErrorObject):
-            try:
+        try:
+            if not isinstance(result, ErrorObject):
                 return Reply(_encode(Response(id=cast("RequestId", request_id), result=result)), succeeded=True)
-            except (TypeError, ValueError, RecursionError) as error:
-                result = error_of(error, self._incident)
-        return Reply(_encode(ErrorResponse(id=request_id, error=result)), succeeded=False)
+            return Reply(_encode(ErrorResponse(id=request_id, error=result)), succeeded=False)
+        except Exception as failure:  # noqa: BLE001  # what cannot be encoded is our defect, and still an answer
+            result = error_of(failure, self._incident)
+            return Reply(_encode(ErrorResponse(id=request_id, error=result)), succeeded=False)
 
 
 def _accepted(value: Any) -> Any:

@@ -5,18 +5,31 @@ Rule 2: a request is answered exactly once, whatever happens to it.
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias, cast
+from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 
 import anyio
 from anyio.abc import TaskGroup
 
 from gateway.framing import TOO_LONG, Frame, LineReceiver
 from gateway.outbox import CURRENT, Deferred, Outbox
-from gateway.rpc import BadMessage, Dispatcher, Ignored, Message, Reply, Request, decode, error_reply, message_of
+from gateway.rpc import (
+    BadMessage,
+    Dispatcher,
+    Ignored,
+    Message,
+    Reply,
+    Request,
+    decode,
+    error_reply,
+    is_request_id,
+    message_of,
+)
 from protocol.envelope import RequestId
 from protocol.errors import ErrorReason, GatewayError
 from protocol.gateway import MAX_BATCH
+
+T = TypeVar("T")
 
 GRACE_SECONDS = 2.0
 """What is in flight at the end of input gets this long."""
@@ -80,7 +93,7 @@ class Session:
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
         self._in_flight = 0
         self._settled = anyio.Event()
-        self._reading = anyio.CancelScope()
+        self._waiting = anyio.CancelScope()
         self._is_over = False
         self.exit_code = 0
 
@@ -88,14 +101,13 @@ class Session:
         """Serve until the end of input, `exit`, or cancellation; return the exit code."""
         async with anyio.create_task_group() as tasks:
             while not self._is_over:
-                chunk = b""
-                with self._reading:
-                    chunk = await self._source.receive()
+                chunk = await self._until_stopped(self._source.receive) or b""
                 frames = self._receiver.feed(chunk) if chunk else self._receiver.close()
                 for frame in frames:
                     if self._is_over:
                         break
                     await self._accept(frame, tasks)
+                    await self._until_stopped(self._sink.wait_writable)
                 if not chunk:
                     break
             with anyio.move_on_after(GRACE_SECONDS, shield=True):
@@ -106,7 +118,15 @@ class Session:
     def stop(self) -> None:
         """Accept nothing more; what is in flight gets its grace."""
         self._is_over = True
-        self._reading.cancel()
+        self._waiting.cancel()
+
+    async def _until_stopped(self, wait: Callable[[], Awaitable[T]]) -> T | None:
+        """What the wait gives; None when `stop` ended it. The reading side waits for nothing in another way."""
+        if self._is_over:
+            return None
+        with anyio.CancelScope() as self._waiting:
+            return await wait()
+        return None
 
     async def _quiet(self) -> None:
         while self._in_flight:
@@ -126,7 +146,6 @@ class Session:
             await self._accept_batch(cast("list[object]", value), tasks)
         else:
             await self._accept_one(message_of(value), tasks, self._reply_alone)
-        await self._sink.wait_writable()
 
     async def _accept_batch(self, values: list[object], tasks: TaskGroup) -> None:
         if not values or len(values) > MAX_BATCH:
@@ -154,20 +173,32 @@ class Session:
         if refusal is not None:
             answer(error_reply(message.request_id, refusal), Deferred())
             return
-        await self._room.acquire()
+        if not await self._until_stopped(self._take_room):
+            answer(error_reply(message.request_id, "cancelled"), Deferred())
+            return
         self._in_flight += 1
         before, mine = self._queue_up(message)
-        if message.method in {"initialize", "shutdown"}:
-            await self._process(message, before, mine, answer)
-        else:
-            tasks.start_soon(self._process, message, before, mine, answer)
+        answered = anyio.Event()
+
+        def tell(reply: bytes, deferred: Deferred) -> None:
+            answer(reply, deferred)
+            answered.set()
+
+        tasks.start_soon(self._process, message, before, mine, tell)
+        if message.method in REACHED:  # what comes next is judged by the state that this one leads to
+            await self._until_stopped(answered.wait)
+
+    async def _take_room(self) -> bool:
+        await self._room.acquire()
+        return True
 
     def _notified(self, message: Request) -> None:
         if message.method == "exit":
             self.exit_code = 0 if self._state == "shut_down" else 1
             self._is_over = True
         elif message.method == "$/cancelRequest" and isinstance(message.params, dict):
-            scope = self._scopes.get(message.params.get("id", ""))  # type: ignore[arg-type]
+            request_id: object = message.params.get("id")  # type: ignore[union-attr]
+            scope = self._scopes.get(request_id) if is_request_id(request_id) else None  # type: ignore[arg-type]
             if scope is not None:
                 scope.cancel()
 
@@ -217,9 +248,9 @@ class Session:
                 del self._scopes[request_id]
             if reply.succeeded and (reached := REACHED.get(request.method)) is not None:
                 self._state = reached
-            answer(reply.line, deferred)
             if request.method == "initialize" and reply.succeeded:
-                self._outbox.open()
+                deferred.add(self._outbox.open)
+            answer(reply.line, deferred)
             _pass_on(before, mine)
             self._in_flight -= 1
             self._room.release()

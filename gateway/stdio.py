@@ -101,6 +101,7 @@ class Writer:
         self._filled = threading.Condition(self._lock)
         self._lines: deque[tuple[bytes, str | None]] = deque()
         self._queued = 0
+        self._droppable = 0
         self._busy = False
         self._closed = False
         self._moved = asyncio.Event()
@@ -112,7 +113,7 @@ class Writer:
     def send(self, line: bytes, coalesce_key: str | None = None) -> None:
         """Queue a line (its newline is added). Never blocks; what has a `coalesce_key` may be dropped for a slow reader."""
         with self._lock:
-            if self._closed:
+            if self._closed or self.broken.is_set():
                 return
             if self._queued > OUTPUT_BUDGET:
                 self._drop_one()
@@ -120,14 +121,18 @@ class Writer:
                     self.dropped += 1
                     return
             self._lines.append((line, coalesce_key))
+            self._droppable += coalesce_key is not None
             self._queued += len(line) + 1
             self._filled.notify()
 
     def _drop_one(self) -> None:
+        if not self._droppable:
+            return  # nothing to look for among what may be a hundred thousand lines
         for index, (line, key) in enumerate(self._lines):
             if key is not None:
                 del self._lines[index]
                 self._queued -= len(line) + 1
+                self._droppable -= 1
                 self.dropped += 1
                 return
 
@@ -151,9 +156,9 @@ class Writer:
             with self._filled:
                 self._busy = False
                 while not self._lines:
+                    self._tell(self._moved.set)
                     if self._closed:
                         return
-                    self._tell(self._moved.set)
                     self._filled.wait()
                 self._busy = True
                 batch = self._take()
@@ -167,7 +172,8 @@ class Writer:
         taken: list[bytes] = []
         size = 0
         while self._lines and size < COALESCE_BYTES:
-            line, _ = self._lines.popleft()
+            line, key = self._lines.popleft()
+            self._droppable -= key is not None
             taken.append(line)
             size += len(line) + 1
         self._queued -= size

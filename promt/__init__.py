@@ -46,7 +46,7 @@ def load(name: str) -> Prompt:
         raise KeyError(name)
     whole = files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8").replace("\r\n", "\n")
     found = _HEADED.match(whole)
-    if found is None or found["id"] != name:
+    if found is None or found["id"] != name:  # a file of this package that is torn
         raise KeyError(name)
     text = found["text"].strip()
     if name == "extraction":

@@ -39,8 +39,9 @@ _QUESTION_MARKS = frozenset("?？")
 _SYNTAX = re.compile(r"[()\[\]|^$~?¦]|[^\s()\[\]|^$~?¦]+")
 _CURLY = str.maketrans({"’": "'", "ʼ": "'", "＇": "'"})
 
-_WITH_BLANKS = {"^": "¦ ", "$": r"(?:\? )?¦ ", "~": r"(?:[^¦? ]+ ){0,4}?", "?": r"\? ", "¦": "¦ "}
-_WITHOUT_BLANKS = {"^": "¦ ", "$": r" (?:\? )?¦", "~": "[^¦? ]{0,12}?", "?": r" \?", "¦": " ¦"}
+_WITH_BLANKS = {"^": "[¦,] ", "$": r"(?:\? )?[¦,] ", "~": r"(?:[^¦? ]+ ){0,4}?", "?": r"\? ", "¦": "[¦,] "}
+_WITHOUT_BLANKS = {"^": "[¦,] ", "$": r" (?:\? )?[¦,]", "~": "[^¦? ]{0,12}?", "?": r" \?", "¦": " [¦,]"}
+_AFTER_WORD = " (?:, )?"  # many languages put a comma before "that": it may stand between any two words
 _GROUPING = {"(": "(?:", ")": ")", "[": "(?:", "]": ")?", "|": "|"}
 
 
@@ -65,7 +66,7 @@ class _Phrase:
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
-        marks, blank = (_WITH_BLANKS, " ") if self._spaced else (_WITHOUT_BLANKS, "")
+        marks, blank = (_WITH_BLANKS, _AFTER_WORD) if self._spaced else (_WITHOUT_BLANKS, "")
         parts = [_GROUPING.get(part) or marks.get(part) or re.escape(part) + blank for part in self._parts]
         return re.compile(("(?<= )" if self._spaced else "") + "".join(parts))
 
@@ -122,18 +123,18 @@ def mask_quotes(text: str) -> str:
 
 
 def _tokens(text: str) -> Iterator[str]:
-    for token in _WORDS.findall(text):
-        if token[0].isalnum() or token[0] in MASK + "_":
-            yield token
-        elif token in _QUESTION_MARKS:
+    for word in _WORDS.findall(text):
+        if word[0].isalnum() or word[0] in MASK + "_":
+            yield word
+        elif word in _QUESTION_MARKS:
             yield "?"
             yield "¦"
         else:
-            yield "¦"
+            yield "," if word == "," else "¦"
 
 
 def _clauses(text: str) -> str:
-    """The words of a message, one blank after each, with `¦` where a clause ends."""
+    """The words of a message, one blank after each, with `,` and `¦` where a clause ends."""
     lines = mask_quotes(UNSEEN.sub("", text.translate(_CURLY))).replace("\n", " ¦ ")
     return " ¦ " + " ".join(_tokens(_folded(lines))) + " ¦ "
 

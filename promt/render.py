@@ -34,7 +34,8 @@ _HEADS: dict[BlockDomain, str] = {
 }
 _NONCE = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
 _OWN = re.compile(
-    r"</?\s*(?:recalled_memory|thread_context)\b|^\s*-\s*\[(?:mem_|thread:)[^\]\n]{1,256}\]:", re.IGNORECASE | re.MULTILINE
+    r"</?\s*(?:recalled_memory|thread_context)\b|^\s*-\s*\[(?:mem_|thread:)[^\]\n]{1,256}\]:",
+    re.IGNORECASE | re.MULTILINE,
 )
 
 _BREAKS = re.compile("[ \t]*(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])\\s*")

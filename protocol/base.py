@@ -66,7 +66,8 @@ class Scope(Params, order=True):
 
 
 class Diagnostic(Wire):
-    """A note for a person who asks why: a registered code and, where it helps, a redacted sentence."""
+    """A note for a person who asks why: a registered code and, where it helps, a redacted sentence or counts."""
 
     code: str
     message: str | None = None
+    data: dict[str, Any] | None = None

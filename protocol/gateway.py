@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from protocol.base import Cursor, Id, Limit, Params, Wire
 from protocol.memory import SemanticState
@@ -250,7 +250,6 @@ class HookRun(Wire):
     contribution_count: int
     contribution_hashes: list[str]
     diagnostics: list[Diagnostic]
-    data: dict[str, Any] = field(default_factory=dict[str, Any])
     error: RunError | None = None
 
 

@@ -361,5 +361,9 @@ EchoSpans: TypeAlias = Callable[[Tx, str, str], list[tuple[int, int]]]
 
 
 def diagnostics_of(contributions: Sequence[Contribution]) -> list[Diagnostic]:
-    """The diagnostics among contributions, without their data."""
-    return [Diagnostic(code=c.code, message=c.message) for c in contributions if isinstance(c, DiagnosticContribution)]
+    """The diagnostics among contributions."""
+    return [
+        Diagnostic(code=c.code, message=c.message, data=c.data)
+        for c in contributions
+        if isinstance(c, DiagnosticContribution)
+    ]

@@ -1,0 +1,137 @@
+"""A turn while it runs: its items so far, and its notifications with their numbers.
+
+Rule 1: `seq` counts every notification of a turn from 1 without a gap.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import msgspec
+
+from protocol.hooks import TurnContext
+from protocol.notifications import DeltaNotice, ItemNotice, ResetNotice, TurnFailedNotice, TurnNotice
+from protocol.ports import Clock, Ids, Notify
+from protocol.threads import Item, ItemKind, ItemStatus, Role, ToolUse, Turn, TurnError, TurnStatus, Usage
+
+TERMINAL: dict[TurnStatus, str] = {
+    "completed": "turn/completed",
+    "failed": "turn/failed",
+    "cancelled": "turn/cancelled",
+    "interrupted": "turn/cancelled",
+}
+"""The one notification that ends a turn. To the client that stops the process, an interruption is a cancellation."""
+
+
+class ActiveTurn:
+    """A running turn."""
+
+    def __init__(self, *, turn: Turn, context: TurnContext, text: str, ids: Ids, clock: Clock, notify: Notify) -> None:
+        self.turn = turn
+        self.context = context
+        self.text = text
+        self.items: list[Item] = []
+        self.seq = 0
+        self.scope = anyio.CancelScope()
+        self.ended = anyio.Event()
+        self.end_as: TurnStatus = "interrupted"
+        self.usage: Usage | None = None
+        self.rounds = 0
+        self.partial: Item | None = None
+        self.user_item: Item | None = None
+        self._ids = ids
+        self._clock = clock
+        self._notify = notify
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def new_item(
+        self,
+        kind: ItemKind,
+        role: Role,
+        text: str = "",
+        *,
+        status: ItemStatus = "completed",
+        tool: ToolUse | None = None,
+    ) -> Item:
+        """An item of this turn."""
+        return Item(
+            item_id=self._ids.new("itm"),
+            turn_id=self.turn.turn_id,
+            thread_id=self.turn.thread_id,
+            kind=kind,
+            role=role,
+            status=status,
+            text=text,
+            at=self._clock.now(),
+            name=None,
+            artifacts=[],
+            tool=tool,
+        )
+
+    def begin(self, item: Item) -> None:
+        """Tell that an item begins."""
+        started = msgspec.structs.replace(item, status="in_progress")
+        self._item("item/started", started)
+
+    def complete(self, item: Item, *, is_stored: bool = False) -> None:
+        """Keep an item for the end of the turn (unless it is stored already) and tell that it is whole."""
+        if not is_stored:
+            self.items.append(item)
+        self._item("item/completed", item)
+
+    # -- notifications ---------------------------------------------------------------------------------------------
+
+    def _next(self) -> dict[str, Any]:
+        self.seq += 1
+        return {"thread_id": self.turn.thread_id, "turn_id": self.turn.turn_id, "seq": self.seq}
+
+    def _item(self, method: str, item: Item) -> None:
+        self._notify(method, ItemNotice(**self._next(), item_id=item.item_id, item=item))
+
+    def started(self) -> None:
+        """Tell that the turn began."""
+        self._notify("turn/started", TurnNotice(**self._next(), turn=self.turn))
+
+    def terminal(self, turn: Turn) -> Callable[[], None]:
+        """The notification that ends the turn, numbered now and sent when called."""
+        method = TERMINAL[turn.status]
+        if method == "turn/failed":
+            error = turn.error or TurnError(reason="internal", retryable=False)
+            notice: msgspec.Struct = TurnFailedNotice(**self._next(), turn=turn, error=error)
+        else:
+            notice = TurnNotice(**self._next(), turn=turn)
+        return lambda: self._notify(method, notice)
+
+    # -- the stream of an answer (satisfies `Deltas`) ---------------------------------------------------------------
+
+    def delta(self, text: str) -> None:
+        """The next piece of the answer."""
+        if self.partial is None:
+            self.partial = self.new_item("agent_message", "assistant", status="in_progress")
+            self.begin(self.partial)
+        self.partial = msgspec.structs.replace(self.partial, text=self.partial.text + text)
+        notice = DeltaNotice(**self._next(), item_id=self.partial.item_id, delta=text)
+        self._notify("item/agent_message/delta", notice)
+
+    def reset(self) -> None:
+        """The stream broke; the next try begins anew."""
+        if self.partial is not None and self.partial.text:
+            self.partial = msgspec.structs.replace(self.partial, text="")
+            self._notify("item/agent_message/reset", ResetNotice(**self._next(), item_id=self.partial.item_id))
+
+    def answered(self, text: str) -> None:
+        """The answer of a round is whole."""
+        if not text and self.partial is None:
+            return
+        item = self.partial or self.new_item("agent_message", "assistant", status="in_progress")
+        if self.partial is None:
+            self.begin(item)
+        self.partial = None
+        self.complete(msgspec.structs.replace(item, text=text, status="completed"))
+
+    def abandon(self, status: ItemStatus) -> None:
+        """What was said before the end is kept as it is, marked."""
+        if self.partial is not None:
+            item, self.partial = self.partial, None
+            self.complete(msgspec.structs.replace(item, status=status))

@@ -1,0 +1,205 @@
+"""The work after a turn: durable runs of TurnPostTurn hooks, once in effect, and the word that all of them are done.
+
+Rule 1: runs and their jobs are stored in the transaction that ends the turn.
+Rule 2: no text is copied into a run; what a hook needs is read from the items when it runs.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from agent.ledger import Ledger, without
+from agent.runtime import HookRuntime, Verdict, call_hook, ended, manifest_run
+from agent.store import (
+    SQL,
+    StoredTurn,
+    add_run,
+    change_run,
+    encoded,
+    get_thread,
+    get_turn,
+    items_of_turn,
+    read_run,
+    runs_of_turn,
+)
+from protocol.base import Diagnostic
+from protocol.gateway import HookRun, InterruptedTurn
+from protocol.hooks import HookInput, Recalled, TranscriptItem, TurnContext
+from protocol.notifications import PostCompletedNotice
+from protocol.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, Transact, Tx
+from protocol.threads import ToolEvent, TurnStatus
+
+OUTCOMES: dict[TurnStatus, str] = {
+    "completed": "succeeded",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "interrupted": "interrupted",
+}
+
+
+def context_of(tx: Tx, stored: StoredTurn, now: int, time_zone: str) -> TurnContext:
+    """Where and when a stored turn happened. Raises `KeyError` when its thread is gone."""
+    found = get_thread(tx, stored.turn.thread_id)
+    if found is None:
+        raise KeyError(stored.turn.thread_id)
+    thread = found.thread
+    return TurnContext(
+        workspace_id=thread.workspace_id,
+        thread_id=thread.thread_id,
+        turn_id=stored.turn.turn_id,
+        agent_id=thread.agent_id,
+        task_id=thread.task_id,
+        parent_thread_id=thread.parent_thread_id,
+        mode=stored.turn.mode,
+        memory_mode=thread.memory_mode,
+        origin=thread.origin,
+        driver=stored.turn.driver,
+        options=stored.options,
+        now=now,
+        time_zone=time_zone,
+    )
+
+
+class Background:
+    """Queues and runs what follows a turn."""
+
+    def __init__(
+        self,
+        *,
+        db: Transact,
+        clock: Clock,
+        jobs: JobQueue,
+        runtime: HookRuntime,
+        ledger: Ledger,
+        notify: Notify,
+        time_zone: Callable[[], str],
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._jobs = jobs
+        self._runtime = runtime
+        self._ledger = ledger
+        self._notify = notify
+        self._time_zone = time_zone
+
+    def queue(self, tx: Tx, thread_id: str, turn_id: str) -> None:
+        """Store the runs of a turn that ends in this transaction, each with its job."""
+        for subscription in self._runtime.registry.enabled("TurnPostTurn"):
+            run = self._runtime.new_run(subscription, (thread_id, turn_id))
+            add_run(tx, run)
+            self._jobs.enqueue(tx, "hook_run", run.run_id, thread_id=thread_id, turn_id=turn_id)
+        self.settle(tx, turn_id)
+
+    def settle(self, tx: Tx, turn_id: str) -> None:
+        """Tell, once, that all runs of a turn have ended, if they have."""
+        runs = [run for run in runs_of_turn(tx, turn_id) if run.phase == "TurnPostTurn"]
+        stored = get_turn(tx, turn_id)
+        if stored is None or stored.turn.completed_at is None or any(run.completed_at is None for run in runs):
+            return
+        row = tx.one(SQL["post_complete"], {"turn_id": turn_id})
+        if row is not None:
+            notice = PostCompletedNotice(
+                thread_id=stored.turn.thread_id,
+                turn_id=turn_id,
+                seq=row[0],
+                hook_runs=[manifest_run(run) for run in runs],
+            )
+            tx.after_commit(lambda: self._notify("turn/post_completed", notice))
+
+    async def run(self, handle: JobHandle) -> None:
+        """The handler of `hook_run` jobs: one run, tried again as its subscription says."""
+        run_id = handle.job.subject
+        now, zone = self._clock.now(), self._time_zone()
+        gathered = await self._db.read(lambda tx: self._gather(tx, run_id, now, zone))
+        if gathered is None:
+            return
+        run, given = gathered
+        subscription = self._runtime.registry.find(run.phase, run.hook_id)
+        begun = time.perf_counter()
+        attempts = run.attempt_count + 1
+        if subscription is None or not subscription.enabled():
+            verdict = Verdict("skipped", [], None, [Diagnostic(code="hook_disabled")])
+        else:
+            verdict = await call_hook(subscription, given, self._runtime.incident)
+        done = ended(
+            run,
+            verdict,
+            attempts=attempts,
+            started_at=now,
+            completed_at=self._clock.now(),
+            duration_ms=int((time.perf_counter() - begun) * 1000),
+        )
+        limit = subscription.retry.attempts if subscription is not None else 1
+        if done.error is not None and done.error.retryable and attempts < limit:
+            waiting = msgspec.structs.replace(done, status="queued", completed_at=None, duration_ms=None)
+            await self._db.write(lambda tx: change_run(tx, waiting))
+            raise RetryJob(done.error.code)
+
+        def finish(tx: Tx) -> None:
+            change_run(tx, done)
+            handle.finish(tx)
+            self.settle(tx, run.turn_id)
+
+        await self._db.write(finish)
+
+    def _gather(self, tx: Tx, run_id: str, now: int, zone: str) -> tuple[HookRun, HookInput] | None:
+        run = read_run(tx, run_id)
+        stored = get_turn(tx, run.turn_id) if run is not None else None
+        if run is None or stored is None or run.completed_at is not None:
+            return None
+        context = context_of(tx, stored, now, zone)
+        manifest = stored.turn.prompt_manifest
+        recalled = manifest.recall if manifest is not None else None
+        return run, HookInput(
+            phase=run.phase,
+            run_id=run_id,
+            context=context,
+            policy=manifest.policy if manifest is not None else None,
+            recalled=Recalled(memory_ids=recalled.memory_ids, chunk_ids=recalled.chunk_ids) if recalled else Recalled(),
+            status=OUTCOMES.get(stored.turn.status, "interrupted"),  # pyright: ignore[reportArgumentType]
+            transcript=self._transcript(tx, stored),
+            tool_events=_tool_events(tx, stored),
+        )
+
+    def _transcript(self, tx: Tx, stored: StoredTurn) -> list[TranscriptItem]:
+        said = [
+            (item, without(item.text, self._ledger.echo_spans(tx, stored.turn.workspace_id, item.text)))
+            for item in items_of_turn(tx, stored.turn.turn_id)
+            if item.kind in {"user_message", "agent_message"} and item.status == "completed"
+        ]
+        return [TranscriptItem(item_id=item.item_id, role=item.role, text=text) for item, text in said if text]
+
+    # -- recovery --------------------------------------------------------------------------------------------------
+
+    def interrupt_turns_of(self, tx: Tx, owners: Sequence[str]) -> None:
+        """Turns that dead processes left running are interrupted; nothing runs after them."""
+        now = self._clock.now()
+        for owner in owners:
+            for turn_id, _ in tx.all(SQL["turns_of_owner"], {"owner": owner}):
+                tx.run(SQL["interrupt_turn"], {"turn_id": turn_id, "now": now})
+                diagnostics = encoded([Diagnostic(code="not_succeeded")])
+                tx.run(SQL["skip_waiting_runs"], {"turn_id": turn_id, "now": now, "diagnostics": diagnostics})
+
+    async def take_interrupted(self) -> list[InterruptedTurn]:
+        """Turns that a dead process left and that no client was told of; each is told once."""
+
+        def take(tx: Tx) -> list[InterruptedTurn]:
+            rows = tx.all(SQL["recently_interrupted"])
+            for _, turn_id in rows:
+                self.settle(tx, turn_id)
+            return [InterruptedTurn(thread_id=thread_id, turn_id=turn_id) for thread_id, turn_id in rows]
+
+        if not await self._db.read(lambda tx: tx.one(SQL["recently_interrupted"])):
+            return []
+        return await self._db.write(take)
+
+
+def _tool_events(tx: Tx, stored: StoredTurn) -> list[ToolEvent]:
+    """What tools did in the turn, by name and outcome; never their output."""
+    own = [
+        ToolEvent(name=item.tool.name, call_id=item.tool.call_id, status="error" if item.tool.is_error else "ok")
+        for item in items_of_turn(tx, stored.turn.turn_id)
+        if item.kind == "tool_result" and item.tool is not None
+    ]
+    return [*own, *stored.tool_events]

@@ -1,0 +1,211 @@
+"""Bringing in conversations of other programs, again and again, without doubling anything.
+
+Rule 1: every id is made from the source's id, so the same source gives the same ids.
+Rule 2: what is to be done is a plan made by a pure function; one transaction applies it.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from agent.store import SQL, add_item, get_thread, read_items, turn_items, workspace_exists
+from agent.threads import Neighbours
+from protocol.errors import CallerError, Refused
+from protocol.ports import Clock, Transact, Tx
+from protocol.threads import (
+    ArtifactRef,
+    ArtifactRefInput,
+    ImportItem,
+    ImportTurn,
+    Item,
+    ItemKind,
+    Thread,
+    ThreadImportParams,
+    ThreadImportResult,
+)
+
+KINDS: Mapping[str, ItemKind] = {"user": "user_message", "assistant": "agent_message"}
+
+
+def derived_id(prefix: str, *parts: str) -> str:
+    """An id that is the same for the same parts, and different for any others."""
+    digest = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+    return f"{prefix}_{digest[:26]}"
+
+
+def content_hash(turn: ImportTurn) -> bytes:
+    """Equal for turns that say the same at the same time."""
+    return hashlib.sha256(msgspec.json.encode(turn)).digest()
+
+
+class Known(NamedTuple):
+    """A turn of the thread as it is now."""
+
+    turn_id: str
+    driver: str
+    content: bytes | None
+    position: int
+
+
+class Incoming(NamedTuple):
+    """A turn of the source with its id and content hash."""
+
+    turn_id: str
+    turn: ImportTurn
+    content: bytes
+
+
+class Plan(NamedTuple):
+    """What an import does to a thread."""
+
+    add: list[Incoming]
+    replace: list[Incoming]
+    remove: list[str]
+    skipped: int
+    order: list[str]
+
+
+def plan_import(known: Sequence[Known], incoming: Sequence[Incoming], *, is_replacing: bool) -> Plan:
+    """Compare a source with a thread.
+
+    Replacing makes the imported turns equal to the source and keeps live ones behind them; appending only adds.
+    Raises `Refused("conflict")` when the source names a live turn.
+    """
+    present = {turn.turn_id: turn for turn in known}
+    named = {entry.turn_id for entry in incoming}
+    if len(named) != len(incoming):
+        raise CallerError.at("$.turns", "Two turns have one id")
+    if any(present[turn_id].driver != "import" for turn_id in named & set(present)):
+        raise Refused("conflict", "A turn of that id was not imported.")
+    add = [entry for entry in incoming if entry.turn_id not in present]
+    changed = [
+        entry for entry in incoming if entry.turn_id in present and present[entry.turn_id].content != entry.content
+    ]
+    if not is_replacing:
+        order = [turn.turn_id for turn in known] + [entry.turn_id for entry in add]
+        return Plan(add, [], [], len(incoming) - len(add), order)
+    remove = [turn.turn_id for turn in known if turn.driver == "import" and turn.turn_id not in named]
+    live = [turn.turn_id for turn in known if turn.driver != "import"]
+    order = [entry.turn_id for entry in incoming] + live
+    return Plan(add, changed, remove, len(incoming) - len(add) - len(changed), order)
+
+
+class Imports:
+    """`thread/import`."""
+
+    def __init__(self, *, db: Transact, clock: Clock, neighbours: Neighbours) -> None:
+        self._db = db
+        self._clock = clock
+        self._neighbours = neighbours
+
+    async def thread_import(self, params: ThreadImportParams) -> ThreadImportResult:
+        """Bring turns in; importing twice changes nothing."""
+        source = (params.source.kind, params.source.id)
+        thread_id = params.thread_id or derived_id("thr", params.workspace_id, *source)
+        incoming = [
+            Incoming(turn.turn_id or derived_id("trn", thread_id, *source, str(index)), turn, content_hash(turn))
+            for index, turn in enumerate(params.turns)
+        ]
+        work = _Import(params, thread_id, incoming, self._neighbours, self._clock.now())
+        return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(work.apply))
+
+
+class _Import:
+    """One import on one transaction."""
+
+    def __init__(
+        self, params: ThreadImportParams, thread_id: str, incoming: list[Incoming], neighbours: Neighbours, now: int
+    ) -> None:
+        self._params = params
+        self._thread_id = thread_id
+        self._incoming = incoming
+        self._neighbours = neighbours
+        self._now = now
+
+    def _plan(self, tx: Tx) -> Plan:
+        if not workspace_exists(tx, self._params.workspace_id):
+            raise CallerError.missing("workspace")
+        found = get_thread(tx, self._thread_id)
+        if found is not None and found.thread.workspace_id != self._params.workspace_id:
+            raise Refused("conflict", "A thread of that id exists in another workspace.")
+        rows = tx.all(SQL["turns_of_thread"], {"thread_id": self._thread_id})
+        known = [Known(turn_id, driver, content, position) for turn_id, driver, content, position, _ in rows]
+        return plan_import(known, self._incoming, is_replacing=self._params.mode == "replace")
+
+    def rehearse(self, tx: Tx) -> ThreadImportResult:
+        """What an import would do."""
+        plan = self._plan(tx)
+        found = get_thread(tx, self._thread_id)
+        thread = _new_thread(self._params, self._thread_id, self._now) if found is None else found.thread
+        return ThreadImportResult(
+            thread=thread, imported=len(plan.add), skipped=plan.skipped, replaced=len(plan.replace)
+        )
+
+    def apply(self, tx: Tx) -> ThreadImportResult:
+        """Do it."""
+        plan = self._plan(tx)
+        if get_thread(tx, self._thread_id) is None:
+            tx.run(SQL["add_thread"], {
+                "thread_id": self._thread_id, "workspace_id": self._params.workspace_id, "agent_id": None,
+                "parent_thread_id": None, "name": self._params.name, "mode": "agent", "memory_mode": "normal",
+                "origin": "user", "task_id": None, "instructions": None, "model": None, "provider": None, "now": self._now,
+            })  # fmt: skip
+        for turn_id in [*plan.remove, *(entry.turn_id for entry in plan.replace)]:
+            self._neighbours.on_items_removed(tx, turn_items(tx, turn_id))
+            tx.run(SQL["remove_turn"], {"turn_id": turn_id})
+        places = {turn_id: position for position, turn_id in enumerate(plan.order, 1)}
+        for entry in [*plan.replace, *plan.add]:
+            self._add(tx, entry, places[entry.turn_id])
+        if plan.add or plan.replace or plan.remove:
+            for turn_id, position in places.items():
+                tx.run(SQL["move_turn"], {"turn_id": turn_id, "position": position})
+            for entry in [*plan.replace, *plan.add]:
+                self._neighbours.on_items(tx, list(read_items(tx, turn_items(tx, entry.turn_id)).values()))
+            tx.run(SQL["touch_thread"], {"thread_id": self._thread_id, "now": self._now})
+        stored = get_thread(tx, self._thread_id)
+        if stored is None:
+            raise CallerError.missing("thread")
+        return ThreadImportResult(
+            thread=stored.thread, imported=len(plan.add), skipped=plan.skipped, replaced=len(plan.replace)
+        )
+
+    def _add(self, tx: Tx, entry: Incoming, position: int) -> None:
+        if tx.one(SQL["get_turn"], {"turn_id": entry.turn_id}):
+            raise Refused("conflict", "A turn of that id exists in another thread.")
+        at = entry.turn.at
+        tx.run(SQL["add_turn"], {
+            "turn_id": entry.turn_id, "thread_id": self._thread_id, "position": position, "driver": "import",
+            "mode": "agent", "status": "completed", "options": "{}", "input_hash": entry.content, "started_at": at,
+            "completed_at": at, "owner": None,
+        })  # fmt: skip
+        for index, said in enumerate(entry.turn.items):
+            item_id = said.item_id or derived_id("itm", entry.turn_id, str(index))
+            if read_items(tx, [item_id]):
+                raise Refused("conflict", "An item of that id exists already.")
+            add_item(tx, _item(said, item_id, entry.turn_id, self._thread_id, at), index)
+
+
+def _item(said: ImportItem, item_id: str, turn_id: str, thread_id: str, at: int) -> Item:
+    return Item(
+        item_id=item_id, turn_id=turn_id, thread_id=thread_id, kind=KINDS[said.role], role=said.role, status="completed",
+        text=said.text, at=at, name=said.name, artifacts=[artifact_ref(ref) for ref in said.artifacts], tool=None,
+    )  # fmt: skip
+
+
+def artifact_ref(given: ArtifactRefInput) -> ArtifactRef:
+    """A reference as stored; a missing version is named after the file."""
+    version = given.version_id or derived_id("ver", given.artifact_id, given.sha256 or given.name)
+    return ArtifactRef(
+        artifact_id=given.artifact_id, version_id=version, name=given.name, kind=given.kind, mime=given.mime,
+        size_bytes=given.size_bytes, role=given.role, sha256=given.sha256,
+    )  # fmt: skip
+
+
+def _new_thread(params: ThreadImportParams, thread_id: str, now: int) -> Thread:
+    return Thread(
+        thread_id=thread_id, workspace_id=params.workspace_id, agent_id=None, parent_thread_id=None, name=params.name,
+        mode="agent", memory_mode="normal", origin="user", task_id=None, archived=False, turn_count=0, created_at=now,
+        updated_at=now,
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""The injection ledger: what was put into prompts, so that it never becomes evidence, history or index again.
+
+Rule 1: only keyed hashes of lines are kept, never their text.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from agent.store import SQL
+from protocol.ports import KeyedHash, Tx
+from protocol.threads import SourceRef
+
+HASH_DOMAIN = "injected-line"
+
+_BLOCK = re.compile(
+    r'<(?P<tag>recalled_memory|thread_context) nonce="(?P<nonce>[\w-]{4,64})">.*?</(?P=tag) nonce="(?P=nonce)">',
+    re.DOTALL,
+)
+_ITEM_LINE = re.compile(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
+
+
+class Injected(NamedTuple):
+    """A block of a prompt, and its lines with what each was made from."""
+
+    block_id: str
+    lines: Sequence[tuple[str, SourceRef]]
+
+
+def normalised(line: str) -> str:
+    """A line as it is compared: NFKC, case and white space folded."""
+    return " ".join(unicodedata.normalize("NFKC", line).casefold().split())
+
+
+class Ledger:
+    """Writes down what is injected, and finds it again in later text."""
+
+    def __init__(self, keyed: KeyedHash) -> None:
+        self._keyed = keyed
+
+    def _hash(self, line: str) -> bytes:
+        return self._keyed.digest(HASH_DOMAIN, normalised(line))
+
+    def record(self, tx: Tx, place: tuple[str, str, str], blocks: Sequence[Injected]) -> None:
+        """Note every line of the blocks; `place` is (workspace, thread, turn)."""
+        workspace_id, thread_id, turn_id = place
+        for block in blocks:
+            for line, source in block.lines:
+                tx.run(SQL["add_injection"], {
+                    "workspace_id": workspace_id, "thread_id": thread_id, "turn_id": turn_id, "block_id": block.block_id,
+                    "line_hash": self._hash(line), "source_kind": source.kind, "source_id": source.id,
+                })  # fmt: skip
+
+    def echo_spans(self, tx: Tx, workspace_id: str, text: str) -> list[tuple[int, int]]:
+        """Ranges of the text that are blocks of ours, or lines that were injected in this workspace before."""
+        if "- [" not in text and " nonce=" not in text:
+            return []
+        spans = [found.span() for found in _BLOCK.finditer(text)]
+        for found in _ITEM_LINE.finditer(text):
+            start, end = found.span("line")
+            is_inside = any(low <= start and end <= high for low, high in spans)
+            values = {"workspace_id": workspace_id, "line_hash": self._hash(found["line"])}
+            if not is_inside and tx.one(SQL["is_injected"], values):
+                spans.append((start, end))
+        return sorted(spans)
+
+
+def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text with the ranges taken out."""
+    kept: list[str] = []
+    place = 0
+    for start, end in spans:
+        kept.append(text[place:start])
+        place = max(place, end)
+    return "".join([*kept, text[place:]]).strip() if spans else text

@@ -1,0 +1,151 @@
+"""Everything before the model: the same object for turns that the gateway runs and turns that a host runs.
+
+Rule 1: the order of phases, and what each is told, stands only in `prepare`.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from agent.compile import Compiled, compile_prompt
+from agent.history import History
+from agent.preflight import Planners, plan_turn
+from agent.runtime import Contributed, HookRuntime, PhaseResult, manifest_run
+from agent.tools import Toolset
+from protocol.gateway import HookRun
+from protocol.hooks import HookInput, PolicyContribution, PromptContext, Recalled, ToolBundle, TurnContext
+from protocol.settings import GatewayConfig
+from protocol.threads import (
+    ManifestPhase,
+    ManifestPreflight,
+    ManifestTools,
+    Permission,
+    Phase,
+    PromptManifest,
+    TurnPolicy,
+)
+
+RECALL_PHASES: frozenset[Phase] = frozenset({"TurnPrePromptContext", "TurnPostPreflightPromptContext"})
+NONCE_BYTES = 8  # nobody guesses it, so nobody can write the end of a block beforehand
+
+
+def nothing_allowed(reason_code: str) -> TurnPolicy:
+    """The policy of a turn in which no hook speaks for memory."""
+    no = Permission(allowed=False, reason_code=reason_code)
+    return TurnPolicy(recall=no, read_tools=no, remember=no, forget=no, extraction=no)
+
+
+class Prepared(NamedTuple):
+    """A turn that is ready for its model."""
+
+    policy: TurnPolicy
+    preflight: ManifestPreflight
+    toolset: Toolset
+    compiled: Compiled
+    phases: list[ManifestPhase]
+    runs: list[HookRun]
+
+    def manifest(self) -> PromptManifest:
+        """What went into the prompt, with the tools as they are visible now."""
+        return PromptManifest(
+            phases=self.phases,
+            policy=self.policy,
+            preflight=self.preflight,
+            sections=self.compiled.manifest,
+            tools=ManifestTools(
+                visible=self.toolset.visible_names(), hidden_domains=list(self.toolset.hidden_domains())
+            ),
+            budgets=self.compiled.budgets,
+            recall=self.compiled.recall,
+        )
+
+
+class _Run:
+    """One pass through the phases."""
+
+    def __init__(self, runtime: HookRuntime, base: HookInput) -> None:
+        self._runtime = runtime
+        self.base = base
+        self.phases: list[ManifestPhase] = []
+        self.runs: list[HookRun] = []
+        self.contributed: list[Contributed] = []
+
+    async def phase(self, phase: Phase) -> PhaseResult:
+        given = msgspec.structs.replace(self.base, phase=phase)
+        result = await self._runtime.dispatch(phase, given)
+        self.phases.append(ManifestPhase(phase=phase, hook_runs=[manifest_run(run) for run in result.runs]))
+        self.runs += result.runs
+        self.contributed += result.contributed
+        return result
+
+    def tell(self, **members: object) -> None:
+        """What the phases from now on are told."""
+        self.base = msgspec.structs.replace(self.base, **members)
+
+    def recalled(self) -> Recalled:
+        refs = [i.ref for _, c in self.contributed if isinstance(c, PromptContext) for i in c.items]
+        return Recalled(
+            memory_ids=[ref.id for ref in refs if ref.kind == "memory"],
+            chunk_ids=[ref.id for ref in refs if ref.kind == "chunk"],
+        )
+
+    def recall_failed(self) -> bool:
+        return any(run.phase in RECALL_PHASES and run.status in {"failed", "timed_out"} for run in self.runs)
+
+
+class Pipeline:
+    """Runs the phases before the model."""
+
+    def __init__(self, *, runtime: HookRuntime, planners: Planners, settings: Callable[[], GatewayConfig]) -> None:
+        self._runtime = runtime
+        self._planners = planners
+        self._settings = settings
+
+    async def prepare(self, context: TurnContext, text: str, history: History, *, calls_tools: bool) -> Prepared:
+        """From the user's words to a prompt."""
+        run = _Run(
+            self._runtime,
+            HookInput(
+                phase="TurnPrePolicy",
+                run_id="",
+                context=context,
+                text=text,
+                previous_text=history.previous_text,
+                history_turn_ids=history.turn_ids,
+                provider_calls_tools=calls_tools,
+            ),
+        )
+        policy = _policy_of((await run.phase("TurnPrePolicy")).contributed)
+        run.tell(policy=policy)
+        await run.phase("TurnPrePromptContext")
+        preflight = plan_turn(text, context, self._planners, is_enabled=self._settings().preflight.enabled)
+        run.tell(plan=preflight.plan, recalled=run.recalled())
+        await run.phase("TurnPostPreflightPromptContext")
+        run.tell(recalled=run.recalled())
+        await run.phase("TurnPreToolMaterialization")
+        toolset = self._toolset(
+            run.contributed, preflight.plan.visible_tools if preflight.plan else [], calls_tools=calls_tools
+        )
+        run.tell(
+            existing_tools=toolset.visible_names(), contributions=[entry.contribution for entry in run.contributed]
+        )
+        await run.phase("TurnPrePromptCompile")
+        off_reason = policy.recall.reason_code if not policy.recall.allowed else "recall_disabled"
+        compiled = compile_prompt(
+            run.contributed,
+            nonce=secrets.token_hex(NONCE_BYTES),
+            recall_failed=run.recall_failed(),
+            off_reason=off_reason,
+        )
+        return Prepared(policy, preflight.manifest, toolset, compiled, run.phases, run.runs)
+
+    def _toolset(self, contributed: Sequence[Contributed], planned: Sequence[str], *, calls_tools: bool) -> Toolset:
+        bundles = [c for _, c in contributed if isinstance(c, ToolBundle)] if calls_tools else []
+        return Toolset(bundles, planned)
+
+
+def _policy_of(contributed: Sequence[Contributed]) -> TurnPolicy:
+    policies = [c.policy for _, c in contributed if isinstance(c, PolicyContribution)]
+    return policies[-1] if policies else nothing_allowed("memory_disabled")

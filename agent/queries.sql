@@ -1,0 +1,239 @@
+-- name: add_workspace
+-- A new workspace.
+INSERT INTO workspace (workspace_id, name, root_path, created_at, updated_at) VALUES (:workspace_id, :name, :root_path, :now, :now)
+ON CONFLICT (workspace_id) DO NOTHING
+
+-- name: get_workspace
+-- A workspace by id.
+SELECT workspace_id, name, root_path, created_at, updated_at FROM workspace WHERE workspace_id = :workspace_id
+
+-- name: list_workspaces
+-- Workspaces after a row, oldest first.
+SELECT workspace_id, name, root_path, created_at, updated_at, id FROM workspace WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: remove_workspace
+-- A workspace goes; its threads are gone already.
+DELETE FROM workspace WHERE workspace_id = :workspace_id
+
+-- name: add_thread
+-- A new thread.
+INSERT INTO thread (thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, instructions, model, provider, created_at, updated_at)
+VALUES (:thread_id, :workspace_id, :agent_id, :parent_thread_id, :name, :mode, :memory_mode, :origin, :task_id, :instructions, :model, :provider, :now, :now)
+
+-- name: get_thread
+-- A thread by id, with its number of turns.
+SELECT thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, archived,
+    (SELECT count(*) FROM turn WHERE turn.thread_id = thread.thread_id), created_at, updated_at, instructions, model, provider, id
+FROM thread WHERE thread_id = :thread_id
+
+-- name: list_threads
+-- Threads before a row, newest first.
+SELECT thread_id, workspace_id, agent_id, parent_thread_id, name, mode, memory_mode, origin, task_id, archived,
+    (SELECT count(*) FROM turn WHERE turn.thread_id = thread.thread_id), created_at, updated_at, instructions, model, provider, id
+FROM thread
+WHERE id < :before AND (:workspace_id IS NULL OR workspace_id = :workspace_id) AND (:archived IS NULL OR archived = :archived)
+ORDER BY id DESC LIMIT :limit
+
+-- name: thread_ids_of_workspace
+-- Every thread of a workspace.
+SELECT thread_id FROM thread WHERE workspace_id = :workspace_id ORDER BY id
+
+-- name: change_thread
+-- The members of a thread that a client may change.
+UPDATE thread SET name = :name, memory_mode = :memory_mode, archived = :archived, updated_at = :now WHERE thread_id = :thread_id
+
+-- name: touch_thread
+-- Something happened in a thread.
+UPDATE thread SET updated_at = max(updated_at, :now) WHERE thread_id = :thread_id
+
+-- name: remove_thread
+-- A thread goes, with its turns, items, runs, ledger and artifact references.
+DELETE FROM thread WHERE thread_id = :thread_id
+
+-- name: count_items_of_thread
+-- How many items a thread has.
+SELECT count(*) FROM item WHERE thread_id = :thread_id
+
+-- name: count_turns_of_thread
+-- How many turns a thread has.
+SELECT count(*) FROM turn WHERE thread_id = :thread_id
+
+-- name: running_turn_of_thread
+-- The turn that is running in a thread.
+SELECT turn_id FROM turn WHERE thread_id = :thread_id AND status IN ('in_progress', 'awaiting_host')
+
+-- name: running_turn_of_workspace
+-- A turn that is running in a workspace.
+SELECT turn_id FROM turn JOIN thread USING (thread_id) WHERE workspace_id = :workspace_id AND turn.status IN ('in_progress', 'awaiting_host') LIMIT 1
+
+-- name: last_position
+-- The position of the newest turn of a thread.
+SELECT coalesce(max(position), 0) FROM turn WHERE thread_id = :thread_id
+
+-- name: add_turn
+-- A turn begins.
+INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner)
+VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner)
+
+-- name: get_turn
+-- A turn by id, with its workspace.
+SELECT turn.turn_id, turn.thread_id, thread.workspace_id, turn.driver, turn.mode, turn.status, turn.started_at, turn.completed_at, turn.error_reason,
+    turn.error_retryable, turn.rounds, turn.usage, turn.manifest, turn.input_hash, turn.options, turn.last_seq, turn.post_completed, turn.position, turn.owner, turn.tool_events
+FROM turn JOIN thread USING (thread_id) WHERE turn.turn_id = :turn_id
+
+-- name: turns_of_thread
+-- A thread's turns in order.
+SELECT turn_id, driver, input_hash, position, started_at FROM turn WHERE thread_id = :thread_id ORDER BY position, id
+
+-- name: ended_turns_of_thread
+-- The newest finished turns of a thread before a position, newest first.
+SELECT turn_id FROM turn WHERE thread_id = :thread_id AND status NOT IN ('in_progress', 'awaiting_host') AND position < :position
+ORDER BY position DESC, id DESC LIMIT :limit
+
+-- name: end_turn
+-- A turn has ended, or waits for its host.
+UPDATE turn SET status = :status, completed_at = :completed_at, error_reason = :error_reason, error_retryable = :error_retryable, rounds = :rounds,
+    usage = :usage, manifest = :manifest, last_seq = :last_seq, owner = :owner, tool_events = :tool_events
+WHERE turn_id = :turn_id AND status IN ('in_progress', 'awaiting_host')
+
+-- name: place_turn
+-- An imported turn's place, time and content hash.
+UPDATE turn SET position = :position, started_at = :started_at, completed_at = :started_at, input_hash = :input_hash WHERE turn_id = :turn_id
+
+-- name: move_turn
+-- A turn's place in its thread.
+UPDATE turn SET position = :position WHERE turn_id = :turn_id
+
+-- name: remove_turn
+-- A turn goes.
+DELETE FROM turn WHERE turn_id = :turn_id
+
+-- name: advance_seq
+-- The next number of a turn's notifications.
+UPDATE turn SET last_seq = last_seq + 1 WHERE turn_id = :turn_id RETURNING last_seq
+
+-- name: post_complete
+-- All work after a turn is done; only the first to say so changes a row.
+UPDATE turn SET post_completed = 1, last_seq = last_seq + 1 WHERE turn_id = :turn_id AND post_completed = 0 RETURNING last_seq
+
+-- name: turns_of_owner
+-- What a dead process left running.
+SELECT turn_id, thread_id FROM turn WHERE owner = :owner ORDER BY id
+
+-- name: interrupt_turn
+-- A turn that nobody runs any more.
+UPDATE turn SET status = 'interrupted', completed_at = :now, owner = NULL WHERE turn_id = :turn_id AND status IN ('in_progress', 'awaiting_host')
+
+-- name: recently_interrupted
+-- Turns whose process died and that no client was told of yet.
+SELECT thread_id, turn_id FROM turn WHERE status = 'interrupted' AND post_completed = 0 ORDER BY id
+
+-- name: add_item
+-- Something was said or done.
+INSERT INTO item (item_id, turn_id, thread_id, position, kind, role, status, text, at, name, tool)
+VALUES (:item_id, :turn_id, :thread_id, :position, :kind, :role, :status, :text, :at, :name, :tool)
+
+-- name: get_item
+-- An item by id, with what other houses may know of it.
+SELECT item.item_id, item.turn_id, item.thread_id, thread.workspace_id, item.role, item.name, item.text, item.at, turn.position, item.position, item.kind,
+    item.status, thread.memory_mode, turn.status, thread.name
+FROM item JOIN turn USING (turn_id) JOIN thread ON thread.thread_id = item.thread_id WHERE item.item_id = :item_id
+
+-- name: items_of_turn
+-- A turn's items in order.
+SELECT item_id, turn_id, thread_id, kind, role, status, text, at, name, tool, id FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
+
+-- name: item_ids_of_turn
+-- A turn's items by id, in order.
+SELECT item_id FROM item WHERE turn_id = :turn_id ORDER BY position, id
+
+-- name: item_ids_of_thread
+-- A thread's items by id, in order.
+SELECT item.item_id FROM item JOIN turn USING (turn_id) WHERE item.thread_id = :thread_id ORDER BY turn.position, turn.id, item.position, item.id
+
+-- name: history_asc
+-- A thread's items after a place, oldest first.
+SELECT item.item_id, item.turn_id, item.thread_id, item.kind, item.role, item.status, item.text, item.at, item.name, item.tool, turn.position, item.position, item.id
+FROM item JOIN turn USING (turn_id)
+WHERE item.thread_id = :thread_id AND (turn.position, item.position, item.id) > (:turn_position, :item_position, :row)
+  AND (:kinds = '' OR instr(:kinds, ',' || item.kind || ',') > 0)
+ORDER BY turn.position, item.position, item.id LIMIT :limit
+
+-- name: history_desc
+-- A thread's items before a place, newest first.
+SELECT item.item_id, item.turn_id, item.thread_id, item.kind, item.role, item.status, item.text, item.at, item.name, item.tool, turn.position, item.position, item.id
+FROM item JOIN turn USING (turn_id)
+WHERE item.thread_id = :thread_id AND (turn.position, item.position, item.id) < (:turn_position, :item_position, :row)
+  AND (:kinds = '' OR instr(:kinds, ',' || item.kind || ',') > 0)
+ORDER BY turn.position DESC, item.position DESC, item.id DESC LIMIT :limit
+
+-- name: add_artifact
+-- A file that a message carried.
+INSERT INTO artifact (artifact_id, version_id, item_id, thread_id, name, kind, mime, size_bytes, role, sha256, created_at)
+VALUES (:artifact_id, :version_id, :item_id, :thread_id, :name, :kind, :mime, :size_bytes, :role, :sha256, :now)
+
+-- name: artifacts_of_item
+-- The files of a message in order.
+SELECT artifact_id, version_id, name, kind, mime, size_bytes, role, sha256 FROM artifact WHERE item_id = :item_id ORDER BY id
+
+-- name: newest_artifact
+-- The newest version of a file in a workspace.
+SELECT artifact.artifact_id, artifact.version_id, artifact.name, artifact.kind, artifact.mime, artifact.size_bytes, artifact.role, artifact.sha256
+FROM artifact JOIN thread USING (thread_id) WHERE artifact.artifact_id = :artifact_id AND thread.workspace_id = :workspace_id ORDER BY artifact.id DESC LIMIT 1
+
+-- name: count_artifacts_of_thread
+-- How many file references a thread has.
+SELECT count(*) FROM artifact WHERE thread_id = :thread_id
+
+-- name: add_run
+-- A run of a hook.
+INSERT INTO hook_run (run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms,
+    contribution_hashes, diagnostics, error_code, error_retryable)
+VALUES (:run_id, :hook_id, :phase, :thread_id, :turn_id, :status, :attempt_count, :queued_at, :started_at, :completed_at, :duration_ms,
+    :contribution_hashes, :diagnostics, :error_code, :error_retryable)
+
+-- name: change_run
+-- What became of a run.
+UPDATE hook_run SET status = :status, attempt_count = :attempt_count, started_at = :started_at, completed_at = :completed_at, duration_ms = :duration_ms,
+    contribution_hashes = :contribution_hashes, diagnostics = :diagnostics, error_code = :error_code, error_retryable = :error_retryable
+WHERE run_id = :run_id
+
+-- name: get_run
+-- A run by id.
+SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
+    diagnostics, error_code, error_retryable, id FROM hook_run WHERE run_id = :run_id
+
+-- name: runs_of_turn
+-- A turn's runs in order.
+SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
+    diagnostics, error_code, error_retryable, id FROM hook_run WHERE turn_id = :turn_id ORDER BY id
+
+-- name: list_runs
+-- Runs before a row, newest first.
+SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
+    diagnostics, error_code, error_retryable, id FROM hook_run
+WHERE id < :before AND (:turn_id IS NULL OR turn_id = :turn_id) AND (:thread_id IS NULL OR thread_id = :thread_id)
+  AND (:phase IS NULL OR phase = :phase) AND (:status IS NULL OR status = :status)
+ORDER BY id DESC LIMIT :limit
+
+-- name: skip_waiting_runs
+-- The work after a turn does not apply any more.
+UPDATE hook_run SET status = 'skipped', completed_at = :now, duration_ms = 0, diagnostics = :diagnostics
+WHERE turn_id = :turn_id AND status IN ('queued', 'running')
+
+-- name: add_injection
+-- A line that went into a prompt.
+INSERT INTO injection (workspace_id, thread_id, turn_id, block_id, line_hash, source_kind, source_id)
+VALUES (:workspace_id, :thread_id, :turn_id, :block_id, :line_hash, :source_kind, :source_id)
+
+-- name: is_injected
+-- Whether a line went into a prompt of the workspace before.
+SELECT 1 FROM injection WHERE workspace_id = :workspace_id AND line_hash = :line_hash LIMIT 1
+
+-- name: get_tool_reply
+-- What a tool call of a host-driven turn answered.
+SELECT request, result FROM tool_reply WHERE turn_id = :turn_id AND call_id = :call_id
+
+-- name: add_tool_reply
+-- Keep the answer of a tool call.
+INSERT INTO tool_reply (turn_id, call_id, request, result) VALUES (:turn_id, :call_id, :request, :result)

@@ -1,0 +1,98 @@
+"""The model's rounds: ask, run the tools that it wants side by side, ask again.
+
+Rule 1: a bad tool call goes back to the model as a tool error; it never ends a turn.
+Rule 2: results stand in the order of the calls, whatever finishes first.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import anyio
+import msgspec
+
+from agent.active import ActiveTurn
+from agent.tools import REQUEST_TOOLS, Toolset, failure, result_text
+from protocol.hooks import ToolCall, ToolContext
+from protocol.models import Message, Model, ModelRequest, ToolRequest
+from protocol.threads import ToolReply, ToolUse, TurnPolicy, Usage
+
+TOOL_SECONDS = 10.0
+"""A tool reads or writes the home; one that takes longer is stuck."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Tools(NamedTuple):
+    """A turn's tools and what runs them."""
+
+    toolset: Toolset
+    calls: Mapping[str, ToolCall]
+    policy: TurnPolicy
+
+
+async def run_tool(active: ActiveTurn, tools: Tools, request: ToolRequest) -> ToolReply:
+    """One tool call with its deadline. Never raises for what the model wrote."""
+    if request.name not in tools.toolset.visible_names():
+        return failure(
+            "unknown_tool", f"There is no tool of that name here. Visible: {', '.join(tools.toolset.visible_names())}"
+        )
+    if request.arguments is None:
+        return failure("invalid_params", "The arguments are not a JSON object.")
+    if request.name == REQUEST_TOOLS:
+        return tools.toolset.reveal(request.arguments)
+    call = tools.calls.get(request.name)
+    if call is None:
+        return failure("unknown_tool", "That tool is not available.")
+    context = ToolContext(turn=active.context, policy=tools.policy, user_text=active.text, call_id=request.call_id)
+    with anyio.move_on_after(TOOL_SECONDS):
+        return await call(context, request.name, request.arguments)
+    return failure("deadline_exceeded", "The tool took too long.")
+
+
+async def run_rounds(active: ActiveTurn, tools: Tools, model: Model, request: ModelRequest, max_rounds: int) -> None:
+    """Ask until the model answers without tools, or the rounds are used up. Raises `ProviderFailed`."""
+    messages = list(request.messages)
+    for number in range(1, max_rounds + 1):
+        active.rounds = number
+        offered = tools.toolset.visible() if model.calls_tools("main") else []
+        asked = msgspec.structs.replace(request, messages=messages, round=number, tools=offered)
+        reply = await model.complete(asked, active)
+        active.usage = _added(active.usage, reply.usage)
+        active.answered(reply.text)
+        if not reply.tool_calls:
+            return
+        messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
+        for call, text in await _run_calls(active, tools, reply.tool_calls):
+            messages.append(Message(role="tool", content=text, tool_call_id=call.call_id, name=call.name))
+
+
+async def _run_calls(active: ActiveTurn, tools: Tools, calls: Sequence[ToolRequest]) -> list[tuple[ToolRequest, str]]:
+    for call in calls:
+        use = ToolUse(call_id=call.call_id, name=call.name, arguments=call.arguments, is_error=False)
+        item = active.new_item("tool_call", "assistant", tool=use)
+        active.begin(item)
+        active.complete(item)
+    tasks = [asyncio.ensure_future(run_tool(active, tools, call)) for call in calls]
+    try:
+        replies = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+    told: list[tuple[ToolRequest, str]] = []
+    for call, reply in zip(calls, replies, strict=True):
+        text = result_text(reply)
+        use = ToolUse(call_id=call.call_id, name=call.name, arguments=call.arguments, is_error=not reply.ok)
+        item = active.new_item("tool_result", "tool", text, tool=use)
+        active.begin(item)
+        active.complete(item)
+        told.append((call, text))
+    return told
+
+
+def _added(total: Usage | None, more: Usage | None) -> Usage | None:
+    if total is None or more is None:
+        return total or more
+    return Usage(
+        input_tokens=total.input_tokens + more.input_tokens, output_tokens=total.output_tokens + more.output_tokens
+    )

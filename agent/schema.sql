@@ -1,0 +1,137 @@
+-- Conversation as it was said, the runs of hooks, and what was injected into prompts.
+
+CREATE TABLE workspace (
+    id           INTEGER PRIMARY KEY,
+    workspace_id TEXT NOT NULL UNIQUE,
+    name         TEXT,
+    root_path    TEXT,
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE thread (
+    id               INTEGER PRIMARY KEY,
+    thread_id        TEXT NOT NULL UNIQUE,
+    workspace_id     TEXT NOT NULL REFERENCES workspace (workspace_id),
+    agent_id         TEXT,
+    parent_thread_id TEXT,
+    name             TEXT,
+    mode             TEXT NOT NULL CHECK (mode IN ('agent', 'chat')),
+    memory_mode      TEXT NOT NULL CHECK (memory_mode IN ('normal', 'read_only', 'ignored')),
+    origin           TEXT NOT NULL CHECK (origin IN ('user', 'task', 'system')),
+    task_id          TEXT,
+    archived         INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1)),
+    instructions     TEXT,
+    model            TEXT,
+    provider         TEXT,
+    created_at       INTEGER NOT NULL,
+    updated_at       INTEGER NOT NULL
+) STRICT;
+CREATE INDEX thread_of_workspace ON thread (workspace_id, id);
+
+CREATE TABLE turn (
+    id              INTEGER PRIMARY KEY,
+    turn_id         TEXT NOT NULL UNIQUE,
+    thread_id       TEXT NOT NULL REFERENCES thread (thread_id) ON DELETE CASCADE,
+    position        INTEGER NOT NULL,
+    driver          TEXT NOT NULL CHECK (driver IN ('gateway', 'host', 'import')),
+    mode            TEXT NOT NULL CHECK (mode IN ('agent', 'chat')),
+    status          TEXT NOT NULL CHECK (status IN ('in_progress', 'awaiting_host', 'completed', 'failed', 'cancelled', 'interrupted')),
+    options         TEXT NOT NULL DEFAULT '{}',
+    input_hash      BLOB,
+    started_at      INTEGER NOT NULL,
+    completed_at    INTEGER,
+    error_reason    TEXT,
+    error_retryable INTEGER,
+    rounds          INTEGER NOT NULL DEFAULT 0,
+    usage           TEXT,
+    manifest        TEXT,
+    tool_events     TEXT NOT NULL DEFAULT '[]',
+    owner           TEXT,
+    last_seq        INTEGER NOT NULL DEFAULT 0,
+    post_completed  INTEGER NOT NULL DEFAULT 0 CHECK (post_completed IN (0, 1)),
+    CHECK ((completed_at IS NULL) = (status IN ('in_progress', 'awaiting_host'))),
+    CHECK ((owner IS NOT NULL) = (status IN ('in_progress', 'awaiting_host')))
+) STRICT;
+CREATE UNIQUE INDEX turn_running ON turn (thread_id) WHERE status IN ('in_progress', 'awaiting_host');
+CREATE INDEX turn_of_thread ON turn (thread_id, position);
+CREATE INDEX turn_of_owner ON turn (owner) WHERE owner IS NOT NULL;
+
+CREATE TABLE item (
+    id         INTEGER PRIMARY KEY,
+    item_id    TEXT NOT NULL UNIQUE,
+    turn_id    TEXT NOT NULL REFERENCES turn (turn_id) ON DELETE CASCADE,
+    thread_id  TEXT NOT NULL,
+    position   INTEGER NOT NULL,
+    kind       TEXT NOT NULL CHECK (kind IN ('user_message', 'agent_message', 'tool_call', 'tool_result', 'system_event')),
+    role       TEXT NOT NULL CHECK (role IN ('user', 'assistant', 'tool', 'system')),
+    status     TEXT NOT NULL CHECK (status IN ('in_progress', 'completed', 'failed', 'interrupted')),
+    text       TEXT NOT NULL,
+    at         INTEGER NOT NULL,
+    name       TEXT,
+    tool       TEXT
+) STRICT;
+CREATE INDEX item_of_turn ON item (turn_id, position);
+CREATE INDEX item_of_thread ON item (thread_id);
+
+CREATE TABLE artifact (
+    id          INTEGER PRIMARY KEY,
+    artifact_id TEXT NOT NULL,
+    version_id  TEXT NOT NULL,
+    item_id     TEXT NOT NULL REFERENCES item (item_id) ON DELETE CASCADE,
+    thread_id   TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    mime        TEXT NOT NULL,
+    size_bytes  INTEGER NOT NULL,
+    role        TEXT NOT NULL,
+    sha256      TEXT,
+    created_at  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX artifact_of_item ON artifact (item_id);
+CREATE INDEX artifact_of_thread ON artifact (thread_id);
+CREATE INDEX artifact_by_id ON artifact (artifact_id, id);
+
+CREATE TABLE hook_run (
+    id                  INTEGER PRIMARY KEY,
+    run_id              TEXT NOT NULL UNIQUE,
+    hook_id             TEXT NOT NULL,
+    phase               TEXT NOT NULL,
+    thread_id           TEXT NOT NULL,
+    turn_id             TEXT NOT NULL REFERENCES turn (turn_id) ON DELETE CASCADE,
+    status              TEXT NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'timed_out', 'skipped')),
+    attempt_count       INTEGER NOT NULL DEFAULT 0,
+    queued_at           INTEGER NOT NULL,
+    started_at          INTEGER,
+    completed_at        INTEGER,
+    duration_ms         INTEGER,
+    contribution_hashes TEXT NOT NULL DEFAULT '[]',
+    diagnostics         TEXT NOT NULL DEFAULT '[]',
+    error_code          TEXT,
+    error_retryable     INTEGER,
+    CHECK ((completed_at IS NOT NULL) = (status IN ('succeeded', 'failed', 'timed_out', 'skipped')))
+) STRICT;
+CREATE INDEX hook_run_of_turn ON hook_run (turn_id, id);
+CREATE INDEX hook_run_of_thread ON hook_run (thread_id, id);
+
+-- What was put into a prompt, line by line, as keyed hashes: it never becomes evidence again.
+CREATE TABLE injection (
+    id           INTEGER PRIMARY KEY,
+    workspace_id TEXT NOT NULL,
+    thread_id    TEXT NOT NULL,
+    turn_id      TEXT NOT NULL REFERENCES turn (turn_id) ON DELETE CASCADE,
+    block_id     TEXT NOT NULL,
+    line_hash    BLOB NOT NULL,
+    source_kind  TEXT NOT NULL,
+    source_id    TEXT NOT NULL
+) STRICT;
+CREATE INDEX injection_line ON injection (workspace_id, line_hash);
+
+-- Answers of tools in host-driven turns, so that a repeated call has one effect.
+CREATE TABLE tool_reply (
+    turn_id TEXT NOT NULL REFERENCES turn (turn_id) ON DELETE CASCADE,
+    call_id TEXT NOT NULL,
+    request BLOB NOT NULL,
+    result  TEXT NOT NULL,
+    PRIMARY KEY (turn_id, call_id)
+) STRICT;

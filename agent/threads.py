@@ -1,0 +1,314 @@
+"""Workspaces and threads: opening, listing, changing, deleting, reading what was said.
+
+Rule 1: what other houses must do when something is stored or goes happens in the same transaction, by calls that wiring
+hands in; nothing here knows what they do.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from agent.store import (
+    LAST,
+    SQL,
+    get_thread,
+    get_turn,
+    get_workspace,
+    item_of,
+    items_of_turn,
+    read_items,
+    run_of,
+    thread_items,
+    thread_of,
+    workspace_of,
+    workspace_threads,
+)
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, Refused
+from protocol.gateway import HooksRunsParams, HooksRunsResult
+from protocol.hooks import OnDeleted, OnItems, OnItemsRemoved
+from protocol.ports import Clock, Ids, JobQueue, Transact, Tx
+from protocol.threads import (
+    DeleteResult,
+    ItemsResult,
+    Thread,
+    ThreadHistoryParams,
+    ThreadListParams,
+    ThreadListResult,
+    ThreadParams,
+    ThreadResult,
+    ThreadStartParams,
+    ThreadUpdateParams,
+    TurnItemsParams,
+    TurnParams,
+    TurnResult,
+    Workspace,
+    WorkspaceCreateParams,
+    WorkspaceListParams,
+    WorkspaceListResult,
+    WorkspaceParams,
+    WorkspaceResult,
+)
+
+DEFAULT_WORKSPACE = "ws_default"
+"""Always exists; a thread without a workspace lives here."""
+
+
+class Neighbours(NamedTuple):
+    """What wiring has other houses do in this house's transactions."""
+
+    on_items: OnItems
+    on_items_removed: OnItemsRemoved
+    on_thread_deleted: Sequence[OnDeleted] = ()
+    on_workspace_deleted: Sequence[OnDeleted] = ()
+
+
+def ensure_workspace(tx: Tx, workspace_id: str, now: int) -> None:
+    """Make the workspace if it is not there."""
+    tx.run(SQL["add_workspace"], {"workspace_id": workspace_id, "name": None, "root_path": None, "now": now})
+
+
+class Threads:
+    """The wire methods of workspaces and threads."""
+
+    def __init__(
+        self, *, db: Transact, clock: Clock, ids: Ids, jobs: JobQueue, neighbours: Neighbours,
+        default_workspace: Callable[[], str | None],
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._clock = clock
+        self._ids = ids
+        self._jobs = jobs
+        self._neighbours = neighbours
+        self._default_workspace = default_workspace
+
+    # -- workspaces ------------------------------------------------------------------------------------------------
+
+    async def workspace_create(self, params: WorkspaceCreateParams) -> WorkspaceResult:
+        """Make a workspace; one that exists with the same values is confirmed."""
+        workspace_id = params.workspace_id or self._ids.new("ws")
+        now = self._clock.now()
+
+        def create(tx: Tx) -> Workspace:
+            found = get_workspace(tx, workspace_id)
+            if found is None:
+                values = {"workspace_id": workspace_id, "name": params.name, "root_path": params.root_path, "now": now}
+                tx.run(SQL["add_workspace"], values)
+                found = get_workspace(tx, workspace_id)
+            if found is None or (found.name, found.root_path) != (params.name, params.root_path):
+                raise Refused("conflict", "A workspace of that id exists with other values.")
+            return found
+
+        return WorkspaceResult(workspace=await self._db.write(create))
+
+    async def ensure(self, workspace_id: str) -> None:
+        """Make a workspace if it is not there."""
+        now = self._clock.now()
+        if await self._db.read(lambda tx: get_workspace(tx, workspace_id)) is None:
+            await self._db.write(lambda tx: ensure_workspace(tx, workspace_id, now))
+
+    async def workspace_list(self, params: WorkspaceListParams) -> WorkspaceListResult:
+        """Workspaces, oldest first."""
+        (after,) = place_of(params.cursor, (0,))
+        values = {"after": after, "limit": params.limit + 1}
+        rows = await self._db.read(lambda tx: tx.all(SQL["list_workspaces"], values))
+        page = rows[: params.limit]
+        following = cursor_of(page[-1][5]) if len(rows) > params.limit else None
+        return WorkspaceListResult(workspaces=[workspace_of(row) for row in page], next_cursor=following)
+
+    async def workspace_get(self, params: WorkspaceParams) -> WorkspaceResult:
+        """One workspace."""
+        found = await self._db.read(lambda tx: get_workspace(tx, params.workspace_id))
+        if found is None:
+            raise CallerError.missing("workspace")
+        return WorkspaceResult(workspace=found)
+
+    async def workspace_delete(self, params: WorkspaceParams) -> DeleteResult:
+        """Remove a workspace with all that is its own."""
+        workspace_id = params.workspace_id
+
+        def delete(tx: Tx) -> Counter[str]:
+            if get_workspace(tx, workspace_id) is None:
+                raise CallerError.missing("workspace")
+            if workspace_id == DEFAULT_WORKSPACE:
+                raise Refused("conflict", "The default workspace always exists.")
+            if tx.one(SQL["running_turn_of_workspace"], {"workspace_id": workspace_id}):
+                raise Refused("conflict", "A turn is running in the workspace.")
+            removed: Counter[str] = Counter()
+            for thread_id in workspace_threads(tx, workspace_id):
+                removed += self._remove_thread(tx, thread_id)
+            for call in self._neighbours.on_workspace_deleted:
+                removed.update(call(tx, workspace_id))
+            removed["workspaces"] += tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
+            return removed
+
+        return DeleteResult(deleted=True, removed=dict(await self._db.write(delete)))
+
+    # -- threads ---------------------------------------------------------------------------------------------------
+
+    async def thread_start(self, params: ThreadStartParams) -> ThreadResult:
+        """Open a thread, or return the one of that id as it is."""
+        thread_id = params.thread_id or self._ids.new("thr")
+        now = self._clock.now()
+
+        def start(tx: Tx) -> Thread:
+            found = get_thread(tx, thread_id)
+            if found is not None:
+                return _confirmed(found.thread, params)
+            parent = get_thread(tx, params.parent_thread_id) if params.parent_thread_id else None
+            if params.parent_thread_id and parent is None:
+                raise CallerError.missing("parent thread")
+            inherited = parent.thread.workspace_id if parent else None
+            workspace_id = params.workspace_id or inherited or self._default_workspace() or DEFAULT_WORKSPACE
+            if workspace_id == DEFAULT_WORKSPACE:
+                ensure_workspace(tx, workspace_id, now)
+            if get_workspace(tx, workspace_id) is None:
+                raise CallerError.missing("workspace")
+            if inherited not in {None, workspace_id}:
+                raise Refused("conflict", "The parent thread is in another workspace.")
+            tx.run(SQL["add_thread"], {
+                "thread_id": thread_id, "workspace_id": workspace_id, "agent_id": params.agent_id,
+                "parent_thread_id": params.parent_thread_id, "name": params.name, "mode": params.mode,
+                "memory_mode": params.memory_mode, "origin": params.origin, "task_id": params.task_id,
+                "instructions": params.instructions, "model": params.model, "provider": params.provider, "now": now,
+            })  # fmt: skip
+            return _present(tx, thread_id)
+
+        return ThreadResult(thread=await self._db.write(start))
+
+    async def thread_get(self, params: ThreadParams) -> ThreadResult:
+        """One thread."""
+        return ThreadResult(thread=await self._db.read(lambda tx: _present(tx, params.thread_id)))
+
+    async def thread_list(self, params: ThreadListParams) -> ThreadListResult:
+        """Threads, newest first."""
+        (before,) = place_of(params.cursor, (LAST,))
+        values = {
+            "before": before, "limit": params.limit + 1, "workspace_id": params.workspace_id, "archived": params.archived,
+        }  # fmt: skip
+        rows = await self._db.read(lambda tx: tx.all(SQL["list_threads"], values))
+        found = [thread_of(row) for row in rows]
+        page = found[: params.limit]
+        following = cursor_of(page[-1].row) if len(found) > params.limit else None
+        return ThreadListResult(threads=[entry.thread for entry in page], next_cursor=following)
+
+    async def thread_update(self, params: ThreadUpdateParams) -> ThreadResult:
+        """Change a thread; what is said in an ignored thread leaves the index at once."""
+        now = self._clock.now()
+
+        def update(tx: Tx) -> Thread:
+            before = _present(tx, params.thread_id)
+            memory_mode = before.memory_mode if params.memory_mode is UNSET else params.memory_mode
+            tx.run(SQL["change_thread"], {
+                "thread_id": params.thread_id, "now": now, "memory_mode": memory_mode,
+                "name": before.name if params.name is UNSET else params.name,
+                "archived": before.archived if params.archived is UNSET else params.archived,
+            })  # fmt: skip
+            if (before.memory_mode == "ignored") != (memory_mode == "ignored"):
+                self._reindex(tx, params.thread_id, leaves=memory_mode == "ignored")
+            return _present(tx, params.thread_id)
+
+        return ThreadResult(thread=await self._db.write(update))
+
+    def _reindex(self, tx: Tx, thread_id: str, *, leaves: bool) -> None:
+        items = thread_items(tx, thread_id)
+        if leaves:
+            self._neighbours.on_items_removed(tx, items)
+        else:
+            self._neighbours.on_items(tx, [fact for fact in read_items(tx, items).values() if fact.indexable])
+
+    async def thread_delete(self, params: ThreadParams) -> DeleteResult:
+        """Remove a thread with all that is its own."""
+
+        def delete(tx: Tx) -> Counter[str]:
+            _present(tx, params.thread_id)
+            if tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id}):
+                raise Refused("turn_in_progress")
+            return self._remove_thread(tx, params.thread_id)
+
+        return DeleteResult(deleted=True, removed=dict(await self._db.write(delete)))
+
+    def _remove_thread(self, tx: Tx, thread_id: str) -> Counter[str]:
+        removed: Counter[str] = Counter()
+        for call in self._neighbours.on_thread_deleted:
+            removed.update(call(tx, thread_id))
+        for name, query in (
+            ("turns", "count_turns_of_thread"), ("items", "count_items_of_thread"), ("artifacts", "count_artifacts_of_thread"),
+        ):  # fmt: skip
+            row = tx.one(SQL[query], {"thread_id": thread_id})
+            removed[name] += row[0] if row else 0
+        removed["jobs"] += sum(self._jobs.cancel(tx, kind=kind, thread_id=thread_id) for kind in ("index", "hook_run"))
+        removed["threads"] += tx.run(SQL["remove_thread"], {"thread_id": thread_id})
+        return removed
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def thread_history(self, params: ThreadHistoryParams) -> ItemsResult:
+        """What was said, as it was said, in either direction."""
+        start = (-1, -1, -1) if params.order == "asc" else (LAST, LAST, LAST)
+        turn, item, row = place_of(params.cursor, start)
+        values = {
+            "thread_id": params.thread_id, "turn_position": turn, "item_position": item, "row": row,
+            "kinds": f",{','.join(params.kinds)}," if params.kinds is not None else "", "limit": params.limit + 1,
+        }  # fmt: skip
+        statement = SQL["history_asc"] if params.order == "asc" else SQL["history_desc"]
+
+        def read(tx: Tx) -> ItemsResult:
+            _present(tx, params.thread_id)
+            rows = tx.all(statement, values)
+            page = rows[: params.limit]
+            following = cursor_of(*page[-1][10:13]) if len(rows) > params.limit else None
+            return ItemsResult(items=[item_of(tx, row) for row in page], next_cursor=following)
+
+        return await self._db.read(read)
+
+    async def turn_get(self, params: TurnParams) -> TurnResult:
+        """A turn with its manifest."""
+        found = await self._db.read(lambda tx: get_turn(tx, params.turn_id))
+        if found is None:
+            raise CallerError.missing("turn")
+        return TurnResult(turn=found.turn)
+
+    async def turn_items(self, params: TurnItemsParams) -> ItemsResult:
+        """A turn's items in order."""
+        (skip,) = place_of(params.cursor, (0,))
+
+        def read(tx: Tx) -> ItemsResult:
+            if get_turn(tx, params.turn_id) is None:
+                raise CallerError.missing("turn")
+            items = items_of_turn(tx, params.turn_id)
+            page = items[skip : skip + params.limit]
+            following = cursor_of(skip + len(page)) if skip + len(page) < len(items) else None
+            return ItemsResult(items=page, next_cursor=following)
+
+        return await self._db.read(read)
+
+    async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
+        """What hooks did, newest first."""
+        (before,) = place_of(params.cursor, (LAST,))
+        values = {
+            "before": before, "limit": params.limit + 1, "turn_id": params.turn_id, "thread_id": params.thread_id,
+            "phase": params.phase, "status": params.status,
+        }  # fmt: skip
+        rows = await self._db.read(lambda tx: tx.all(SQL["list_runs"], values))
+        page = rows[: params.limit]
+        following = cursor_of(page[-1][15]) if len(rows) > params.limit else None
+        return HooksRunsResult(runs=[run_of(row) for row in page], next_cursor=following)
+
+
+def _present(tx: Tx, thread_id: str) -> Thread:
+    found = get_thread(tx, thread_id)
+    if found is None:
+        raise CallerError.missing("thread")
+    return found.thread
+
+
+def _confirmed(thread: Thread, params: ThreadStartParams) -> Thread:
+    """An existing thread is returned unchanged, unless the caller means another place."""
+    other_workspace = params.workspace_id not in {None, thread.workspace_id}
+    other_parent = params.parent_thread_id not in {None, thread.parent_thread_id}
+    if other_workspace or other_parent:
+        raise Refused("conflict", "A thread of that id exists in another workspace or under another parent.")
+    return thread

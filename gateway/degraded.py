@@ -1,0 +1,56 @@
+"""What does not work at present, and what failed lately.
+
+Rule 1: a component says so when it breaks and when it works again; the client hears of it once each.
+Rule 2: nothing here knows what a component is; reasons are codes, never text.
+"""
+
+from collections import deque
+
+from protocol.gateway import Degraded, LastError
+from protocol.notifications import GatewayDegraded, GatewayRecovered
+from protocol.ports import Clock, Notify
+
+LAST_ERRORS = 20
+"""Enough to see a pattern in `gateway/status`; the log has the rest."""
+
+
+class Health:
+    """The gateway's own state of health, as `gateway/status` shows it."""
+
+    def __init__(self, notify: Notify, clock: Clock) -> None:
+        self._notify = notify
+        self._clock = clock
+        self._degraded: dict[tuple[str, str | None], Degraded] = {}
+        self._errors: deque[LastError] = deque(maxlen=LAST_ERRORS)
+
+    def degrade(self, component: str, reason: str, key: str | None = None) -> None:
+        """Note that a component (or its part `key`) does not work. Repeating it changes and says nothing."""
+        present = self._degraded.get((component, key))
+        if present is not None and present.reason == reason:
+            return
+        is_news = all((entry.component, entry.reason) != (component, reason) for entry in self._degraded.values())
+        self._degraded[component, key] = Degraded(component=component, reason=reason, since=self._clock.now(), key=key)
+        if is_news:
+            self._notify("gateway/degraded", GatewayDegraded(component=component, reason=reason))
+
+    def recover(self, component: str) -> None:
+        """Note that the whole component works again."""
+        gone = [place for place in self._degraded if place[0] == component]
+        for place in gone:
+            del self._degraded[place]
+        if gone:
+            self._notify("gateway/recovered", GatewayRecovered(component=component))
+
+    def degraded(self) -> list[Degraded]:
+        """What does not work, in the order it was noted."""
+        return list(self._degraded.values())
+
+    def failed(self, component: str, reason: str, incident_id: str | None = None) -> None:
+        """Note one failure; the component may go on working."""
+        self._errors.appendleft(
+            LastError(at=self._clock.now(), component=component, reason=reason, incident_id=incident_id)
+        )
+
+    def last_errors(self) -> list[LastError]:
+        """The last twenty failures, newest first."""
+        return list(self._errors)

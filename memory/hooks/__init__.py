@@ -1,0 +1,87 @@
+"""Durable memory's part in a turn: six hooks and five tools.
+
+Rule 1: a hook is here because a row of the table below says so, with its phase, its switch and its deadline.
+Rule 2: `agent/` is met only through the hook contract; the memory service only through `MemoryForTurns`.
+"""
+
+from collections.abc import Callable
+
+from memory.hooks.active_recall import ActiveRecall
+from memory.hooks.extraction import Extraction
+from memory.hooks.policy import decide
+from memory.hooks.prompt_contract import PromptContract
+from memory.hooks.recall import DeterministicRecall
+from memory.hooks.tools import PERMISSION, MemoryTools, offer_tools
+from memory.ports_hooks import MemoryForTurns
+from protocol.hooks import Retry, Subscription, ToolCall
+from protocol.models import Model
+from protocol.settings import GatewayConfig
+
+ACTIVE_RECALL_TIMEOUT_MS = 800
+EXTRACTION_TIMEOUT_MS = 60_000
+EXTRACTION_RETRY = Retry(attempts=3, backoff_ms=2000)
+
+
+def build(
+    service: MemoryForTurns, settings: Callable[[], GatewayConfig], model: Model
+) -> tuple[list[Subscription], dict[str, ToolCall]]:
+    """The hooks of durable memory in dispatch order, and its tools by name."""
+
+    def while_on(*switches: str) -> Callable[[], bool]:
+        """Memory is on, and one of these switches is (none given: memory alone decides)."""
+
+        def is_on() -> bool:
+            memory = settings().memory
+            return memory.enabled and (not switches or any(getattr(memory, name) for name in switches))
+
+        return is_on
+
+    def has_contract() -> bool:
+        config = settings()
+        any_on = while_on(
+            "deterministic_recall_enabled",
+            "active_recall_enabled",
+            "tools_enabled",
+            "background_extraction_enabled",
+        )
+        return any_on() or (config.memory.enabled and config.thread_episodic.recall_enabled)
+
+    tools = MemoryTools(service=service, settings=settings)
+    subscriptions = [
+        Subscription(hook_id="memory.policy", phase="TurnPrePolicy", call=decide, enabled=while_on()),
+        Subscription(
+            hook_id="memory.deterministic_recall",
+            phase="TurnPrePromptContext",
+            call=DeterministicRecall(service=service),
+            enabled=while_on("deterministic_recall_enabled"),
+        ),
+        Subscription(
+            hook_id="memory.active_recall",
+            phase="TurnPostPreflightPromptContext",
+            call=ActiveRecall(service=service),
+            enabled=while_on("active_recall_enabled"),
+            timeout_ms=ACTIVE_RECALL_TIMEOUT_MS,
+        ),
+        Subscription(
+            hook_id="memory.tool_bundle",
+            phase="TurnPreToolMaterialization",
+            call=offer_tools,
+            enabled=while_on("tools_enabled"),
+        ),
+        Subscription(
+            hook_id="memory.prompt_contract",
+            phase="TurnPrePromptCompile",
+            call=PromptContract(settings=settings),
+            enabled=has_contract,
+        ),
+        Subscription(
+            hook_id="memory.post_turn_extractor",
+            phase="TurnPostTurn",
+            call=Extraction(service=service, settings=settings, model=model),
+            enabled=while_on("background_extraction_enabled"),
+            await_policy="background",
+            timeout_ms=EXTRACTION_TIMEOUT_MS,
+            retry=EXTRACTION_RETRY,
+        ),
+    ]
+    return subscriptions, dict.fromkeys(PERMISSION, tools)

@@ -1,0 +1,80 @@
+"""Active recall: what the validated plan asks of durable memory beyond the words of the message.
+
+Rule 1: the plan is a wish; scopes, floor and visibility are judged by the service as for any other read.
+Rule 2: what is in the prompt already is never shown twice.
+"""
+
+from collections.abc import Sequence
+from typing import get_args
+
+from memory.hooks.policy import policy_of
+from memory.hooks.recall import MAX_ITEMS, context_of, skipped
+from memory.ports_hooks import MemoryForTurns
+from protocol.hooks import DurablePlan, HookInput, HookOutput, TurnContext
+from protocol.memory import Category, GetParams, Hit, ListParams, Record
+
+CONTEXT_ID = "memory_active"
+MAX_TARGETS = 6
+PER_CATEGORY = 3  # a category is a wide question: a few records of each leave room for the other targets
+
+
+def _as_hit(record: Record) -> Hit:
+    """A record that was named, not searched for."""
+    return Hit(record=record, score=1.0, breakdown={}, snippet="", matched_terms=[])
+
+
+class ActiveRecall:
+    """The hook `memory.active_recall`."""
+
+    def __init__(self, *, service: MemoryForTurns) -> None:
+        self._service = service
+
+    async def __call__(self, given: HookInput) -> HookOutput:
+        """The records that the plan names; nothing at all for a turn whose plan wants no durable memory."""
+        if given.plan is None or given.plan.durable.status == "skip" or not given.plan.durable.targets:
+            return HookOutput()
+        if given.context.mode == "chat":
+            return skipped(CONTEXT_ID, "chat_mode")
+        recall = policy_of(given).recall
+        if not recall.allowed:
+            return skipped(CONTEXT_ID, recall.reason_code)
+        return context_of(given, CONTEXT_ID, await self._found(given, given.plan.durable))
+
+    async def _found(self, given: HookInput, plan: DurablePlan) -> list[Hit]:
+        """What the targets find, each record once: exact keys first, then categories, then words."""
+        seen = set(given.recalled.memory_ids)
+        hits: list[Hit] = []
+        for mode, search in (("key", self._by_key), ("category", self._by_category), ("query", self._by_words)):
+            for target in plan.targets[:MAX_TARGETS] if mode in plan.modes else ():
+                for hit in await search(given.context, target, seen):
+                    if hit.record.memory_id not in seen:
+                        seen.add(hit.record.memory_id)
+                        hits.append(hit)
+                if len(hits) >= MAX_ITEMS:
+                    return hits[:MAX_ITEMS]
+        return hits
+
+    async def _by_key(self, turn: TurnContext, key: str, _seen: set[str]) -> list[Hit]:
+        found: list[Hit] = []
+        for scope in self._service.turn_scopes(turn):
+            record = (await self._service.get_in_turn(turn, GetParams(scope=scope, key=key))).record
+            if record is not None and is_shown(record):
+                found.append(_as_hit(record))
+        return found
+
+    async def _by_category(self, turn: TurnContext, name: str, _seen: set[str]) -> list[Hit]:
+        categories = [category for category in get_args(Category) if category == name]
+        if not categories:
+            return []
+        listed = await self._service.list_in_turn(
+            turn, ListParams(categories=categories, order="importance", limit=PER_CATEGORY)
+        )
+        return [_as_hit(record) for record in listed.records]
+
+    async def _by_words(self, turn: TurnContext, query: str, seen: set[str]) -> Sequence[Hit]:
+        return (await self._service.recall(turn, query, limit=MAX_ITEMS, exclude=sorted(seen))).hits
+
+
+def is_shown(record: Record) -> bool:
+    """Whether a record that was fetched by its name may go into a prompt, as one that was searched for may."""
+    return record.status == "active" and record.sensitivity in {"normal", "personal"}

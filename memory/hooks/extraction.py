@@ -1,0 +1,210 @@
+"""Learning from a finished turn: who may be learnt from, what the extractor is asked, what its answer is worth.
+
+Rule 1: every reason not to learn is a skip with the contract's own code, asked in the contract's order.
+Rule 2: an answer is untrusted: each fact stands alone, and the service decides on each; nothing is written here.
+Rule 3: a run that was tried before and committed answers with what it did then.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+from anyio import to_thread
+
+from memory.hooks.policy import turn_policy
+from memory.ports_hooks import MemoryForTurns
+from memory.rule_extraction import extract_statements
+from promt import load
+from promt.phrases import detect
+from promt.render import shorten
+from protocol.hooks import Contribution, DiagnosticContribution, HookFailure, HookInput, HookOutput, SkipRun
+from protocol.memory import MAX_FACTS, Action, Fact, WriteResult
+from protocol.models import Message, Model, ModelRequest, ProviderFailed
+from protocol.settings import GatewayConfig
+
+MAX_ITEM_CHARS = 6000  # of one message that the extractor reads; the facts of a pasted file are not the user's
+MAX_TRANSCRIPT_CHARS = 16_000
+MAX_TOOL_EVENTS = 16
+MAX_EVENT_CHARS = 200
+MANIFEST_LIMIT = 24
+
+Stats: TypeAlias = dict[str, int]
+NO_STATS: Mapping[str, int] = dict.fromkeys(
+    ("facts", "malformed", "quote_not_found", "activated", "merged", "candidates", "rejected", "suppressed"), 0
+)
+_COUNTED_AS: Mapping[Action, str] = {
+    "activate": "activated",
+    "supersede": "activated",
+    "merge": "merged",
+    "candidate": "candidates",
+    "reject": "rejected",
+    "suppress": "suppressed",
+}
+_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
+
+
+class _Answer(msgspec.Struct):
+    facts: list[Any]
+
+
+def user_items(given: HookInput) -> dict[str, str]:
+    """What the user said in the turn, by item."""
+    return {item.item_id: item.text for item in given.transcript if item.role == "user" and item.text.strip()}
+
+
+def reason_to_skip(given: HookInput, config: GatewayConfig) -> str | None:
+    """The code for which nothing is learnt from the turn, or None."""
+    if not config.memory.background_extraction_enabled:
+        return "extraction_disabled"
+    if not config.memory.enabled:
+        return "memory_disabled"
+    if given.status != "succeeded":
+        return "not_succeeded"
+    said = user_items(given)
+    own = turn_policy(given.context, detect("\n".join([given.text, *said.values()])))
+    for policy in (own, given.policy):
+        if policy is not None and not policy.extraction.allowed:
+            return policy.extraction.reason_code
+    if not any(item.role == "user" for item in given.transcript):
+        return "system_or_tool_only"
+    return None if said else "no_user_text"
+
+
+def _as_given(raw: Any) -> Any:
+    """A fact whose absent members may be written as null: they take the conservative value all the same."""
+    if not isinstance(raw, dict):
+        return raw
+    fact: dict[str, Any] = {name: value for name, value in raw.items() if value is not None}  # pyright: ignore[reportUnknownVariableType]
+    semantic: Any = fact.get("semantic")
+    if isinstance(semantic, dict):
+        fact["semantic"] = {name: value for name, value in semantic.items() if value is not None}  # pyright: ignore[reportUnknownVariableType]
+    return fact
+
+
+def read_answer(text: str) -> tuple[list[Fact], int, int]:
+    """The facts of an answer that are well formed, how many are not, and how many were too many.
+
+    Raises `HookFailure` where the whole is no such answer.
+    """
+    fenced = _FENCED.match(text)
+    try:
+        raw = msgspec.json.decode(fenced["json"] if fenced else text, type=_Answer).facts
+    except msgspec.DecodeError:
+        raise HookFailure("bad_json", retryable=True) from None
+    facts: list[Fact] = []
+    malformed = 0
+    for one in raw:
+        try:
+            facts.append(msgspec.convert(_as_given(one), Fact))
+        except msgspec.ValidationError:
+            malformed += 1
+    return facts[:MAX_FACTS], malformed, max(0, len(facts) - MAX_FACTS)
+
+
+def count(results: Sequence[WriteResult]) -> Stats:
+    """What became of the proposed facts; every one is counted once."""
+    stats = dict(NO_STATS)
+    for result in results:
+        decision = result.decision
+        lost = decision.reason_code == "quote_not_found"
+        stats["quote_not_found" if lost else _COUNTED_AS[decision.action]] += 1
+    return stats
+
+
+def _transcript(given: HookInput) -> list[dict[str, str]]:
+    """The messages in order, within the budget; the user's own words are the last to go."""
+    texts = {item.item_id: shorten(item.text, MAX_ITEM_CHARS) for item in given.transcript}
+    room = MAX_TRANSCRIPT_CHARS
+    kept: set[str] = set()
+    for item in sorted(given.transcript, key=lambda item: item.role != "user"):
+        if len(texts[item.item_id]) <= room:
+            room -= len(texts[item.item_id])
+            kept.add(item.item_id)
+    return [
+        {"item_id": item.item_id, "role": item.role, "text": texts[item.item_id]}
+        for item in given.transcript
+        if item.item_id in kept
+    ]
+
+
+def _events(given: HookInput) -> list[dict[str, str | None]]:
+    return [
+        {"name": event.name, "status": event.status, "summary": shorten(event.summary or "", MAX_EVENT_CHARS)}
+        for event in given.tool_events[:MAX_TOOL_EVENTS]
+    ]
+
+
+class Extraction:
+    """The hook `memory.post_turn_extractor`."""
+
+    def __init__(self, *, service: MemoryForTurns, settings: Callable[[], GatewayConfig], model: Model) -> None:
+        self._service = service
+        self._settings = settings
+        self._model = model
+
+    async def __call__(self, given: HookInput) -> HookOutput:
+        """The statistics of what was learnt.
+
+        Raises `SkipRun` where nothing may be learnt, `HookFailure` where the extractor failed.
+        """
+        reason = reason_to_skip(given, self._settings())
+        if reason is not None:
+            raise SkipRun(reason)
+        earlier = await self._service.proposal_of(given.run_id)
+        if earlier is not None:
+            return _output({**NO_STATS, **earlier}, too_many=0)
+        said = user_items(given)
+        facts, malformed, too_many = await self._facts(given, said)
+        results = (
+            await self._service.propose(given.context, facts, run_id=given.run_id, user_items=said, policy_allows=True)
+            if facts
+            else []
+        )
+        stats = count(results) | {"facts": len(facts) + malformed + too_many, "malformed": malformed}
+        stats["rejected"] += too_many
+        return _output(stats, too_many=too_many)
+
+    async def _facts(self, given: HookInput, said: Mapping[str, str]) -> tuple[list[Fact], int, int]:
+        """What a model found; without one, what was stated by rule."""
+        if self._model.is_configured("extractor"):
+            try:
+                reply = await self._model.complete(await self._request(given, said))
+            except ProviderFailed as failure:
+                if failure.fault != "not_configured":
+                    raise HookFailure(failure.reason, retryable=failure.retryable) from None
+            else:
+                return read_answer(reply.text)
+        facts = await to_thread.run_sync(extract_statements, said)  # milliseconds that are not the loop's
+        if not facts:
+            raise SkipRun("extractor_unavailable")
+        return facts[:MAX_FACTS], 0, max(0, len(facts) - MAX_FACTS)
+
+    async def _request(self, given: HookInput, said: Mapping[str, str]) -> ModelRequest:
+        manifest = await self._service.related(given.context, "\n".join(said.values()), MANIFEST_LIMIT)
+        question = {
+            "turn_id": given.context.turn_id,
+            "items": _transcript(given),
+            "tool_events": _events(given),
+            "manifest": manifest,
+            "max_facts": MAX_FACTS,
+        }
+        return ModelRequest(
+            role="extractor",
+            thread_id=given.context.thread_id,
+            turn_id=given.context.turn_id,
+            messages=[
+                Message(role="system", content=load("extraction").text),
+                Message(role="user", content=msgspec.json.encode(question).decode()),
+            ],
+            json_answer=True,
+        )
+
+
+def _output(stats: Mapping[str, Any], *, too_many: int) -> HookOutput:
+    notes: list[Contribution] = [DiagnosticContribution(code="extraction_stats", data=dict(stats))]
+    if stats["malformed"]:
+        notes.append(DiagnosticContribution(code="malformed_fact"))
+    if too_many:
+        notes.append(DiagnosticContribution(code="too_many_facts"))
+    return HookOutput(contributions=notes)

@@ -1,0 +1,65 @@
+"""What a turn may do with memory: one table, one function.
+
+Rule 1: every reason to say no is a row of `DENIALS`; the first row that denies a permission names its reason.
+Rule 2: pure. The user's own words of this message count, quoted words do not; an advisor's absence changes nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from promt.phrases import Intents, detect
+from protocol.hooks import HookInput, HookOutput, PolicyContribution, TurnContext
+from protocol.threads import Permission, TurnPolicy
+
+DEFAULT = "default"
+USER_ASKED = "user_asked"
+
+RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION = "recall", "read_tools", "remember", "forget", "extraction"
+PERMISSIONS: tuple[str, ...] = (RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION)
+
+
+@dataclass(frozen=True)
+class Denial:
+    """When it applies, what it denies, and the code that says why."""
+
+    reason_code: str
+    denies: tuple[str, ...]
+    applies: Callable[[TurnContext, Intents], bool]
+
+
+DENIALS: tuple[Denial, ...] = (
+    Denial("chat_mode", (READ_TOOLS, REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.mode == "chat"),
+    Denial("memory_mode", PERMISSIONS, lambda turn, _: turn.memory_mode == "ignored"),
+    Denial("memory_mode", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.memory_mode == "read_only"),
+    Denial("skip_recall", (RECALL,), lambda turn, _: turn.options.skip_recall),
+    Denial("skip_retention", (REMEMBER, EXTRACTION), lambda turn, _: turn.options.skip_retention),
+    Denial("no_memory_requested", (REMEMBER, EXTRACTION), lambda _, said: said.no_save),
+    Denial("subagent", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.parent_thread_id is not None),
+    Denial("task_owned", (REMEMBER, EXTRACTION), lambda turn, _: turn.origin == "task"),
+    Denial("system_or_tool_only", (REMEMBER, EXTRACTION), lambda turn, _: turn.origin == "system"),
+)
+"""In the order in which the contract lists the reasons for which extraction is skipped."""
+
+
+def turn_policy(turn: TurnContext, intents: Intents) -> TurnPolicy:
+    """What the turn may do, with a reason code for each permission."""
+    denials = [denial for denial in DENIALS if denial.applies(turn, intents)]
+    asked = {REMEMBER: intents.remember, FORGET: intents.forget}
+
+    def permission(name: str) -> Permission:
+        for denial in denials:
+            if name in denial.denies:
+                return Permission(allowed=False, reason_code=denial.reason_code)
+        return Permission(allowed=True, reason_code=USER_ASKED if asked.get(name) else DEFAULT)
+
+    return TurnPolicy(**{name: permission(name) for name in PERMISSIONS})
+
+
+def policy_of(given: HookInput) -> TurnPolicy:
+    """The turn's policy; where no policy hook ran or it failed, the one that it would have given."""
+    return given.policy or turn_policy(given.context, detect(given.text))
+
+
+async def decide(given: HookInput) -> HookOutput:
+    """The hook `memory.policy`."""
+    return HookOutput(contributions=[PolicyContribution(policy=turn_policy(given.context, detect(given.text)))])

@@ -1,0 +1,39 @@
+"""The part of the system prompt that says how to use what was recalled.
+
+Rule 1: it depends on settings and policy alone, never on what was recalled, so that it is byte-identical from turn to turn.
+Rule 2: recalled text itself is no part of it: that goes into blocks, as data.
+"""
+
+from collections.abc import Callable
+
+from memory.hooks.policy import policy_of
+from promt import load
+from protocol.hooks import HookInput, HookOutput, SectionContribution
+from protocol.settings import GatewayConfig
+from protocol.threads import Domain
+
+
+def _section(name: str, domain: Domain) -> SectionContribution:
+    prompt = load(name)
+    return SectionContribution(section_id=name, domain=domain, title=prompt.title, text=prompt.text, stable=True)
+
+
+class PromptContract:
+    """The hook `memory.prompt_contract`."""
+
+    def __init__(self, *, settings: Callable[[], GatewayConfig]) -> None:
+        self._settings = settings
+
+    async def __call__(self, given: HookInput) -> HookOutput:
+        """A section for each kind of recall that this turn may meet."""
+        config = self._settings()
+        memory, episodic = config.memory, config.thread_episodic
+        policy = policy_of(given)
+        recalls = policy.recall.allowed and (memory.deterministic_recall_enabled or memory.active_recall_enabled)
+        reads = policy.read_tools.allowed and memory.tools_enabled
+        sections: list[SectionContribution] = []
+        if recalls or reads:
+            sections.append(_section("memory_recall", "memory"))
+        if policy.recall.allowed and episodic.enabled and episodic.recall_enabled:
+            sections.append(_section("thread_context", "thread"))
+        return HookOutput(contributions=[*sections])

@@ -1,0 +1,85 @@
+"""When two facts are the same fact: canonical keys and fingerprints.
+
+Rule 1: pure. What is compared is folded the same way everywhere: NFKC, case, white space, terminal punctuation.
+Rule 2: digits and negation are kept: a number or a "not" makes another fact.
+"""
+
+import re
+import unicodedata
+from typing import Any, NamedTuple
+
+import msgspec
+
+from protocol.base import Scope
+from protocol.memory import Cardinality, SemanticFields
+from protocol.ports import KeyedHash
+
+ITEM_HEX = 16
+"""64 bits of the fingerprint tell apart the members of a set; a scope holds thousands of facts, not billions."""
+
+SINGLE_ATTRIBUTES = frozenset(
+    {"name", "nickname", "birthday", "age", "preferred_language", "native_language", "time_zone", "home", "employer",
+     "job_title", "communication_style", "pronouns", "email", "phone", "spouse"}
+)  # fmt: skip
+"""Attributes of which a subject has one at a time; every other one is a set unless the proposer says otherwise."""
+
+_TERMINAL = re.compile(r"[\s.!?\u3002\uff01\uff1f\u2026;,:]+$")
+_NOT_ALNUM = re.compile(r"[\W_]+", re.UNICODE)
+
+
+class Identity(NamedTuple):
+    """What a fact is, apart from its wording."""
+
+    key: str
+    alias: str | None
+    fingerprint: bytes
+    text_hash: bytes
+    is_single: bool
+
+
+def folded(text: str) -> str:
+    """The text as it is compared."""
+    flat = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return _TERMINAL.sub("", flat)
+
+
+def key_part(text: str) -> str:
+    """A part of a key: folded, everything but letters and digits of any script as `_`."""
+    flat = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _NOT_ALNUM.sub("_", flat).strip("_") or "_"
+
+
+def cardinality_of(semantic: SemanticFields) -> Cardinality:
+    """One value or many, as the proposer says or as the attribute usually is."""
+    if semantic.cardinality is not None:
+        return semantic.cardinality
+    return "single" if key_part(semantic.attribute) in SINGLE_ATTRIBUTES else "set"
+
+
+def value_text(content: str, value: Any) -> str:
+    """What the fact says: its value where it has one, else its words."""
+    if value is None:
+        return content
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+
+
+def identify(
+    scope: Scope, semantic: SemanticFields, content: str, value: Any, alias: str | None, keyed: KeyedHash
+) -> Identity:
+    """The canonical key and the fingerprints of a fact."""
+    subject = semantic.subject
+    if semantic.subject_key:
+        subject = f"{subject}.{key_part(semantic.subject_key)}"
+    attribute = key_part(semantic.attribute)
+    if attribute == "custom" and semantic.custom_attribute:
+        attribute = key_part(semantic.custom_attribute)
+    base = f"{scope.kind}:{scope.key}:{semantic.category}:{subject}:{attribute}"
+    said = folded(value_text(content, value))
+    fingerprint = keyed.digest("fact", f"{base}\n{said}")
+    text_hash = keyed.digest("text", f"{scope.kind}:{scope.key}\n{folded(content)}")
+    named = key_part(alias) if alias is not None else None
+    if named is not None:
+        return Identity(f"{base}:{named}", named, fingerprint, text_hash, is_single=True)
+    if cardinality_of(semantic) == "single":
+        return Identity(base, None, fingerprint, text_hash, is_single=True)
+    return Identity(f"{base}:{fingerprint.hex()[:ITEM_HEX]}", None, fingerprint, text_hash, is_single=False)

@@ -1,0 +1,96 @@
+"""What the memory hooks need of the memory service, and nothing more.
+
+Rule 1: the service satisfies this by shape; the tests have a second implementation.
+Rule 2: every call carries the turn, so that scopes, tombstones and policy are judged where the data is.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from protocol.base import Scope
+from protocol.hooks import TurnContext
+from protocol.memory import (
+    Fact,
+    ForgetParams,
+    ForgetResult,
+    GetParams,
+    GetResult,
+    Hit,
+    ListParams,
+    ListResult,
+    RememberParams,
+    SearchParams,
+    SearchResult,
+    WriteResult,
+)
+
+
+class RecallOutcome(Protocol):
+    """What a recall found above its floor, best first, and why it found no more."""
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        """The records, best first."""
+        ...
+
+    @property
+    def floor(self) -> float:
+        """The score below which nothing is a hit."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why there are no more."""
+        ...
+
+
+class MemoryForTurns(Protocol):
+    """Durable memory as one turn may use it."""
+
+    def turn_scopes(self, turn: TurnContext) -> list[Scope]:
+        """The scopes that are active in the turn."""
+        ...
+
+    async def recall(self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = ()) -> RecallOutcome:
+        """Records of the active scopes that bear on the text, above the injection floor."""
+        ...
+
+    async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
+        """`memory/search` within the turn's scopes."""
+        ...
+
+    async def list_in_turn(self, turn: TurnContext, params: ListParams) -> ListResult:
+        """`memory/list` within the turn's scopes."""
+        ...
+
+    async def get_in_turn(self, turn: TurnContext, params: GetParams) -> GetResult:
+        """`memory/get` within the turn's scopes."""
+        ...
+
+    async def forget_in_turn(self, turn: TurnContext, params: ForgetParams) -> ForgetResult:
+        """`memory/forget` within the turn's scopes."""
+        ...
+
+    async def remember_in_turn(self, turn: TurnContext, params: RememberParams, *, explicit: bool) -> WriteResult:
+        """`memory/remember`, explicit only where the user asked for it in this turn; a refusal is a result."""
+        ...
+
+    async def propose(
+        self,
+        turn: TurnContext,
+        facts: Sequence[Fact],
+        *,
+        run_id: str,
+        user_items: Mapping[str, str],
+        policy_allows: bool,
+    ) -> list[WriteResult]:
+        """The decision on each fact, all in one transaction, exactly once for a run."""
+        ...
+
+    async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
+        """The statistics of an earlier attempt of the run that was committed, or None."""
+        ...
+
+    async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+        """Active and candidate memory near the text: `{memory_id | candidate_id, category, key, content}`."""
+        ...

@@ -1,0 +1,90 @@
+"""How well a record answers a query: 0 to 1, the same meaning for any size of memory.
+
+Rule 1: pure, and only from what the caller may see: no statistic of another scope has a part in a score.
+Rule 2: what the words say decides; every other term is a factor near 1.0.
+
+The lexical score is an overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view):
+the weight of the shared terms over the weight of the query's terms, or over the record's where the record is the shorter.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+INJECTION_FLOOR = 0.30
+"""Below it a hit is not put into a prompt: measured on questions whose answer is not there, a weak hit is worse than none."""
+SEARCH_FLOOR = 0.05
+RECORD_SIDE = 0.85  # a short record that the query covers whole is a good hit, a little less than the other way round
+MIN_SHARED = 2  # one shared word is a coincidence unless the query has hardly more
+DAY_MS = 86_400_000
+RECENCY_DAYS = 30.0
+RECENCY_GAIN = 0.03
+IMPORTANCE_GAIN = 0.04
+CONFIDENCE_GAIN = 0.02
+EVIDENCE_GAIN = 0.01
+
+
+class Scored(NamedTuple):
+    """A record's terms and the properties that its boosts come from."""
+
+    terms: Sequence[str]
+    nearness: float
+    updated_at: int
+    importance: float
+    confidence: float
+    evidence_count: int
+
+
+class Score(NamedTuple):
+    """A score, its parts, and the query's terms that the record has."""
+
+    total: float
+    parts: Mapping[str, float]
+    shared: list[str]
+
+
+def rarity(query: Sequence[str], records: Sequence[Sequence[str]], population: int) -> dict[str, float]:
+    """The weight of each term: idf over the population in view, always above zero."""
+    frequency = Counter(term for terms in records for term in set(terms))
+    wanted = set(query) | set(frequency)
+    return {
+        term: math.log(1 + (max(population, frequency[term]) - frequency[term] + 0.5) / (frequency[term] + 0.5)) + 0.1
+        for term in wanted
+    }
+
+
+def score(query: Sequence[str], record: Scored, weights: Mapping[str, float], now: int) -> Score:
+    """How well the record answers the query's terms."""
+    own = set(record.terms)
+    shared = [term for term in query if term in own]
+    overlap = sum(weights[term] for term in shared)
+    asked = sum(weights[term] for term in query) or 1.0
+    has = sum(weights.get(term, 1.0) for term in own) or 1.0
+    lexical = overlap / asked
+    if len(shared) >= MIN_SHARED:
+        lexical = max(lexical, RECORD_SIDE * overlap / has)
+    parts = {
+        "lexical": round(min(1.0, lexical), 4),
+        "scope": record.nearness,
+        "recency": 1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
+        "importance": 1 + IMPORTANCE_GAIN * (record.importance - 0.5),
+        "confidence": 1 + CONFIDENCE_GAIN * (record.confidence - 1),
+        "evidence": 1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
+    }
+    total = parts["lexical"]
+    for name, factor in parts.items():
+        if name != "lexical":
+            total *= factor
+    return Score(round(min(1.0, total), 4), {name: round(part, 4) for name, part in parts.items()}, shared)
+
+
+def snippet(content: str, words: Sequence[str], max_chars: int) -> str:
+    """A part of the content around the first of the words."""
+    if len(content) <= max_chars:
+        return content
+    low = content.casefold()
+    places = [place for word in words if (place := low.find(word)) >= 0]
+    start = max(0, min(places, default=0) - max_chars // 4)
+    piece = content[start : start + max_chars - 2].strip()
+    return ("…" if start else "") + piece + "…"

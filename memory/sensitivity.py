@@ -1,0 +1,67 @@
+"""How careful a fact must be handled: regulated and personal content, and what is never part of stored text.
+
+Rule 1: credentials are found by the scanner that wiring hands in; here stands only what follows from its finds.
+Rule 2: pure.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from protocol.memory import Category, Sensitivity, SensitivityHint
+from protocol.ports import SecretSpan
+
+REGULATED_KINDS = frozenset({"credit_card", "iban", "social_security_number"})
+"""Finds that name a person's account rather than open it: kept only on explicit request, and hidden."""
+
+_HEALTH = (
+    r"diagnos\w*", r"prescri\w*", r"medication\w*", r"antidepressant\w*", r"insulin", r"hiv", r"cancer", r"diabet\w*",
+    r"epilep\w*", r"bipolar", r"schizophren\w*", r"depression", r"therapist", r"chemotherap\w*", r"pregnan\w*", r"abortion",
+    r"allerg(?:y|ies|ic) to", r"диагноз\w*", r"диабет\w*", r"беремен\w*", r"депресси\w*", r"лекарств\w*", r"schwanger\w*",
+    r"medikament\w*", r"diagnose", r"krebs", r"embarazad\w*", r"medicamento\w*", r"diagn[oó]stic\w*", r"enceinte",
+    r"m[ée]dicament\w*", r"grossesse",
+)  # fmt: skip
+_FINANCE = (
+    r"bank account number", r"account number", r"routing number", r"sort code", r"tax id", r"ssn", r"social security number",
+    r"passport number", r"driver'?s licen[cs]e number", r"номер (?:счета|паспорта)", r"инн", r"kontonummer", r"steuernummer",
+    r"n[uú]mero de cuenta", r"num[ée]ro de compte",
+)  # fmt: skip
+_REGULATED = re.compile(rf"(?<!\w)(?:{'|'.join((*_HEALTH, *_FINANCE))})(?!\w)", re.IGNORECASE)
+
+PERSONAL_CATEGORIES: frozenset[Category] = frozenset({"identity", "biography", "relationship"})
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+class Findings(NamedTuple):
+    """What a text holds that decides how it is handled."""
+
+    secret_kinds: list[str]
+    is_regulated: bool
+
+
+def clean(text: str) -> str:
+    """The text without control, bidi and tag characters; line breaks and tabs stay."""
+    return _UNSEEN.sub("", text)
+
+
+def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
+    """What the texts of a proposal hold, given what the scanner found in them."""
+    kinds = sorted({span.kind for span in spans})
+    regulated = [kind for kind in kinds if kind in REGULATED_KINDS]
+    mentions = any(_REGULATED.search(unicodedata.normalize("NFKC", text)) for text in texts)
+    return Findings([kind for kind in kinds if kind not in REGULATED_KINDS], mentions or bool(regulated))
+
+
+def level_of(
+    declared: Sensitivity | None, hint: SensitivityHint, category: Category, *, is_regulated: bool
+) -> Sensitivity:
+    """The strictest of what was declared, hinted and found."""
+    if "regulated" in {declared, hint} or is_regulated:
+        return "regulated"
+    if "personal" in {declared, hint} or category in PERSONAL_CATEGORIES:
+        return "personal"
+    return "normal"

@@ -1,0 +1,266 @@
+"""Rows of records, candidates, evidence, decisions and events, and the full-text rows that go with them.
+
+Rule 1: every function is synchronous and works on the transaction it is given; nothing is decided here.
+Rule 2: a record's full-text row is written and removed in the same transaction as the record.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memory.identity import Identity, value_text
+from memory.visibility import Seen
+from protocol.base import Scope
+from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Provenance, Record, Status
+from protocol.ports import Lexicon, Row, Tx
+from protocol.statements import Statements
+
+SQL = Statements("memory")
+
+_json = msgspec.json.Encoder(order="sorted").encode
+
+_COLUMNS = (
+    "id", "memory_id", "scope_id", "category", "kind", "key", "alias", "is_single", "content", "value", "status",
+    "sensitivity", "confidence", "importance", "tags", "provenance", "thread_id", "turn_id", "evidence_count",
+    "created_at", "updated_at", "valid_from", "expires_at", "last_accessed_at", "access_count", "supersedes",
+    "superseded_by", "contested", "index_state", "metadata", "fingerprint", "text_hash", "checksum", "deleted_at",
+    "scope_kind", "scope_key",
+)  # fmt: skip
+"""The columns of `SELECT record.*, scope…` in the order of schema.sql."""
+
+
+class Stored(NamedTuple):
+    """A record as stored, with what never goes on the wire."""
+
+    row: int
+    scope_id: int
+    record: Record
+    alias: str | None
+    is_single: bool
+    fingerprint: bytes
+    text_hash: bytes
+    is_intact: bool
+    deleted_at: int | None
+
+    @property
+    def seen(self) -> Seen:
+        """What visibility asks."""
+        r = self.record
+        return Seen(self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact)
+
+
+def encoded(value: Any) -> str:
+    """JSON text for a column."""
+    return _json(value).decode()
+
+
+def checksum(memory_id: str, key: str, content: str, value: str | None) -> bytes:
+    """What a record's own bytes must give; a row that does not was damaged."""
+    return hashlib.sha256(_json([memory_id, key, content, value])).digest()
+
+
+def stored_of(row: Row) -> Stored:
+    """A row of `SELECT record.*, scope.kind, scope.key …`."""
+    c = dict(zip(_COLUMNS, row, strict=False))
+    record = Record(
+        memory_id=c["memory_id"],
+        scope=Scope(kind=c["scope_kind"], key=c["scope_key"]),
+        namespace=None,
+        category=c["category"],
+        kind=c["kind"],
+        key=c["key"],
+        content=c["content"],
+        value=msgspec.json.decode(c["value"]) if c["value"] is not None else None,
+        status=c["status"],
+        sensitivity=c["sensitivity"],
+        confidence=c["confidence"],
+        importance=c["importance"],
+        tags=msgspec.json.decode(c["tags"], type=list[str]),
+        provenance=msgspec.json.decode(c["provenance"], type=Provenance),
+        evidence_count=c["evidence_count"],
+        created_at=c["created_at"],
+        updated_at=c["updated_at"],
+        valid_from=c["valid_from"],
+        expires_at=c["expires_at"],
+        last_accessed_at=c["last_accessed_at"],
+        access_count=c["access_count"],
+        supersedes=c["supersedes"],
+        superseded_by=c["superseded_by"] or None,
+        contested=bool(c["contested"]),
+        index_state=c["index_state"],
+        metadata=msgspec.json.decode(c["metadata"], type=dict[str, Any]),
+    )
+    intact = checksum(record.memory_id, record.key, record.content, c["value"]) == c["checksum"]
+    return Stored(
+        c["id"],
+        c["scope_id"],
+        record,
+        c["alias"],
+        bool(c["is_single"]),
+        c["fingerprint"],
+        c["text_hash"],
+        intact,
+        c["deleted_at"],
+    )
+
+
+def _one(tx: Tx, name: str, values: dict[str, Any]) -> Stored | None:
+    row = tx.one(SQL[name], values)
+    return stored_of(row) if row else None
+
+
+def get_record(tx: Tx, memory_id: str) -> Stored | None:
+    """A record by id."""
+    return _one(tx, "get_record", {"memory_id": memory_id})
+
+
+def record_by_row(tx: Tx, row: int) -> Stored | None:
+    """A record by row number."""
+    return _one(tx, "record_by_row", {"row": row})
+
+
+def record_by_key(tx: Tx, scope_id: int, key: str, alias: str) -> Stored | None:
+    """The newest record of a key or alias, active ones first."""
+    return _one(tx, "record_by_key", {"scope_id": scope_id, "key": key, "alias": alias})
+
+
+def active_by_key(tx: Tx, scope_id: int, identity: Identity) -> Stored | None:
+    """The active record of a canonical key or alias."""
+    return _one(tx, "active_by_key", {"scope_id": scope_id, "key": identity.key, "alias": identity.alias})
+
+
+def active_duplicate(tx: Tx, scope_id: int, identity: Identity) -> Stored | None:
+    """The active record that says the same."""
+    values = {
+        "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
+        "by_text": int(identity.alias is None),
+    }  # fmt: skip
+    return _one(tx, "active_by_fingerprint", values)
+
+
+def is_suppressed(tx: Tx, scope_id: int, identity: Identity) -> bool:
+    """Whether the same was forgotten, erased, or rejected by a person."""
+    values = {"scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash}
+    row = tx.one(SQL["is_suppressed"], values)
+    return bool(row and row[0])
+
+
+def scope_id_of(tx: Tx, scope: Scope) -> int | None:
+    """The row number of a scope that was written to before."""
+    row = tx.one(SQL["scope_id"], {"kind": scope.kind, "key": scope.key})
+    return row[0] if row else None
+
+
+def ensure_scope(tx: Tx, scope: Scope) -> int:
+    """The row number of a scope."""
+    found = scope_id_of(tx, scope)
+    if found is not None:
+        return found
+    return tx.insert(SQL["add_scope"], {"kind": scope.kind, "key": scope.key})
+
+
+def scope_ids_of(tx: Tx, scopes: Sequence[Scope]) -> dict[int, Scope]:
+    """Row numbers of the scopes that were ever written to."""
+    return {found: scope for scope in scopes if (found := scope_id_of(tx, scope)) is not None}
+
+
+# -- full text -----------------------------------------------------------------------------------------------------
+
+
+def body_terms(record: Record, alias: str | None, lexicon: Lexicon) -> list[str]:
+    """The terms under which a record is found."""
+    parts = [record.content, *record.tags]
+    if record.value is not None:
+        parts.append(value_text("", record.value))
+    if alias is not None:
+        parts.append(alias.replace("_", " "))
+    return lexicon.index_terms("\n".join(parts))
+
+
+def _text_values(stored: Stored, lexicon: Lexicon) -> dict[str, Any]:
+    body = " ".join(body_terms(stored.record, stored.alias, lexicon))
+    return {"row": stored.row, "scope": f"s{stored.scope_id}", "body": body}
+
+
+def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
+    """Make a record findable."""
+    tx.run(SQL["add_text"], _text_values(stored, lexicon))
+
+
+def remove_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
+    """Take a record out of the index, by the terms that went in."""
+    tx.run(SQL["remove_text"], _text_values(stored, lexicon))
+
+
+# -- candidates, decisions, events ---------------------------------------------------------------------------------
+
+
+class StoredCandidate(NamedTuple):
+    """A candidate as stored."""
+
+    scope_id: int
+    candidate: Candidate
+    fingerprint: bytes
+    text_hash: bytes
+
+
+def candidate_of(row: Row) -> StoredCandidate:
+    """A row of `SELECT candidate.*, scope.kind, scope.key …`."""
+    (_, candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count, contested,
+     promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, _, kind, scope_key) = row  # fmt: skip
+    candidate = Candidate(
+        candidate_id=candidate_id, scope=Scope(kind=kind, key=scope_key), category=category, key=key, content=content,
+        value=msgspec.json.decode(value) if value is not None else None, status=status, score=score, bucket=bucket,
+        reason_code=reason_code, evidence_count=evidence_count, contested_memory_id=contested,
+        promoted_memory_id=promoted, merged_into=merged_into, created_at=created_at, decided_at=decided_at,
+        decided_by=decided_by,
+    )  # fmt: skip
+    return StoredCandidate(scope_id, candidate, fingerprint, text_hash)
+
+
+def get_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
+    """A candidate by id."""
+    row = tx.one(SQL["get_candidate"], {"candidate_id": candidate_id})
+    return candidate_of(row) if row else None
+
+
+def pending_candidate(tx: Tx, scope_id: int, identity: Identity) -> StoredCandidate | None:
+    """The waiting candidate that says the same."""
+    values = {"scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash}
+    row = tx.one(SQL["pending_candidate"], values)
+    return candidate_of(row) if row else None
+
+
+def decision_of(row: Row) -> Decision:
+    """The first five columns of a decision row."""
+    factors = msgspec.json.decode(row[4], type=list[Factor])
+    return Decision(action=row[0], score=row[1], bucket=row[2], reason_code=row[3], factors=factors)
+
+
+class Change(NamedTuple):
+    """A step in a record's life."""
+
+    event: EventName
+    actor: Actor
+    reason_code: str | None = None
+    from_status: Status | None = None
+    to_status: Status | None = None
+
+
+def add_event(tx: Tx, memory_id: str, at: int, change: Change) -> None:
+    """Write a step of a record's history."""
+    tx.run(SQL["add_event"], {
+        "memory_id": memory_id, "at": at, "event": change.event, "actor": encoded(change.actor),
+        "reason_code": change.reason_code, "from_status": change.from_status, "to_status": change.to_status,
+    })  # fmt: skip
+
+
+def set_status(tx: Tx, stored: Stored, status: Status, now: int, *, superseded_by: str | None = None) -> None:
+    """Move a record to a status; its links and marks follow."""
+    tx.run(SQL["change_status"], {
+        "memory_id": stored.record.memory_id, "status": status, "now": now,
+        "superseded_by": superseded_by, "deleted_at": now if status == "deleted" else None,
+        "contested": int(stored.record.contested and status == "active"),
+    })  # fmt: skip

@@ -1,0 +1,58 @@
+"""May this record be shown, here and now? Every read path of durable memory asks this, and nothing else decides it.
+
+Rule 1: pure; the answer is None, or the gate that says no with its reason code.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from protocol.memory import GateName, Sensitivity, Status
+
+
+class Seen(NamedTuple):
+    """What visibility depends on, of a record."""
+
+    scope_id: int
+    status: Status
+    sensitivity: Sensitivity
+    expires_at: int | None
+    is_intact: bool
+
+
+class View(NamedTuple):
+    """What visibility depends on, of a call."""
+
+    scope_ids: Collection[int]
+    statuses: Collection[Status]
+    now: int
+    shows_regulated: bool
+
+
+ACTIVE: frozenset[Status] = frozenset({"active"})
+KEPT: frozenset[Status] = frozenset({"active", "superseded", "expired", "archived"})
+"""Everything that `memory/get` returns without `include_deleted`."""
+ALL: frozenset[Status] = frozenset({*KEPT, "deleted"})
+
+
+def effective_status(status: Status, expires_at: int | None, now: int) -> Status:
+    """The status at this moment: a record expires at its time, whether or not a sweep came by."""
+    return "expired" if status == "active" and expires_at is not None and expires_at <= now else status
+
+
+def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:
+    """The first gate that hides the record, or None if it is visible."""
+    if record.scope_id not in view.scope_ids:
+        return "scope_active", "scope_out_of_context"
+    if not record.is_intact:
+        return "integrity", "damaged"
+    status = effective_status(record.status, record.expires_at, view.now)
+    if status not in view.statuses:
+        return ("expiry", "expired") if status == "expired" else ("status", status)
+    if record.sensitivity == "regulated" and not view.shows_regulated:
+        return "sensitivity", "regulated"
+    return None
+
+
+def is_visible(record: Seen, view: View) -> bool:
+    """Whether the record may be shown."""
+    return hidden_by(record, view) is None

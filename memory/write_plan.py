@@ -1,0 +1,186 @@
+"""What a write does: from a proposal and what is known, to a plan.
+
+Rule 1: pure; the pipeline gathers, this decides, the store applies.
+Rule 2: the gates come first, in the order of `_gates`; a proposal that passes them is compared, then weighed.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from memory.admission import Proposal, Verdict, assess
+from protocol.memory import Action, Decision, Factor, ReasonCode, Relation, SourceKind
+
+Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
+"""Who said what supports a fact, as far as the service could verify it."""
+
+ORIGINS: dict[SourceKind, Origin] = {
+    "explicit_user_request": "user", "user_statement": "user", "user_correction": "user", "import": "user",
+    "assistant_inference": "assistant", "background_extractor": "summary", "tool_observation": "tool", "file": "tool",
+    "system": "system",
+}  # fmt: skip
+
+ORIGIN_REASONS: dict[Origin, ReasonCode] = {
+    "assistant": "assistant_inference", "tool": "tool_or_web_source", "system": "system_source",
+    "summary": "generated_summary", "none": "missing_evidence",
+}  # fmt: skip
+
+
+class Known(NamedTuple):
+    """An active record that the proposal meets."""
+
+    memory_id: str
+    is_contested: bool
+
+
+class KnownCandidate(NamedTuple):
+    """A pending candidate that says the same."""
+
+    candidate_id: str
+    contested_memory_id: str | None
+
+
+class Situation(NamedTuple):
+    """A proposal with everything that its fate depends on."""
+
+    proposal: Proposal
+    origin: Origin
+    is_explicit: bool
+    is_own_block: bool
+    secret_kinds: Sequence[str]
+    is_regulated: bool
+    intent_forbids: bool
+    write_forbidden: ReasonCode | None
+    has_scope: bool
+    quote_failed: bool
+    owner: Literal["user", "task", "system"]
+    duplicate: Known | None
+    same_key: Known | None
+    pending: KnownCandidate | None
+    is_suppressed: bool
+    supersedes: str | None
+    proactive_enabled: bool
+    review_enabled: bool
+    wants_candidate: bool
+    wants_rejection: bool
+
+
+class Plan(NamedTuple):
+    """What is done, and why."""
+
+    action: Action
+    relation: Relation
+    decision: Decision
+    merge_into: str | None = None
+    supersede: str | None = None
+    contest: str | None = None
+    uncontest: str | None = None
+    promote: str | None = None
+    remember_turn: bool = False
+
+
+def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
+    """The first gate that the proposal does not pass, or None."""
+    secrets = [_fact(kind, "a credential of this kind was found") for kind in s.secret_kinds]
+    gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
+        (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
+        (bool(s.secret_kinds), "secret_detected", secrets),
+        (s.intent_forbids, "no_memory_requested", []),
+        (s.write_forbidden is not None, s.write_forbidden or "memory_write_disabled", []),
+        (not s.has_scope, "invalid_scope", []),
+        (s.quote_failed, "quote_not_found", [_fact("quote", "the quoted words are not in the message")]),
+        (s.owner == "task", "task_owned", []),
+        (s.owner == "system", "system_source", []),
+        (s.origin != "user", ORIGIN_REASONS.get(s.origin, "missing_evidence"), []),
+        (s.is_regulated and not s.is_explicit, "regulated_needs_request", []),
+        (s.proposal.durability == "transient" and not s.is_explicit, "transient", []),
+        (s.proposal.durability == "session_only" and not s.is_explicit, "session_only", []),
+        (s.is_suppressed and not s.is_explicit, "suppressed_by_rejection", []),
+        (s.wants_rejection, "suppressed_by_rejection", []),
+    ]
+    return next(((reason, factors) for fails, reason, factors in gates if fails), None)
+
+
+def _fact(name: str, why: str) -> Factor:
+    return Factor(name=name, value=True, weight=0.0, contribution=0.0, why=why)
+
+
+def plan_write(s: Situation) -> Plan:
+    """The fate of a proposal."""
+    contradicts = s.same_key is not None and s.duplicate is None
+    verdict = assess(s.proposal._replace(contradicts=contradicts and not s.is_explicit))
+    stopped = _gates(s)
+    if stopped is not None:
+        reason, extra = stopped
+        action: Action = "suppress" if reason == "suppressed_by_rejection" else "reject"
+        relation: Relation = "suppressed_by_rejection" if action == "suppress" else "novel"
+        bucket = verdict.bucket if reason in {"transient", "session_only"} else "low"
+        score = verdict.score if bucket == verdict.bucket else min(verdict.score, 0.0)
+        return Plan(action, relation, _decided(verdict._replace(score=score, bucket=bucket), action, reason, extra))
+    if s.duplicate is not None:
+        return _merged(s.duplicate, verdict)
+    if s.supersedes is not None or (contradicts and s.is_explicit):
+        replaced = s.supersedes or (s.same_key.memory_id if s.same_key else None)
+        promote = s.pending.candidate_id if s.pending else None
+        decision = _decided(verdict, "supersede", "superseded_by_correction")
+        return Plan("supersede", "contradiction", decision, supersede=replaced, promote=promote)
+    if contradicts and s.same_key is not None:
+        return _contradiction(s, s.same_key, verdict)
+    return _novel(s, verdict)
+
+
+def _decided(verdict: Verdict, action: Action, reason: ReasonCode, extra: Sequence[Factor] = ()) -> Decision:
+    return Decision(
+        action=action,
+        score=verdict.score,
+        bucket=verdict.bucket,
+        reason_code=reason,
+        factors=[*verdict.factors, *extra],
+    )
+
+
+def _merged(known: Known, verdict: Verdict) -> Plan:
+    """The same is believed already: its evidence grows, and a doubt about it is settled."""
+    uncontest = known.memory_id if known.is_contested else None
+    decision = _decided(verdict, "merge", "duplicate_active")
+    return Plan("merge", "duplicate", decision, merge_into=known.memory_id, uncontest=uncontest)
+
+
+def _contradiction(s: Situation, known: Known, verdict: Verdict) -> Plan:
+    """Something else is believed: nothing is overwritten silently, a second statement of the user resolves it."""
+    if verdict.bucket == "low":
+        return Plan("reject", "contradiction", _decided(verdict, "reject", "low_score"), remember_turn=True)
+    if s.pending is not None and s.proposal.turns > 1:
+        decision = _decided(verdict, "supersede", "contradiction_resolved")
+        return Plan("supersede", "contradiction", decision, supersede=known.memory_id, promote=s.pending.candidate_id)
+    if s.pending is not None:
+        decision = _decided(verdict, "candidate", "duplicate_candidate")
+        return Plan("candidate", "duplicate", decision, merge_into=s.pending.candidate_id, remember_turn=True)
+    decision = _decided(verdict, "candidate", "contradiction_candidate")
+    return Plan("candidate", "contradiction", decision, contest=known.memory_id, remember_turn=True)
+
+
+def _novel(s: Situation, verdict: Verdict) -> Plan:
+    relation: Relation = "novel"
+    promote = s.pending.candidate_id if s.pending else None
+    if s.wants_candidate and not s.is_explicit:
+        return _candidate(s, verdict)
+    if s.is_explicit:
+        return Plan("activate", relation, _decided(verdict, "activate", "active_created"), promote=promote)
+    if verdict.bucket == "high" and s.proactive_enabled:
+        return Plan("activate", relation, _decided(verdict, "activate", "active_created"), promote=promote)
+    if verdict.bucket == "high":
+        return Plan("reject", relation, _decided(verdict, "reject", "proactive_writes_disabled"), remember_turn=True)
+    if verdict.bucket == "middle" and s.review_enabled:
+        return _candidate(s, verdict)
+    if verdict.bucket == "middle":
+        return Plan(
+            "reject", relation, _decided(verdict, "reject", "review_disabled_middle_confidence"), remember_turn=True
+        )
+    return Plan("reject", relation, _decided(verdict, "reject", "low_score"), remember_turn=True)
+
+
+def _candidate(s: Situation, verdict: Verdict) -> Plan:
+    if s.pending is not None:
+        decision = _decided(verdict, "candidate", "duplicate_candidate")
+        return Plan("candidate", "duplicate", decision, merge_into=s.pending.candidate_id, remember_turn=True)
+    return Plan("candidate", "novel", _decided(verdict, "candidate", "candidate_created"), remember_turn=True)

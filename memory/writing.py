@@ -1,0 +1,416 @@
+"""The one write path: every proposal, from wherever, is gathered, decided and applied here, in one transaction.
+
+Rule 1: nothing else creates, merges or supersedes a record.
+Rule 2: text that holds a credential leaves no trace: no record, no candidate, no evidence, no plain hash.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memory.admission import Proposal
+from memory.identity import Identity, identify, value_text
+from memory.ports import Collaborators
+from memory.proposal import Checked, Proposed, check_evidence
+from memory.scopes import default_of
+from memory.sensitivity import Findings, clean, judge, level_of
+from memory.store import (
+    SQL,
+    Change,
+    Stored,
+    StoredCandidate,
+    active_by_key,
+    active_duplicate,
+    add_event,
+    add_text,
+    checksum,
+    encoded,
+    ensure_scope,
+    get_candidate,
+    get_record,
+    is_suppressed,
+    pending_candidate,
+    set_status,
+)
+from memory.write_plan import Known, KnownCandidate, Plan, Situation, plan_write
+from promt.render import carries_own_block
+from protocol.base import Scope
+from protocol.errors import CallerError, Defect
+from protocol.memory import (
+    Actor,
+    Candidate,
+    ChangeKind,
+    Decision,
+    Evidence,
+    Origin,
+    Record,
+    WriteResult,
+)
+from protocol.notifications import CandidateCreated, MemoryChanged
+from protocol.ports import Tx
+
+NO_SCOPE = Scope(kind="workspace", key="none")
+"""Stands in for the scope of a proposal for which none is active; such a proposal is always refused."""
+
+
+class Notice(NamedTuple):
+    """A notification to send once the transaction is committed."""
+
+    method: str
+    params: msgspec.Struct
+
+
+class Outcome(NamedTuple):
+    """What a write answered, whether a record is new, and what is told about it."""
+
+    result: WriteResult
+    created: bool
+    notices: list[Notice]
+
+
+def changed(record: Record, kind: ChangeKind, reason_code: str | None) -> Notice:
+    """`memory/changed` for a record; regulated content stays at home."""
+    source = record.provenance
+    return Notice(
+        "memory/changed",
+        MemoryChanged(
+            memory_id=record.memory_id,
+            scope=record.scope,
+            change_kind=kind,
+            record=record if record.sensitivity != "regulated" else None,
+            origin=Origin(turn_id=source.turn_id, source_kind=source.source_kind, reason_code=reason_code),
+        ),
+    )
+
+
+def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:
+    """Let other processes of the home know that a scope changed."""
+    tx.run(SQL["note_change"], {"scope_id": scope_id, "owner": means.owner, "at": means.clock.now()})
+
+
+def actor_of(proposed: Proposed) -> Actor:
+    """Who wrote: what the provenance says, else the kind of door."""
+    given = proposed.provenance.created_by
+    return given or Actor(kind="extractor" if proposed.run_id is not None else "user")
+
+
+class _Known(NamedTuple):
+    """What the store has that the proposal meets."""
+
+    duplicate: Stored | None
+    same_key: Stored | None
+    pending: StoredCandidate | None
+    superseded: Stored | None
+
+
+class Writer:
+    """Applies proposals on a transaction."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    def write(self, tx: Tx, given: Proposed, active: Sequence[Scope]) -> Outcome:
+        """Gather, decide, apply. Raises `CallerError` for what is no proposal at all."""
+        proposed = given._replace(content=clean(given.content))
+        if not proposed.content.strip():
+            raise CallerError.at("$.content", "There are no words in it")
+        scope, is_clear = proposed.scope, True
+        if scope is None:
+            scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint)
+        work = _Write(tx, self._means, proposed, scope or NO_SCOPE)
+        situation, checked = work.gather(active, is_clear=is_clear, has_scope=scope is not None)
+        return work.apply(plan_write(situation), checked)
+
+
+class _Write:
+    """One proposal on one transaction."""
+
+    def __init__(self, tx: Tx, means: Collaborators, proposed: Proposed, scope: Scope) -> None:
+        self._tx = tx
+        self._means = means
+        self._p = proposed
+        self._scope = scope
+        self._now = means.clock.now()
+        self._notices: list[Notice] = []
+        self._findings = self._judge()
+        self._identity = self._identify()
+        self._scope_id = ensure_scope(tx, scope)
+
+    # -- gather ----------------------------------------------------------------------------------------------------
+
+    def _texts(self) -> list[str]:
+        p = self._p
+        parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *p.tags]
+        parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
+        parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
+        return [part for part in parts if part]
+
+    def _judge(self) -> Findings:
+        texts = self._texts()
+        found = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
+        if self._p.declared == "secret_like" or self._p.semantic.sensitivity == "secret":
+            return found._replace(secret_kinds=[*found.secret_kinds, "declared_secret"])
+        return found
+
+    def _identify(self) -> Identity:
+        p = self._p
+        return identify(self._scope, p.semantic, p.content, p.value, p.alias, self._means.keyed)
+
+    def _is_own_block(self) -> bool:
+        text = self._p.content
+        echoes = self._means.echo_spans(self._tx, self._p.workspace_id or "", text)
+        return carries_own_block(text) or bool(echoes)
+
+    def _meet(self, active: Sequence[Scope]) -> _Known:
+        tx, scope_id = self._tx, self._scope_id
+        if self._p.alias is not None:
+            named = tx.one(SQL["active_by_key"], {"scope_id": scope_id, "key": self._p.alias, "alias": None})
+            if named is not None:  # the caller gave a canonical key: it stays the key
+                stored = get_record(tx, named[1])
+                alias = stored.alias if stored else None
+                self._identity = self._identity._replace(key=self._p.alias, alias=alias, is_single=True)
+        same_key = active_by_key(tx, scope_id, self._identity)
+        superseded = None
+        if self._p.supersedes is not None:
+            superseded = get_record(tx, self._p.supersedes)
+            if superseded is None or superseded.record.scope not in active or superseded.record.status != "active":
+                raise CallerError.missing("record to supersede")
+        duplicate = active_duplicate(tx, scope_id, self._identity)
+        if duplicate is not None and superseded is not None and duplicate.row == superseded.row:
+            superseded = None
+        return _Known(duplicate, same_key, pending_candidate(tx, scope_id, self._identity), superseded)
+
+    def gather(self, active: Sequence[Scope], *, is_clear: bool, has_scope: bool) -> tuple[Situation, Checked]:
+        """Everything that the decision depends on."""
+        p, settings = self._p, self._means.settings()
+        checked = check_evidence(self._tx, self._means, p)
+        known = self._meet(active)
+        turns = checked.turns | self._earlier_turns()
+        proposal = Proposal(
+            explicitness=p.semantic.explicitness,
+            durability=p.semantic.durability,
+            certainty=p.semantic.certainty,
+            sensitivity=p.semantic.sensitivity,
+            is_scope_clear=is_clear,
+            is_user_said=checked.origin == "user",
+            turns=max(len(turns), 1 if checked.origin == "user" else 0),
+            contradicts=False,
+        )
+        situation = Situation(
+            proposal=proposal,
+            origin=checked.origin,
+            is_explicit=p.is_explicit and checked.origin == "user",
+            is_own_block=self._is_own_block(),
+            secret_kinds=self._findings.secret_kinds,
+            is_regulated=self._findings.is_regulated
+            or p.semantic.sensitivity == "regulated"
+            or p.declared == "regulated",
+            intent_forbids=p.semantic.intent in {"explicit_no_memory", "explicit_forget"},
+            write_forbidden=p.forbidden,
+            has_scope=has_scope,
+            quote_failed=checked.has_failed_quote,
+            owner=p.owner,
+            duplicate=Known(known.duplicate.record.memory_id, known.duplicate.record.contested)
+            if known.duplicate
+            else None,
+            same_key=Known(known.same_key.record.memory_id, known.same_key.record.contested)
+            if known.same_key
+            else None,
+            pending=_pending(known.pending),
+            is_suppressed=is_suppressed(self._tx, self._scope_id, self._identity),
+            supersedes=known.superseded.record.memory_id if known.superseded else None,
+            proactive_enabled=settings.proactive_writes_enabled,
+            review_enabled=settings.review_enabled,
+            wants_candidate=p.disposition == "create_pending_candidate",
+            wants_rejection=p.disposition == "reject_suppressed",
+        )
+        return situation, checked
+
+    def _earlier_turns(self) -> set[str]:
+        hashes = (self._identity.text_hash, self._identity.fingerprint)
+        return {
+            turn_id
+            for text_hash in hashes
+            for (turn_id,) in self._tx.all(SQL["turns_of_text"], {"scope_id": self._scope_id, "text_hash": text_hash})
+        }
+
+    # -- apply -----------------------------------------------------------------------------------------------------
+
+    def apply(self, plan: Plan, checked: Checked) -> Outcome:
+        """Store what was decided."""
+        record: Record | None = None
+        candidate: Candidate | None = None
+        replaced: Stored | None = None
+        if plan.action in {"activate", "supersede"}:
+            replaced = get_record(self._tx, plan.supersede) if plan.supersede is not None else None
+            record = self._create(plan, checked, replaced)
+        elif plan.action == "merge" and plan.merge_into is not None:
+            record = self._merge(plan, checked)
+        elif plan.action == "candidate":
+            candidate = self._propose(plan, checked)
+        if plan.remember_turn:
+            self._remember_turns(checked)
+        self._decide(plan.decision, record, candidate)
+        if plan.action not in {"reject", "suppress"}:
+            note_change(self._tx, self._means, self._scope_id)
+        is_secret = plan.decision.reason_code == "secret_detected"
+        result = WriteResult(
+            relation=plan.relation,
+            canonical_key="" if is_secret else (record.key if record else self._identity.key),
+            semantic_fingerprint="" if is_secret else self._identity.fingerprint.hex(),
+            decision=plan.decision,
+            record=record,
+            candidate=candidate,
+            superseded_memory_id=replaced.record.memory_id if replaced else None,
+            evidence_merged=plan.action == "merge",
+        )
+        return Outcome(result, plan.action in {"activate", "supersede"}, self._notices)
+
+    def _create(self, plan: Plan, checked: Checked, replaced: Stored | None) -> Record:
+        tx, memory_id = self._tx, self._means.ids.new("mem")
+        if replaced is not None:
+            self._supersede(replaced, memory_id, plan.decision)
+        values = self._record_values(memory_id, checked, replaced)
+        tx.insert(SQL["add_record"], values)
+        self._add_evidence(checked.evidence, checked, memory_id=memory_id)
+        if plan.promote is not None:
+            tx.run(SQL["adopt_evidence"], {"memory_id": memory_id, "candidate_id": plan.promote})
+            self._end_candidate(plan.promote, "approved", memory_id)
+        tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
+        change = Change("created", actor_of(self._p), plan.decision.reason_code, None, "active")
+        add_event(tx, memory_id, self._now, change)
+        stored = self._stored(memory_id)
+        add_text(tx, stored, self._means.lexicon)
+        self._notices.append(changed(stored.record, "created", plan.decision.reason_code))
+        return stored.record
+
+    def _record_values(
+        self, memory_id: str, checked: Checked, replaced: Stored | None
+    ) -> dict[str, str | int | float | bytes | None]:
+        p, identity = self._p, self._identity
+        provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
+        if p.provenance.source_kind in {"import", "user_correction"}:
+            provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
+        value = encoded(p.value) if p.value is not None else None
+        level = level_of(
+            p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=self._findings.is_regulated
+        )
+        return {
+            "memory_id": memory_id, "scope_id": self._scope_id, "category": p.semantic.category, "kind": p.kind,
+            "key": identity.key, "alias": identity.alias, "is_single": int(identity.is_single), "content": p.content,
+            "value": value, "sensitivity": level, "confidence": 1.0 if p.confidence is None else p.confidence,
+            "importance": p.importance, "tags": encoded(list(p.tags)), "provenance": encoded(provenance),
+            "thread_id": p.provenance.thread_id, "turn_id": p.provenance.turn_id, "evidence_count": len(checked.evidence),
+            "now": self._now, "valid_from": p.valid_from, "expires_at": p.expires_at,
+            "supersedes": replaced.record.memory_id if replaced else None, "metadata": encoded(p.metadata or {}),
+            "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
+            "checksum": checksum(memory_id, identity.key, p.content, value),
+        }  # fmt: skip
+
+    def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
+        set_status(self._tx, old, "superseded", self._now, superseded_by=memory_id)
+        change = Change("superseded", actor_of(self._p), decision.reason_code, old.record.status, "superseded")
+        add_event(self._tx, old.record.memory_id, self._now, change)
+        self._settle_doubts(old.record.memory_id)
+        self._notices.append(changed(self._stored(old.record.memory_id).record, "superseded", decision.reason_code))
+
+    def _merge(self, plan: Plan, checked: Checked) -> Record:
+        tx, memory_id = self._tx, plan.merge_into or ""
+        before = self._stored(memory_id).record.evidence_count
+        self._add_evidence(checked.evidence, checked, memory_id=memory_id)
+        tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
+        record = self._stored(memory_id).record
+        if record.evidence_count > before:
+            add_event(tx, memory_id, self._now, Change("evidence_added", actor_of(self._p), plan.decision.reason_code))
+            self._notices.append(changed(record, "updated", plan.decision.reason_code))
+        if plan.uncontest is not None:
+            tx.run(SQL["set_contested"], {"memory_id": memory_id, "contested": 0, "now": self._now})
+            add_event(tx, memory_id, self._now, Change("uncontested", actor_of(self._p), plan.decision.reason_code))
+            self._settle_doubts(memory_id)
+        return self._stored(memory_id).record
+
+    def _settle_doubts(self, memory_id: str) -> None:
+        for (candidate_id,) in self._tx.all(SQL["contesting_candidates"], {"memory_id": memory_id}):
+            self._end_candidate(candidate_id, "expired", None)
+
+    def _propose(self, plan: Plan, checked: Checked) -> Candidate:
+        tx, decision = self._tx, plan.decision
+        candidate_id = plan.merge_into or self._means.ids.new("cand")
+        if plan.merge_into is None:
+            tx.run(SQL["add_candidate"], {
+                "candidate_id": candidate_id, "scope_id": self._scope_id, "category": self._p.semantic.category,
+                "key": self._identity.key, "content": self._p.content,
+                "value": encoded(self._p.value) if self._p.value is not None else None, "score": decision.score,
+                "bucket": decision.bucket, "reason_code": decision.reason_code, "evidence_count": len(checked.evidence),
+                "contested_memory_id": plan.contest, "now": self._now, "fingerprint": self._identity.fingerprint,
+                "text_hash": self._identity.text_hash, "turn_id": self._p.provenance.turn_id,
+            })  # fmt: skip
+        self._add_evidence(checked.evidence, checked, candidate_id=candidate_id)
+        tx.run(SQL["rescore_candidate"], {
+            "candidate_id": candidate_id, "score": decision.score, "bucket": decision.bucket,
+            "reason_code": decision.reason_code,
+        })  # fmt: skip
+        if plan.contest is not None and not self._stored(plan.contest).record.contested:
+            tx.run(SQL["set_contested"], {"memory_id": plan.contest, "contested": 1, "now": self._now})
+            add_event(tx, plan.contest, self._now, Change("contested", actor_of(self._p), decision.reason_code))
+            self._notices.append(changed(self._stored(plan.contest).record, "updated", decision.reason_code))
+        found = get_candidate(tx, candidate_id)
+        if found is None:
+            raise Defect
+        if plan.merge_into is None:
+            self._notices.append(Notice("memory/candidate_created", CandidateCreated(candidate=found.candidate)))
+        return found.candidate
+
+    def _end_candidate(self, candidate_id: str, status: str, memory_id: str | None) -> None:
+        self._tx.run(SQL["decide_candidate"], {
+            "candidate_id": candidate_id, "status": status, "promoted_memory_id": memory_id, "now": self._now,
+            "decided_by": "admission",
+        })  # fmt: skip
+
+    def _add_evidence(
+        self,
+        evidence: Sequence[Evidence],
+        checked: Checked,
+        *,
+        memory_id: str | None = None,
+        candidate_id: str | None = None,
+    ) -> None:
+        for entry in evidence:
+            known = {
+                "memory_id": memory_id, "candidate_id": candidate_id, "quote": entry.quote, "item_id": entry.item_id,
+                "turn_id": entry.turn_id,
+            }  # fmt: skip
+            if self._tx.one(SQL["has_evidence"], known):
+                continue
+            self._tx.run(SQL["add_evidence"], {
+                **known, "source_kind": entry.source_kind or checked.source_kind, "thread_id": entry.thread_id,
+                "at": entry.at if entry.at is not None else self._now,
+            })  # fmt: skip
+
+    def _remember_turns(self, checked: Checked) -> None:
+        for turn_id in checked.turns:
+            for text_hash in (self._identity.text_hash, self._identity.fingerprint):
+                values = {"scope_id": self._scope_id, "text_hash": text_hash, "turn_id": turn_id, "now": self._now}
+                self._tx.run(SQL["note_repetition"], values)
+
+    def _decide(self, decision: Decision, record: Record | None, candidate: Candidate | None) -> None:
+        source = self._p.provenance
+        self._tx.run(SQL["add_decision"], {
+            "at": self._now, "scope_id": self._scope_id, "memory_id": record.memory_id if record else None,
+            "candidate_id": candidate.candidate_id if candidate else None, "thread_id": source.thread_id,
+            "turn_id": source.turn_id, "run_id": self._p.run_id, "action": decision.action, "score": decision.score,
+            "bucket": decision.bucket, "reason_code": decision.reason_code, "factors": encoded(decision.factors),
+        })  # fmt: skip
+
+    def _stored(self, memory_id: str) -> Stored:
+        stored = get_record(self._tx, memory_id)
+        if stored is None:
+            raise Defect
+        return stored
+
+
+def _pending(found: StoredCandidate | None) -> KnownCandidate | None:
+    if found is None:
+        return None
+    return KnownCandidate(found.candidate.candidate_id, found.candidate.contested_memory_id)

@@ -1,0 +1,32 @@
+"""Opaque places in a list: a few integers, checked when they come back."""
+
+import base64
+import binascii
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from protocol.errors import CallerError
+
+_Step: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""What a row id or a time can be."""
+
+
+def cursor_of(*place: int) -> str:
+    """A place as the wire shows it."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def place_of(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
+    """The place that a cursor names, or `start` without one. Raises `CallerError` for what we never gave out."""
+    if cursor is None:
+        return start
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        place = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=tuple[_Step, ...])
+    except (msgspec.DecodeError, msgspec.ValidationError, binascii.Error, ValueError):
+        raise CallerError.at("$.cursor", "This is not a cursor of a page before") from None
+    if len(place) != len(start) or cursor_of(*place) != cursor:
+        raise CallerError.at("$.cursor", "This is not a cursor of a page before")
+    return place

@@ -1,0 +1,135 @@
+"""Every statement of every house is described, prepared, and used."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from gateway.migrations import HOUSES
+from protocol.statements import Statements
+
+NAME = re.compile(r"^-- name: ?(.*)$", re.MULTILINE)
+PARAMETER = re.compile(r":([a-z_]+)")
+
+
+def folder(house: str) -> Path:
+    return Path(str(files(house)))
+
+
+def text_of(house: str) -> str:
+    return (folder(house) / "queries.sql").read_text(encoding="utf-8")
+
+
+HERE = [house for house in HOUSES if (folder(house) / "queries.sql").exists()]
+CASES = [(house, name) for house in HERE for name in Statements(house)]
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """A database with the tables of every house."""
+    connection = apsw.Connection(":memory:")
+    for option in (apsw.SQLITE_DBCONFIG_DQS_DML, apsw.SQLITE_DBCONFIG_DQS_DDL):
+        connection.config(option, 0)
+    for house in HOUSES:
+        path = folder(house) / "schema.sql"
+        if path.exists():
+            for _ in connection.execute(path.read_text(encoding="utf-8")):
+                pass
+    return connection
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert "gateway" in HERE
+    assert len(CASES) > 20
+
+
+@pytest.mark.parametrize(("house", "name"), CASES)
+def test_each_statement_is_prepared(house: str, name: str, schema: Any) -> None:
+    statement = Statements(house)[name]
+    bindings = dict.fromkeys(PARAMETER.findall(statement))
+    assert schema.execute(f"EXPLAIN {statement}", bindings).fetchall()
+
+
+@pytest.mark.parametrize(("house", "name"), CASES)
+def test_each_statement_is_one_statement(house: str, name: str, schema: Any) -> None:
+    statement = Statements(house)[name]
+    seen: list[str] = []
+
+    def trace(_cursor: Any, sql: str, _bindings: Any) -> bool:
+        seen.append(sql)
+        return False  # not executed
+
+    cursor = schema.cursor()
+    cursor.exec_trace = trace
+    with pytest.raises(apsw.ExecTraceAbort):
+        cursor.execute(statement, dict.fromkeys(PARAMETER.findall(statement)))
+    assert [sql.strip() for sql in seen] == [statement]
+
+
+@pytest.mark.parametrize(("house", "name"), CASES)
+def test_each_statement_says_what_it_does(house: str, name: str) -> None:
+    about = Statements(house).abouts[name]
+    assert re.fullmatch(r"[A-Z`(].*[.?!]", about), "a sentence"
+    assert 10 <= len(about) <= 140
+
+
+@pytest.mark.parametrize("house", HERE)
+def test_no_block_is_lost_or_doubled(house: str) -> None:
+    names = NAME.findall(text_of(house))
+    assert names == list(Statements(house))
+
+
+@pytest.mark.parametrize(("house", "name"), CASES)
+def test_each_statement_is_used_by_its_house(house: str, name: str) -> None:
+    quoted = re.compile(rf"""["']{name}["']""")
+    assert any(quoted.search(path.read_text(encoding="utf-8")) for path in folder(house).rglob("*.py"))
+
+
+@pytest.mark.parametrize("house", HERE)
+def test_a_house_writes_only_to_its_own_tables(house: str) -> None:
+    schema = (folder(house) / "schema.sql").read_text(encoding="utf-8")
+    own = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", schema))
+    written = set(re.findall(r"(?:INSERT (?:OR \w+ )?INTO|DELETE FROM|UPDATE(?: OR \w+)?) (\w+)", text_of(house)))
+    assert written - {"SET"} <= own
+
+
+@pytest.mark.parametrize("house", [house for house in HOUSES if (folder(house) / "schema.sql").exists()])
+def test_each_table_is_strict(house: str, schema: Any) -> None:
+    text = (folder(house) / "schema.sql").read_text(encoding="utf-8")
+    strict = {name: bool(is_strict) for name, is_strict in schema.execute("SELECT name, strict FROM pragma_table_list")}
+    tables = re.findall(r"CREATE TABLE (\w+)", text)
+    assert tables
+    assert [table for table in tables if not strict[table]] == []
+
+
+# -- the loader ------------------------------------------------------------------------------------------------------
+
+
+def loaded(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Statements:
+    monkeypatch.setattr("protocol.statements.files", lambda _package: tmp_path)
+    (tmp_path / "queries.sql").write_text(text, encoding="utf-8")
+    return Statements("anywhere")
+
+
+def test_blocks_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = loaded(
+        tmp_path,
+        "-- A preface.\n\n-- name: one\n-- First.\nSELECT 1;\n\n-- name: two_2\n-- Second.\nSELECT 'x; -- y'\n-- inside\nFROM t\n",
+        monkeypatch,
+    )
+    assert dict(found) == {"one": "SELECT 1", "two_2": "SELECT 'x; -- y'\n-- inside\nFROM t"}
+    assert found.abouts == {"one": "First.", "two_2": "Second."}
+    assert (len(found), found.package) == (2, "anywhere")
+    with pytest.raises(KeyError, match="three"):
+        found["three"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "SELECT 1", "-- name: One\n-- Capital.\nSELECT 1", "-- name: one\nSELECT 1", "-- name:one\n-- A.\nSELECT 1"],
+)
+def test_what_is_no_block_is_not_read(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert dict(loaded(tmp_path, text, monkeypatch)) == {}

@@ -1,0 +1,262 @@
+import os
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gateway.config import ConfigError, ConfigStore, read, shown_url
+from protocol.errors import CallerError, Unavailable
+from protocol.settings import GatewayConfig, MemorySettings, SettingsUpdateParams
+
+PROVIDER = '[gateway.providers.local]\nkind = "openai"\n'
+
+
+def patch(**groups):
+    return msgspec.convert({"update": groups}, SettingsUpdateParams).update
+
+
+def store_of(tmp_path: Path, text: str = "") -> ConfigStore:
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return ConfigStore(path)
+
+
+def test_an_absent_file_is_every_default_and_is_made_by_the_first_update(tmp_path):
+    store = ConfigStore(tmp_path / "config.toml")
+    assert (store.config, store.unknown_keys, store.problem) == (GatewayConfig(), [], None)
+
+    store.update(patch(memory={"retention_days": 7}))
+
+    assert tomllib.loads((tmp_path / "config.toml").read_text()) == {"gateway": {"memory": {"retention_days": 7}}}
+    assert ConfigStore(tmp_path / "config.toml").config == store.config
+
+
+def test_a_file_gives_what_it_says_and_defaults_for_the_rest():
+    config, unknown = read(
+        "[other]\nx = 1\n[gateway.memory]\nenabled = false\n[gateway.thread_episodic]\nmin_relevancy = 1\n" + PROVIDER
+    )
+    assert unknown == []
+    assert config.memory == MemorySettings(enabled=False)
+    assert config.thread_episodic.min_relevancy == 1.0
+    assert config.providers["local"].timeout_ms == 120_000
+
+
+def test_unknown_keys_are_set_aside_and_told_at_every_depth():
+    _, unknown = read(
+        "x = 1\n[gateway]\ncolour = 1\n[gateway.memory]\nenabeld = false\n[gateway.nothing.deep]\ny = 1\n"
+        '[gateway.providers.p]\nkind = "openai"\napi_key = "sk-1"\n'
+    )
+    assert unknown == ["gateway.colour", "gateway.memory.enabeld", "gateway.nothing", "gateway.providers.p.api_key"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("[gateway\n", "TOML"),
+        ("gateway = 3", "gateway: must be a table"),
+        ("[gateway]\nmemory = 3", "gateway.memory: must be a table"),
+        ('[gateway.memory]\nretention_days = "x"', "gateway.memory.retention_days: Expected `int`"),
+        ("[gateway.memory]\nretention_days = 0", "gateway.memory.retention_days: Expected `int` >= 1"),
+        ("[gateway.memory]\nenabled = 1", "gateway.memory.enabled: Expected `bool`"),
+        ("[gateway.thread_episodic]\nmin_relevancy = nan", "gateway.thread_episodic.min_relevancy: must be a number"),
+        ("[gateway.thread_episodic]\nmin_relevancy = inf", "gateway.thread_episodic.min_relevancy: Expected `float`"),
+        ('[gateway.providers."a b"]\nmodel = "m"', "gateway.providers.a b.kind: is required"),
+        ('[gateway.providers.p]\nkind = "sk-secret"', "gateway.providers.p.kind: must be one of openai, anthropic"),
+        ('[gateway.roles]\nmain = "sk-secret"', "gateway.roles.main: names no provider"),
+        ("[gateway.thread_episodic]\nsnippet_chars = 2000", "gateway.thread_episodic.snippet_chars: must not be"),
+        ('[gateway.memory]\ncapsules_dir = "../up"', "gateway.memory.capsules_dir: must not hold `.`"),
+        ("[gateway.memory]\nenabled = 2020-01-01", "gateway.memory.enabled: Expected `bool`"),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_line_that_names_the_key_and_not_the_value(text, names):
+    with pytest.raises(ConfigError) as caught:
+        read(text)
+    assert names in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
+    (tmp_path / "config.toml").write_bytes(b"# \xff\n")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        ConfigStore(tmp_path / "config.toml")
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_read_and_line_ends_kept(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"\xef\xbb\xbf# mine\r\n[gateway.memory]\r\nretention_days = 9\r\n")
+    store = ConfigStore(path)
+    assert store.config.memory.retention_days == 9
+    store.update(patch(memory={"retention_days": 10}))
+    assert path.read_bytes() == b"# mine\r\n[gateway.memory]\r\nretention_days = 10\r\n"
+
+
+def test_an_update_keeps_comments_and_order_and_foreign_tables(tmp_path):
+    text = (
+        "# mine\n[theirs]\nb = 1\na = [1, 2]  # odd\n\n[gateway.memory] # the memory\n"
+        "retention_days = 9 # days\n# between\nenabled = false\n\n[zoo]\nlion = true\n"
+    )
+    store = store_of(tmp_path, text)
+    config = store.update(patch(memory={"retention_days": 11, "enabled": None}, agent={"max_rounds": 3}))
+    written = (tmp_path / "config.toml").read_text()
+
+    assert (config.memory.retention_days, config.memory.enabled, config.agent.max_rounds) == (11, True, 3)
+    assert written.startswith(
+        "# mine\n[theirs]\nb = 1\na = [1, 2]  # odd\n\n[gateway.memory] # the memory\nretention_days = 11 # days\n"
+    )
+    assert "# between" in written
+    assert "enabled" not in written
+    assert tomllib.loads(written)["zoo"] == {"lion": True}
+    assert store.config == config == ConfigStore(tmp_path / "config.toml").config
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gateway = {memory = {enabled = false}}\n",
+        "gateway.memory.enabled = false\ngateway.agent.max_rounds = 4\n",
+        "[gateway]\nmemory.enabled = false\n",
+        "[gateway]\nmemory = {enabled = false} # inline\n",
+        "[gateway.memory]\nenabled = false\n[other]\nx = 1\n[gateway.agent]\nmax_rounds = 4\n",
+        "[gateway]\n# nothing\n\n[other]\nx = 1\n",
+        "[gateway.memory]\n[gateway.roles]\n",
+        "",
+    ],
+)
+def test_any_way_to_write_a_table_can_be_updated(tmp_path, text):
+    store = store_of(tmp_path, text)
+    wanted = patch(
+        memory={"enabled": True, "retention_days": 12},
+        agent={"max_rounds": 5, "system_prompt": 'line\n"two" \\ \x01 é'},
+        thread_episodic={"min_relevancy": 0.5},
+    )
+    config = store.update(wanted)
+    assert (config.memory.retention_days, config.agent.max_rounds) == (12, 5)
+    assert ConfigStore(tmp_path / "config.toml").config == config
+    removed = patch(memory={"enabled": None, "retention_days": None}, agent={"max_rounds": None, "system_prompt": None})
+    assert store.update(removed).agent.max_rounds == GatewayConfig().agent.max_rounds
+    assert ConfigStore(tmp_path / "config.toml").config == store.config
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "retention_days": st.none() | st.integers(1, 3650),
+                "capsules_dir": st.none() | st.sampled_from(["a/b", "c"]),
+                "enabled": st.none() | st.booleans(),
+            },
+        ),
+        max_size=4,
+    ),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+)
+def test_what_is_in_force_is_always_what_the_file_says(tmp_path, updates, prompt):
+    path = tmp_path / "config.toml"
+    path.write_text("[gateway.memory] # here\nenabled = false\n[tail]\nx = 1\n", encoding="utf-8")
+    store = ConfigStore(path)
+    for members in updates:
+        store.update(patch(memory=members, agent={"system_prompt": prompt}))
+    assert ConfigStore(path).config == store.config
+    assert tomllib.loads(path.read_text(encoding="utf-8"))["tail"] == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("groups", "path"),
+    [
+        ({"roles": {"main": "nobody"}}, "$.update.roles.main"),
+        ({"artifacts": {"max_bytes": 1}}, "$.update.artifacts.max_inline_bytes"),
+        ({"memory": {"capsules_dir": "/etc"}}, "$.update.memory.capsules_dir"),
+    ],
+)
+def test_a_refused_update_names_the_key_and_changes_nothing(tmp_path, groups, path):
+    store = store_of(tmp_path, PROVIDER)
+    with pytest.raises(CallerError) as caught:
+        store.update(patch(**groups))
+    assert caught.value.reason == "invalid_params"
+    assert caught.value.details["path"] == path
+    assert store.config == read(PROVIDER)[0]
+    assert (tmp_path / "config.toml").read_text() == PROVIDER
+
+
+def test_an_update_starts_from_what_another_process_wrote(tmp_path):
+    ours = store_of(tmp_path)
+    theirs = ConfigStore(tmp_path / "config.toml")
+    theirs.update(patch(memory={"retention_days": 5}))
+    config = ours.update(patch(agent={"max_rounds": 2}))
+    assert (config.memory.retention_days, config.agent.max_rounds) == (5, 2)
+    assert theirs.refresh() is True
+    assert theirs.config == config
+    assert (theirs.refresh(), ours.refresh()) == (False, False)
+
+
+def test_a_file_that_became_bad_leaves_the_settings_in_force_until_it_is_mended(tmp_path):
+    store = store_of(tmp_path, "[gateway.memory]\nretention_days = 5\n")
+    path = tmp_path / "config.toml"
+    path.write_text("[gateway.memory]\nretention_days = 50000\n")
+    assert store.refresh() is True
+    assert store.config.memory.retention_days == 5
+    assert store.problem is not None
+    assert "gateway.memory.retention_days" in store.problem
+    with pytest.raises(Unavailable, match="mended first"):
+        store.update(patch(agent={"max_rounds": 2}))
+    assert path.read_text() == "[gateway.memory]\nretention_days = 50000\n"
+
+    path.write_text("[gateway.memory]\nretention_days = 50\nx = 1\n")
+    assert store.refresh() is True
+    assert (store.config.memory.retention_days, store.problem) == (50, None)
+    assert store.unknown_keys == ["gateway.memory.x"]
+
+    path.unlink()
+    assert store.refresh() is True
+    assert store.config == GatewayConfig()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a link needs a privilege there")
+def test_a_linked_file_is_changed_where_it_is(tmp_path):
+    real = tmp_path / "dotfiles" / "pioneer.toml"
+    real.parent.mkdir()
+    real.write_text("")
+    (tmp_path / "config.toml").symlink_to(real)
+    ConfigStore(tmp_path / "config.toml").update(patch(memory={"retention_days": 3}))
+    assert (tmp_path / "config.toml").is_symlink()
+    assert "retention_days = 3" in real.read_text()
+
+
+def test_a_file_that_cannot_be_written_is_told_as_such(tmp_path, monkeypatch):
+    store = store_of(tmp_path)
+
+    def full(_path, _data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("gateway.config.publish", full)
+    with pytest.raises(Unavailable) as caught:
+        store.update(patch(memory={"retention_days": 3}))
+    assert caught.value.reason == "storage_full"
+    assert store.config == GatewayConfig()
+
+
+def test_the_view_shows_that_there_is_a_key_and_no_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIONEER_TEST_KEY", "sk-secret")
+    monkeypatch.delenv("PIONEER_TEST_NO_KEY", raising=False)
+    store = store_of(
+        tmp_path,
+        '[gateway.providers.a]\nkind = "openai"\napi_key_env = "PIONEER_TEST_KEY"\n'
+        'base_url = "https://me:sk-secret@host:1/v1?key=sk-secret"\n'
+        '[gateway.providers.b]\nkind = "anthropic"\napi_key_env = "PIONEER_TEST_NO_KEY"\n',
+    )
+    view = store.view()
+    assert (view.providers["a"].has_key, view.providers["b"].has_key) == (True, False)
+    assert view.providers["a"].base_url == "https://host:1/v1"
+    assert b"sk-secret" not in msgspec.json.encode(view)
+    assert view.limits == store.config.limits
+    assert shown_url("http://[") is None
+
+
+def test_relative_paths_start_at_the_file(tmp_path):
+    assert store_of(tmp_path).folder == tmp_path.resolve()

@@ -1,0 +1,166 @@
+"""The home folder: who may read it, and that no configured path leaves it."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway import home as home_module
+from gateway.home import NETWORK_FILE_SYSTEMS, Home, default_root, problem_of_relative
+from protocol.errors import CallerError, Unavailable
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="modes and unprivileged links are POSIX's")
+
+GOOD = [
+    "capsules", "memory/capsules", "a/b/c/d", "a\\b", "with space/in it", "capsule-1_2", ".hidden", "..hidden",
+    "a..b", "a.b.c", "console", "common", "com", "com10", "null", "lpt", "nulx.txt", "auxiliary", "кэш", "索引",
+    "naïve", "x" * 255, "..a/b", "...a", "a+b=c,d;e", "(x)[y]{z}!@#^&'`",
+]  # fmt: skip
+
+BAD = [
+    # nothing, or blanks that no one sees
+    "", " ", "\t", "\u3000", " a", "a ", "\u00a0a", "a\n",
+    # absolute somewhere
+    "/", "/etc", "//host/share", "\\", "\\etc", "\\\\host\\share", "\\\\?\\C:\\x", "\\\\.\\pipe\\x", "///a",
+    # drives
+    "C:", "C:\\", "C:/x", "C:x", "c:capsules", "Z:..\\x", "\uff23:x", "\uff23\uff1a\\x",
+    # upwards
+    ".", "..", "./a", "../a", "a/..", "a/../b", "a/./b", "a/../../b", "..\\a", "a\\..\\..\\b", "a//b", "a/", "a\\",
+    "a/../../../../etc/passwd", "\u2025", "\u2025/a", "\uff0e\uff0e", "\uff0e\uff0e/a", "a/\uff0e\uff0e\uff0fb",
+    "\u2024\u2024/a", "a\uff3c\uff0e\uff0e\uff3cb", "\uff0fetc", "\ufe52\ufe52/a",
+    # names that a shell or a platform reads
+    "~", "~/x", "~root/x", "$HOME/x", "%APPDATA%\\x", "a:b", "file.txt:stream", "a*", "a?", 'a"b', "a<b", "a>b", "a|b",
+    # invisible and control characters
+    "a\x00b", "\x00", "a\x01b", "a\x1fb", "a\x7fb", "a\x85b", "a\u200bb", "a\u202eb", "a\u2028b", "a\ufeffb", "a\rb",
+    "\ud800",
+    # reserved by some platform
+    "con", "CON", "nul", "NUL.txt", "aux", "prn", "com1", "COM9", "lpt1", "LPT9.log", "a/con", "a/Con.d/b", "com0",
+    "con .txt", "com\u00b9", "\uff23\uff2f\uff2e", "a.", "a./b", "a /b", "...", "a/...",
+    # too long for a file system
+    "x" * 256, "ж" * 128, "a/" + "x" * 300,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", GOOD, ids=ascii)
+def test_a_plain_relative_path_is_used(path: str, tmp_path: Path) -> None:
+    assert problem_of_relative(path) is None
+    root = Home(tmp_path / "home").root
+    child = Home(root).child(path, key="memory.capsules_dir")
+    assert child.is_relative_to(root)
+    assert child != root
+
+
+@pytest.mark.parametrize("path", BAD, ids=ascii)
+def test_any_other_path_is_refused_by_name(path: str, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    assert problem_of_relative(path) is not None
+    with pytest.raises(CallerError) as caught:
+        home.child(path, key="memory.capsules_dir")
+    assert caught.value.reason == "invalid_params"
+    assert caught.value.details is not None
+    assert caught.value.details["path"] == "$.memory.capsules_dir"
+    assert str(tmp_path) not in caught.value.message
+
+
+def test_the_tables_are_long_enough_to_mean_something() -> None:
+    assert len(set(GOOD) | set(BAD)) >= 100
+
+
+PATHS = st.text(st.sampled_from("ab./\\:~ \u2025\uff0e\uff0f\uff3cC\x00\u202e") | st.characters(), min_size=1, max_size=20)
+
+
+@given(PATHS)
+def test_whatever_is_accepted_stays_inside(path: str) -> None:
+    root = Path("/nowhere/home")
+    if problem_of_relative(path) is None:
+        joined = os.path.normpath(os.path.join(root, home_module.unicodedata.normalize("NFKC", path)))
+        assert Path(joined).is_relative_to(root)
+        assert joined != str(root)
+
+
+@posix_only
+@pytest.mark.parametrize("target", ["/tmp", "/does/not/exist/yet", "..", "../elsewhere", "loop"])  # noqa: S108
+def test_a_link_out_of_the_home_is_refused(target: str, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    (home.root / "loop").symlink_to(target)
+    for path in ("loop", "loop/deeper"):
+        with pytest.raises(CallerError, match="must not leave the home by a link"):
+            home.child(path, key="memory.capsules_dir")
+
+
+@posix_only
+def test_a_link_within_the_home_and_a_linked_home_are_used(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "real")
+    home = Home(tmp_path / "linked")
+    assert home.root == (tmp_path / "real").resolve()
+    (home.root / "inside").mkdir()
+    (home.root / "link").symlink_to(home.root / "inside")
+    assert home.child("link/x", key="k") == home.root / "link" / "x"
+
+
+def test_the_layout(tmp_path: Path) -> None:
+    home = Home(tmp_path / "deep" / "home")
+    for folder in (home.run, home.keys, home.logs):
+        assert folder.is_dir()
+        assert folder.parent == home.root
+    assert home.database == home.root / "gateway.db"
+    assert not home.database.exists()
+    assert {home.artifacts.parent, home.backups.parent} == {home.root}
+
+
+@posix_only
+def test_it_is_closed_to_others(tmp_path: Path) -> None:
+    root = tmp_path / "home"
+    root.mkdir(mode=0o777)
+    root.chmod(0o777)
+    home = Home(root)
+    assert root.stat().st_mode & 0o777 == 0o700
+    for folder in (home.run, home.keys, home.logs):
+        assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_second_opening_changes_nothing(tmp_path: Path) -> None:
+    first = Home(tmp_path / "home")
+    (first.run / "kept").write_text("x")
+    assert Home(tmp_path / "home").root == first.root
+    assert (first.run / "kept").read_text() == "x"
+
+
+def test_a_file_in_its_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(Unavailable) as caught:
+        Home(tmp_path / "home")
+    assert caught.value.reason == "storage_read_only"
+    assert str(tmp_path) not in caught.value.message
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:  # pragma: no cover  # not as root
+    (tmp_path / "shut").mkdir(mode=0o500)
+    with pytest.raises(Unavailable, match="cannot be written"):
+        Home(tmp_path / "shut" / "home")
+
+
+@pytest.mark.parametrize("kind", sorted(NETWORK_FILE_SYSTEMS))
+def test_a_network_file_system_is_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_module, "_file_system_of", lambda _path: kind)
+    with pytest.raises(Unavailable, match=f"network file system .{kind}."):
+        Home(tmp_path / "home")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="only Linux tells")
+def test_the_file_system_is_that_of_the_nearest_mount() -> None:
+    assert home_module._file_system_of(Path("/proc/self")) == "proc"
+    assert home_module._file_system_of(Path("/")) not in {None, "proc"}
+
+
+def test_the_root_is_the_environment_s_or_the_platform_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PIONEER_HOME", str(tmp_path))
+    assert default_root() == tmp_path
+    monkeypatch.delenv("PIONEER_HOME")
+    assert default_root().name == "pioneer-gateway"
+    assert default_root().is_absolute()

@@ -1,0 +1,145 @@
+"""The hook `thread_episodic.recall`: runs the conversation part of a turn's plan.
+
+Rule 1: the plan is a wish; floor, visibility and budgets are the service's, as for any other search.
+Rule 2: what the provider sees as history, and what is in the prompt already, is never shown again.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, tzinfo
+from typing import NamedTuple
+
+from protocol.hooks import ContextItem, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
+from protocol.settings import GatewayConfig
+from protocol.thread_episodic import DiagnosticCode, ThreadHit
+from protocol.threads import ArtifactRef, RecallStatus, SourceRef
+from thread_episodic.search import Found
+from thread_episodic.service import EpisodicService
+from thread_episodic.time_words import zone_of
+
+HOOK_ID = "thread_episodic.recall"
+CONTEXT_ID = "thread_recall"
+TIMEOUT_MS = 800
+NOT_PLANNED = "not_planned"
+MATCHED = "matched"
+
+_REASONS: tuple[DiagnosticCode, ...] = (
+    "disabled", "index_pending", "budget_too_small", "below_floor", "no_match", "query_too_vague",
+)  # fmt: skip
+"""Why nothing was found, the most telling first, when several queries had several reasons."""
+
+
+class _Told(NamedTuple):
+    """A hit with what its line says about it."""
+
+    hit: ThreadHit
+    source: str
+    is_whole: bool
+
+
+def size_of(size_bytes: int) -> str:
+    """A file's size as people read it."""
+    size, units = float(size_bytes), ("bytes", "KB", "MB", "GB")
+    for unit in units:
+        if size < 1024 or unit == units[-1]:
+            return f"{size:.0f} {unit}" if unit in {"bytes", "KB"} else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError  # pragma: no cover  # the last unit takes all
+
+
+def line_of(artifact: ArtifactRef) -> str:
+    """A file that a message carried, as the prompt names it; its bytes are read by `artifact_read`."""
+    name = artifact.name.replace('"', "'")
+    return (
+        f'artifactId={artifact.artifact_id}, versionId={artifact.version_id}, name="{name}", kind={artifact.kind}, '
+        f"mime={artifact.mime}, size={size_of(artifact.size_bytes)}, role={artifact.role}."
+    )
+
+
+def item_of(told: _Told, zone: tzinfo) -> ContextItem:
+    """A hit as the prompt shows it."""
+    return ContextItem(
+        ref=SourceRef(kind="chunk", id=told.hit.chunk_id),
+        text=told.hit.snippet,
+        labels={
+            "source": told.source,
+            "at": datetime.fromtimestamp(told.hit.at / 1000, zone).date().isoformat(),
+            "boundary": "whole" if told.is_whole else "snippet",
+        },
+        attachments=[line_of(artifact) for artifact in told.hit.artifacts],
+    )
+
+
+class EpisodicRecall:
+    """Recall of earlier conversation for one turn."""
+
+    def __init__(self, service: EpisodicService, settings: Callable[[], GatewayConfig]) -> None:
+        self._service = service
+        self._settings = settings
+
+    async def __call__(self, given: HookInput) -> HookOutput:
+        """The snippets that the plan asked for, or why there are none."""
+        if given.policy is not None and not given.policy.recall.allowed:
+            return self._output([], "skipped", given.policy.recall.reason_code)
+        if given.plan is None or given.plan.episodic.status == "skip" or not given.plan.episodic.queries:
+            return self._output([], "skipped", NOT_PLANNED)
+        told, answers = await self._search(given, given.plan.episodic.queries)
+        zone = zone_of(given.context.time_zone)
+        return self._output([item_of(one, zone) for one in told], *_outcome(told, answers))
+
+    async def _search(self, given: HookInput, queries: Sequence[EpisodicQuery]) -> tuple[list[_Told], list[Found]]:
+        """The plan's queries in order, within one budget; each finds only what those before it did not."""
+        room = self._settings().thread_episodic.default_prompt_chars
+        excluded = [*given.history_turn_ids, given.context.turn_id]
+        known = set(given.recalled.chunk_ids)
+        told: list[_Told] = []
+        answers: list[Found] = []
+        for query in queries:
+            if room <= 0:
+                break
+            found = await self._service.recall(
+                given.context, query, excluded_turns=excluded, known_chunks=frozenset(known), room=room
+            )
+            answers.append(found)
+            known.update(hit.chunk_id for hit in found.hits)
+            room -= sum(len(hit.snippet) for hit in found.hits)
+            here = {given.context.thread_id: "current thread"}
+            told += [
+                _Told(hit, here.get(hit.thread_id) or found.names[hit.thread_id], hit.chunk_id in found.whole)
+                for hit in found.hits
+            ]
+        return told, answers
+
+    def _output(self, items: list[ContextItem], status: RecallStatus, reason: str) -> HookOutput:
+        settings = self._settings().thread_episodic
+        return HookOutput(
+            contributions=[
+                PromptContext(
+                    context_id=CONTEXT_ID, domain="thread", items=items, max_chars=settings.default_prompt_chars,
+                    max_item_chars=settings.snippet_chars, status=status, reason=reason,
+                )
+            ]
+        )  # fmt: skip
+
+
+def _outcome(told: Sequence[_Told], answers: Sequence[Found]) -> tuple[RecallStatus, str]:
+    codes = {code for found in answers for code in found.diagnostics}
+    if told:
+        return ("partial", "index_pending") if "index_pending" in codes else ("recalled", MATCHED)
+    reason = next((code for code in _REASONS if code in codes), "unavailable")
+    is_skipped = all(found.status == "skipped" for found in answers)
+    return ("skipped" if is_skipped else "failed" if reason == "unavailable" else "empty"), reason
+
+
+def build_hooks(service: EpisodicService, settings: Callable[[], GatewayConfig]) -> list[Subscription]:
+    """This house's hooks."""
+
+    def is_enabled() -> bool:
+        episodic = settings().thread_episodic
+        return episodic.enabled and episodic.recall_enabled
+
+    return [
+        Subscription(
+            hook_id=HOOK_ID, phase="TurnPostPreflightPromptContext", call=EpisodicRecall(service, settings),
+            enabled=is_enabled, timeout_ms=TIMEOUT_MS,
+        )
+    ]  # fmt: skip

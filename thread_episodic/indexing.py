@@ -1,0 +1,291 @@
+"""Brings what was said into the index, and out of it again.
+
+Rule 1: the transaction that stores a message only notes that it waits; cutting and terms are made by a durable job.
+Rule 2: every step of the job is idempotent: it compares with what is there, so a crash between any two converges.
+Rule 3: secrets and lines that the gateway itself injected are not indexed; the message stays as it was said.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from protocol.hooks import EchoSpans, ItemFact, ReadItems
+from protocol.notifications import ThreadIndexed
+from protocol.ports import (
+    Clock,
+    JobHandle,
+    JobQueue,
+    KeyedHash,
+    Lexicon,
+    Notify,
+    PauseQueue,
+    SecretScanner,
+    SecretSpan,
+    Transact,
+    Tx,
+)
+from protocol.settings import ThreadEpisodicSettings
+from thread_episodic import store
+from thread_episodic.chunking import ChunkSizes, Range, cut_text, overlaps
+from thread_episodic.model import NewChunk, Source
+from thread_episodic.ports import Settings, TurnItems, WorkspaceThreads
+from thread_episodic.visibility import mask_range
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+"""Spelt here: `strftime` asks the locale, and an index must not."""
+
+SECONDS_TO_GATHER = 2.0
+
+
+class Waiting(NamedTuple):
+    """A message that waits, and the ranges of it that are our own lines."""
+
+    fact: ItemFact
+    source_hash: bytes
+    echoes: list[Range]
+
+
+class ItemPlan(NamedTuple):
+    """A message's chunks to be."""
+
+    waiting: Waiting
+    chunks: list[NewChunk]
+    left_out: Range | None
+
+
+class _Step(NamedTuple):
+    """A chunk to be stored; `is_last` of its message. A message without chunks has one step without one."""
+
+    plan: ItemPlan
+    chunk: NewChunk | None
+    is_last: bool
+
+
+def sizes_of(settings: ThreadEpisodicSettings) -> ChunkSizes:
+    """The settings that rule cutting."""
+    return ChunkSizes(
+        target_min=settings.chunk_target_min_chars,
+        target_max=settings.chunk_target_max_chars,
+        chunk_max=settings.chunk_max_chars,
+        max_chunks=settings.max_chunks_per_item,
+    )
+
+
+def segment_room(settings: ThreadEpisodicSettings) -> int:
+    """How many chunks a segment takes before the next one opens."""
+    return max(1, int(settings.segment_capacity_chunks * settings.near_capacity_percent / 100))
+
+
+def header_of(fact: ItemFact) -> str:
+    """What is indexed before a chunk's own words: when, who, in which thread."""
+    at = datetime.fromtimestamp(fact.at / 1000, UTC)
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year} {fact.name or fact.role} {fact.thread_name or ''}"
+
+
+def plan_item(waiting: Waiting, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
+    """Cut a message and find the terms of each chunk; pure."""
+    fact = waiting.fact
+    hidden = [*scanner.find(fact.text), *(SecretSpan(kind="echo", start=a, end=b) for a, b in waiting.echoes)]
+    hidden.sort(key=lambda span: (span.start, span.end))
+    header = lexicon.index_terms(header_of(fact))
+    cut = cut_text(fact.text, sizes)
+    chunks: list[NewChunk] = []
+    for position, (start, end) in enumerate(cut.ranges):
+        own = lexicon.index_terms(mask_range(fact.text, hidden, start, end, marker=" "))
+        terms = [*header, *own] if own else []
+        chunks.append(NewChunk(position=position, start=start, end=end, terms=store.pack(terms), term_count=len(terms)))
+    return ItemPlan(waiting, chunks, cut.left_out)
+
+
+def _steps_of(plans: Sequence[ItemPlan]) -> list[_Step]:
+    steps: list[_Step] = []
+    for plan in plans:
+        last = len(plan.chunks) - 1
+        steps += [_Step(plan, chunk, chunk.position == last) for chunk in plan.chunks] or [_Step(plan, None, True)]
+    return steps
+
+
+class Indexer:
+    """Keeps the index in step with the items."""
+
+    def __init__(
+        self, *, db: Transact, clock: Clock, keyed: KeyedHash, lexicon: Lexicon, scanner: SecretScanner,
+        jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, echo_spans: EchoSpans,
+        turn_items: TurnItems, workspace_threads: WorkspaceThreads,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._clock = clock
+        self._keyed = keyed
+        self._lexicon = lexicon
+        self._scanner = scanner
+        self._jobs = jobs
+        self._notify = notify
+        self._settings = settings
+        self._read_items = read_items
+        self._echo_spans = echo_spans
+        self._turn_items = turn_items
+        self._workspace_threads = workspace_threads
+
+    def hash_of(self, fact: ItemFact) -> bytes:
+        """Equal as long as the message and its header are; a thread's name may change without it."""
+        return self._keyed.digest("episodic_source", "\x1f".join((fact.role, fact.name or "", str(fact.at), fact.text)))
+
+    # -- in the transactions of others ---------------------------------------------------------------------------
+
+    def on_items(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
+        """Note that messages wait; what an edited one said before is out of the index at once."""
+        turns: dict[str, str] = {}
+        for fact in facts:
+            if self._note_item(tx, fact):
+                turns[fact.turn_id] = fact.thread_id
+        for turn_id, thread_id in turns.items():
+            self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id)
+
+    def _note_item(self, tx: Tx, fact: ItemFact) -> bool:
+        """Whether the message has to be indexed."""
+        known = store.find_source(tx, fact.item_id)
+        if not fact.indexable:
+            if known is not None:
+                store.remove(tx, known.source)
+            return False
+        source_hash = self.hash_of(fact)
+        if known is not None and known.source_hash == source_hash:
+            store.place_source(tx, fact)
+            return not known.is_indexed
+        now = self._clock.now()
+        if known is not None:
+            store.retire(tx, known.source, store.chunks_of(tx, known.source), now)
+        store.put_source(tx, fact, source_hash, now)
+        return True
+
+    def on_items_removed(self, tx: Tx, item_ids: Sequence[str]) -> None:
+        """Nothing of these messages stays in the index."""
+        for item_id in item_ids:
+            known = store.find_source(tx, item_id)
+            if known is not None:
+                store.remove(tx, known.source)
+            tx.run(store.SQL["remove_exclusions_of_item"], {"item_id": item_id})
+
+    def on_thread_deleted(self, tx: Tx, thread_id: str) -> Mapping[str, int]:
+        """Nothing of the thread stays; what was removed, per store."""
+        removed = self._remove_scope(tx, "thread", thread_id)
+        removed["index_jobs"] = self._jobs.cancel(tx, kind="index", thread_id=thread_id)
+        removed["recall_events"] = tx.run(store.SQL["remove_recall_events_of_thread"], {"thread_id": thread_id})
+        return removed
+
+    def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
+        """Nothing of the workspace stays; what was removed, per store."""
+        threads = dict.fromkeys((*self._workspace_threads(tx, workspace_id), *store.threads_in(tx, workspace_id)))
+        removed: Counter[str] = Counter()
+        for thread_id in threads:
+            removed.update(self.on_thread_deleted(tx, thread_id))
+        removed.update(self._remove_scope(tx, "workspace", workspace_id))
+        gone = tx.run(store.SQL["remove_recall_events_of_workspace"], {"workspace_id": workspace_id})
+        removed["recall_events"] += gone
+        return removed
+
+    def _remove_scope(self, tx: Tx, kind: store.ScopeKind, key: str) -> dict[str, int]:
+        removed = {"chunks": 0, "chunk_fts_rows": 0, "exclusions": 0}
+        scope = store.find_scope(tx, kind, key)
+        if scope is None:
+            return removed
+        for item_id, source in store.sources_in(tx, kind, scope):
+            chunks, rows = store.remove(tx, source)
+            removed["chunks"] += chunks
+            removed["chunk_fts_rows"] += rows
+            removed["exclusions"] += tx.run(store.SQL["remove_exclusions_of_item"], {"item_id": item_id})
+        store.remove_scope(tx, kind, key, scope)
+        return removed
+
+    # -- the job -------------------------------------------------------------------------------------------------
+
+    async def index(self, handle: JobHandle) -> None:
+        """Index a turn. Raises `PauseQueue` while indexing is switched off."""
+        settings = self._settings()
+        if not (settings.enabled and settings.indexing_enabled):
+            raise PauseQueue("thread_episodic", "indexing_disabled")
+        turn_id = handle.job.turn_id or handle.job.subject
+        waiting, is_known = await self._db.read(partial(self._gather, turn_id=turn_id), SECONDS_TO_GATHER)
+        if not is_known:
+            await self._db.write(partial(self._adopt, turn_id=turn_id))
+            waiting, _ = await self._db.read(partial(self._gather, turn_id=turn_id), SECONDS_TO_GATHER)
+        if not waiting:
+            await self._db.note(handle.finish)
+            return
+        plans = await anyio.to_thread.run_sync(self._plan, waiting, sizes_of(settings))
+        steps, limit = _steps_of(plans), settings.index_batch_limit
+        for first in range(0, len(steps), limit):
+            is_end = first + limit >= len(steps)
+            await self._db.write(
+                partial(self._apply, steps=steps[first : first + limit], handle=handle if is_end else None)
+            )
+        self._notify(
+            "thread_episodic/indexed",
+            ThreadIndexed(
+                thread_id=waiting[0].fact.thread_id,
+                turn_id=turn_id,
+                chunk_count=sum(len(plan.chunks) for plan in plans),
+            ),
+        )
+
+    def _gather(self, tx: Tx, turn_id: str) -> tuple[list[Waiting], bool]:
+        """The messages of the turn that wait, and whether the index knows the turn's messages as they are."""
+        facts = self._facts(tx, turn_id)
+        found: list[Waiting] = []
+        is_known = True
+        for fact in facts:
+            known = store.find_source(tx, fact.item_id)
+            source_hash = self.hash_of(fact) if fact.indexable else None
+            is_known = is_known and (known.source_hash if known else None) == source_hash
+            if known is not None and source_hash is not None and not known.is_indexed:
+                found.append(Waiting(fact, source_hash, self._echo_spans(tx, fact.workspace_id, fact.text)))
+        return found, is_known
+
+    def _facts(self, tx: Tx, turn_id: str) -> list[ItemFact]:
+        item_ids = self._turn_items(tx, turn_id)
+        facts = self._read_items(tx, item_ids)
+        return [facts[item_id] for item_id in item_ids if item_id in facts]
+
+    def _adopt(self, tx: Tx, turn_id: str) -> None:
+        """Take up messages that came, changed or were muted without our being told."""
+        for fact in self._facts(tx, turn_id):
+            self._note_item(tx, fact)
+
+    def _plan(self, waiting: Sequence[Waiting], sizes: ChunkSizes) -> list[ItemPlan]:
+        return [plan_item(item, sizes, self._lexicon, self._scanner) for item in waiting]
+
+    def _apply(self, tx: Tx, steps: Sequence[_Step], handle: JobHandle | None) -> None:
+        """Store a batch; a message that was edited, muted or deleted meanwhile is left to the job that this made."""
+        for item_id, group in groupby(steps, key=lambda step: step.plan.waiting.fact.item_id):
+            batch = list(group)
+            known = store.find_source(tx, item_id)
+            if known is not None and known.source_hash == batch[0].plan.waiting.source_hash:
+                self._apply_item(tx, known.source, batch)
+        if handle is not None:
+            handle.finish(tx)
+
+    def _apply_item(self, tx: Tx, source: Source, batch: Sequence[_Step]) -> None:
+        now, capacity = self._clock.now(), segment_room(self._settings())
+        plan = batch[0].plan
+        stored = {chunk.position: chunk for chunk in store.chunks_of(tx, source)}
+        exclusions = store.exclusions_of(tx, plan.waiting.fact.item_id)
+        for chunk in (step.chunk for step in batch if step.chunk is not None):
+            old = stored.get(chunk.position)
+            if old is not None:
+                if (old.start, old.end, old.terms) == (chunk.start, chunk.end, chunk.terms):
+                    continue
+                store.retire(tx, source, [old], now)
+            is_excluded = overlaps(chunk.start, chunk.end, exclusions)
+            store.add_chunk(tx, source, chunk, is_excluded=is_excluded, capacity=capacity, now=now)
+        if batch[-1].is_last:
+            surplus = [chunk for position, chunk in stored.items() if position >= len(plan.chunks)]
+            store.retire(tx, source, surplus, now)
+            store.finish_source(tx, source, plan.left_out, now)

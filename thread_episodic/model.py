@@ -1,0 +1,122 @@
+"""What the index knows: sources (messages), chunks of them, candidates of a search.
+
+Rule 1: values only; nothing here reads or decides.
+Rule 2: a chunk has no text, only a range of its message.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from protocol.thread_episodic import IndexedRole, SearchScope
+
+WHOLE_ITEM = 2**31
+"""The end of an exclusion that covers all of a message, however long it becomes."""
+
+_CHUNK_ID = re.compile(r"thread:([A-Za-z0-9_.:-]{1,128})/([A-Za-z0-9_.:-]{1,128})/chunk_(\d{1,6})")
+
+
+def chunk_id_of(turn_id: str, item_id: str, position: int) -> str:
+    """The name of a chunk on the wire."""
+    return f"thread:{turn_id}/{item_id}/chunk_{position}"
+
+
+def parts_of(chunk_id: str) -> tuple[str, str, int] | None:
+    """Turn, item and position of a chunk's name; None for what is none."""
+    match = _CHUNK_ID.fullmatch(chunk_id)
+    return (match[1], match[2], int(match[3])) if match else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """A message in the index: its row, its workspace and its thread as integers."""
+
+    id: int
+    workspace: int
+    thread: int
+
+    @property
+    def tokens(self) -> str:
+        """What the full-text index filters by."""
+        return f"w{self.workspace} t{self.thread}"
+
+
+class SourceState(NamedTuple):
+    """A source with what was hashed for it, and whether all its chunks are in the index."""
+
+    source: Source
+    source_hash: bytes
+    is_indexed: bool
+
+
+class Places(NamedTuple):
+    """Where a search looks, in integers: a workspace, perhaps only one thread of it, perhaps all but one."""
+
+    workspace: int
+    thread: int | None = None
+    other_than: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredChunk:
+    """A chunk row."""
+
+    id: int
+    position: int
+    start: int
+    end: int
+    status: str
+    terms: bytes | None
+    term_count: int
+    segment: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewChunk:
+    """A chunk that is to be stored: its range, and the compressed terms of its full-text row."""
+
+    position: int
+    start: int
+    end: int
+    terms: bytes | None
+    term_count: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A chunk that a search may return, as the index remembers it."""
+
+    id: int
+    position: int
+    start: int
+    end: int
+    status: str
+    body: str
+    term_count: int
+    item_id: str
+    turn_id: str
+    thread_id: str
+    role: IndexedRole
+    at: int
+    turn_seq: int
+    item_seq: int
+    source_hash: bytes
+    is_partial: bool
+
+    @property
+    def chunk_id(self) -> str:
+        """Its name on the wire."""
+        return chunk_id_of(self.turn_id, self.item_id, self.position)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filter:
+    """Which chunks a search may see at all."""
+
+    workspace_id: str
+    mode: SearchScope
+    thread_id: str | None
+    from_at: int | None = None
+    to_at: int | None = None
+    roles: tuple[IndexedRole, ...] = ()
+    excluded_turns: tuple[str, ...] = ()

@@ -1,0 +1,39 @@
+"""What this house needs of the outside beyond the shared ports, as named callables and protocols."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from protocol.ports import Tx
+from protocol.settings import ThreadEpisodicSettings
+from protocol.threads import ArtifactRef
+
+Settings: TypeAlias = Callable[[], ThreadEpisodicSettings]
+"""The settings in force; asked at every use, so that changes apply live."""
+
+TurnItems: TypeAlias = Callable[[Tx, str], list[str]]
+"""The item ids of a turn, in order."""
+
+ThreadTurns: TypeAlias = Callable[[Tx, str], list[str]]
+"""The turn ids of a thread, in order."""
+
+WorkspaceThreads: TypeAlias = Callable[[Tx, str], list[str]]
+"""The thread ids of a workspace."""
+
+ReadArtifacts: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, list[ArtifactRef]]]
+"""The files that messages carried, by item id; an item without any may be absent."""
+
+Paused: TypeAlias = Callable[[], tuple[str, str] | None]
+"""The component and the reason that hold the index queue, or None."""
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one space; may be absent, late or slow."""
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a vector has."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """One float16 vector for each text, in order; raises `Unavailable` when there is no model now."""
+        ...

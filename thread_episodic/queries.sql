@@ -1,0 +1,213 @@
+-- name: add_scope
+-- A workspace or thread gets its integer.
+INSERT INTO chunk_scope (kind, key) VALUES (:kind, :key) ON CONFLICT (kind, key) DO NOTHING
+
+-- name: get_scope
+-- The integer of a workspace or thread.
+SELECT id FROM chunk_scope WHERE kind = :kind AND key = :key
+
+-- name: remove_scope
+-- A workspace or thread is gone.
+DELETE FROM chunk_scope WHERE kind = :kind AND key = :key
+
+-- name: get_source
+-- What is known of an item.
+SELECT id, source_hash, state, workspace, thread FROM chunk_source WHERE item_id = :item_id
+
+-- name: put_source
+-- An item waits to be indexed, or waits again.
+INSERT INTO chunk_source (item_id, turn_id, workspace, thread, role, at, turn_seq, item_seq, source_hash, state, queued_at)
+VALUES (:item_id, :turn_id, :workspace, :thread, :role, :at, :turn_seq, :item_seq, :source_hash, 'pending', :now)
+ON CONFLICT (item_id) DO UPDATE SET turn_id = excluded.turn_id, workspace = excluded.workspace, thread = excluded.thread,
+    role = excluded.role, at = excluded.at, turn_seq = excluded.turn_seq, item_seq = excluded.item_seq,
+    source_hash = excluded.source_hash, state = 'pending', left_from = NULL, left_to = NULL, queued_at = excluded.queued_at
+
+-- name: place_source
+-- An item's place in its thread, which may change though its text does not.
+UPDATE chunk_source SET turn_seq = :turn_seq, item_seq = :item_seq
+WHERE item_id = :item_id AND (turn_seq <> :turn_seq OR item_seq <> :item_seq)
+
+-- name: finish_source
+-- All chunks of an item are in the index, unless it was changed meanwhile.
+UPDATE chunk_source SET state = 'indexed', left_from = :left_from, left_to = :left_to, indexed_at = :now WHERE id = :id
+
+-- name: repeat_sources_of_turn
+-- A turn's items wait to be indexed again.
+UPDATE chunk_source SET state = 'pending', queued_at = :now WHERE turn_id = :turn_id AND state = 'indexed'
+
+-- name: remove_source
+-- An item is no longer indexed, nor are its chunks.
+DELETE FROM chunk_source WHERE id = :id
+
+-- name: sources_of_turn
+-- The items of a turn with their states.
+SELECT item_id, source_hash, state FROM chunk_source WHERE turn_id = :turn_id
+
+-- name: sources_of_thread
+-- The items of a thread.
+SELECT id, item_id, workspace, thread FROM chunk_source WHERE thread = :thread
+
+-- name: sources_of_workspace
+-- The items of a workspace.
+SELECT id, item_id, workspace, thread FROM chunk_source WHERE workspace = :workspace
+
+-- name: chunks_of_source
+-- An item's chunks that are not retired.
+SELECT id, position, from_char, to_char, status, terms, term_count, segment FROM chunk
+WHERE source = :source AND status <> 'retired' ORDER BY position
+
+-- name: add_chunk
+-- A chunk enters the index.
+INSERT INTO chunk (source, position, from_char, to_char, status, terms, term_count, segment, created_at, updated_at)
+VALUES (:source, :position, :from_char, :to_char, :status, :terms, :term_count, :segment, :now, :now)
+
+-- name: retire_chunk
+-- A chunk whose text is not said any more.
+UPDATE chunk SET status = 'retired', terms = NULL, segment = NULL, updated_at = :now WHERE id = :id
+
+-- name: set_chunk_status
+-- A chunk is excluded, or is found again.
+UPDATE chunk SET status = :status, updated_at = :now WHERE id = :id
+
+-- name: add_fts_row
+-- The terms of a chunk become searchable.
+INSERT INTO chunk_fts (rowid, scope, body) VALUES (:id, :scope, :body)
+
+-- name: remove_fts_row
+-- The terms of a chunk leave the index; they must be exactly those that were put in.
+INSERT INTO chunk_fts (chunk_fts, rowid, scope, body) VALUES ('delete', :id, :scope, :body)
+
+-- name: open_segment
+-- The partition that takes new chunks.
+SELECT id, chunk_count FROM segment WHERE workspace = :workspace AND state = 'open'
+
+-- name: add_segment
+-- The next partition of a workspace.
+INSERT INTO segment (workspace, position, state)
+SELECT :workspace, coalesce(max(position) + 1, 0), 'open' FROM segment WHERE workspace = :workspace
+
+-- name: seal_segment
+-- A full partition takes no more chunks.
+UPDATE segment SET state = 'sealed' WHERE id = :id
+
+-- name: count_in_segment
+-- A chunk came or went.
+UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count + :terms WHERE id = :id
+
+-- name: remove_segments
+-- A workspace is gone.
+DELETE FROM segment WHERE workspace = :workspace
+
+-- name: segment_totals
+-- Chunks and terms of a workspace.
+SELECT coalesce(sum(chunk_count), 0), coalesce(sum(term_count), 0) FROM segment WHERE workspace = :workspace
+
+-- name: count_segments
+-- Partitions by state, of a workspace or all, and what the fullest open one holds.
+SELECT state, count(*), max(chunk_count) FROM segment WHERE :workspace IS NULL OR workspace = :workspace GROUP BY state
+
+-- name: count_term
+-- How many chunks of a scope hold a term, counted up to a cap.
+SELECT count(*) FROM (SELECT 1 FROM chunk_fts WHERE chunk_fts MATCH :match LIMIT :cap)
+
+-- name: find_chunks
+-- The best chunks by their words after every filter, best first.
+SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.term_count, s.item_id, s.turn_id, t.key, s.role, s.at,
+    s.turn_seq, s.item_seq, s.source_hash, s.left_from IS NOT NULL
+FROM (
+    SELECT chunk.id AS id, bm25(chunk_fts, 0.0, 1.0) AS score
+    FROM chunk_fts JOIN chunk ON chunk.id = chunk_fts.rowid JOIN chunk_source ON chunk_source.id = chunk.source
+    WHERE chunk_fts MATCH :match AND chunk.status = 'indexed'
+      AND (:from_at IS NULL OR chunk_source.at >= :from_at) AND (:to_at IS NULL OR chunk_source.at <= :to_at)
+      AND (:roles = '' OR instr(:roles, chunk_source.role) > 0)
+      AND chunk_source.turn_id NOT IN (SELECT value FROM json_each(:excluded_turns))
+    ORDER BY score, chunk.id LIMIT :limit
+) AS best
+JOIN chunk AS c ON c.id = best.id JOIN chunk_source AS s ON s.id = c.source JOIN chunk_scope AS t ON t.id = s.thread
+ORDER BY best.score, c.id
+
+-- name: find_chunks_by_time
+-- The newest chunks of a time range, whatever their words.
+SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.term_count, s.item_id, s.turn_id, t.key, s.role, s.at,
+    s.turn_seq, s.item_seq, s.source_hash, s.left_from IS NOT NULL
+FROM chunk_source AS s JOIN chunk AS c ON c.source = s.id JOIN chunk_scope AS t ON t.id = s.thread
+WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at AND c.status = 'indexed'
+  AND (:thread IS NULL OR s.thread = :thread) AND (:other_than IS NULL OR s.thread <> :other_than)
+  AND (:roles = '' OR instr(:roles, s.role) > 0)
+  AND s.turn_id NOT IN (SELECT value FROM json_each(:excluded_turns))
+ORDER BY s.at DESC, s.turn_seq DESC, s.item_seq DESC, c.position LIMIT :limit
+
+-- name: has_pending
+-- Whether something of the scope is not in the index yet.
+SELECT 1 FROM chunk_source
+WHERE state = 'pending' AND workspace = :workspace AND (:thread IS NULL OR thread = :thread)
+  AND (:other_than IS NULL OR thread <> :other_than)
+  AND turn_id NOT IN (SELECT value FROM json_each(:excluded_turns)) LIMIT 1
+
+-- name: add_exclusion
+-- A range of an item is never recalled again.
+INSERT INTO chunk_exclusion (item_id, from_char, to_char, reason, created_at) VALUES (:item_id, :from_char, :to_char, :reason, :now)
+ON CONFLICT DO NOTHING
+
+-- name: exclusions_of_item
+-- The ranges of an item that are never recalled.
+SELECT from_char, to_char FROM chunk_exclusion WHERE item_id = :item_id
+
+-- name: remove_exclusion
+-- One excluded range is recalled again.
+DELETE FROM chunk_exclusion WHERE item_id = :item_id AND from_char = :from_char AND to_char = :to_char
+
+-- name: remove_exclusions_of_item
+-- Nothing of an item is excluded any more.
+DELETE FROM chunk_exclusion WHERE item_id = :item_id
+
+-- name: source_in_turn
+-- An item of a turn by both ids.
+SELECT id, workspace, thread FROM chunk_source WHERE item_id = :item_id AND turn_id = :turn_id
+
+-- name: count_chunks
+-- Chunks by status, of a workspace, a thread, or all.
+SELECT c.status, count(*) FROM chunk AS c JOIN chunk_source AS s ON s.id = c.source
+WHERE (:workspace IS NULL OR s.workspace = :workspace) AND (:thread IS NULL OR s.thread = :thread) GROUP BY c.status
+
+-- name: pending_sources
+-- Items that wait, by turn, with the time since when.
+SELECT turn_id, count(*), min(queued_at) FROM chunk_source
+WHERE state = 'pending' AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread) GROUP BY turn_id
+
+-- name: count_partial_sources
+-- How many items are too long to be indexed whole.
+SELECT count(*) FROM chunk_source
+WHERE left_from IS NOT NULL AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread)
+
+-- name: partial_sources
+-- Items that are too long to be indexed whole, newest first.
+SELECT item_id, turn_id, left_from, left_to FROM chunk_source
+WHERE left_from IS NOT NULL AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread)
+ORDER BY id DESC LIMIT :limit
+
+-- name: chunk_names_of_turn
+-- What the chunk ids of a turn are made of.
+SELECT s.turn_id, s.item_id, c.position FROM chunk_source AS s JOIN chunk AS c ON c.source = s.id
+WHERE s.turn_id = :turn_id AND c.status <> 'retired' ORDER BY s.item_seq, s.id, c.position
+
+-- name: add_recall_event
+-- A search happened.
+INSERT INTO recall_event (event_id, at, workspace_id, thread_id, turn_id, query_hash, mode, candidates, returned, latency_us, cut_reason)
+VALUES (:event_id, :at, :workspace_id, :thread_id, :turn_id, :query_hash, :mode, :candidates, :returned, :latency_us, :cut_reason)
+
+-- name: forget_recall_events
+-- Old searches explain nothing any more.
+DELETE FROM recall_event WHERE at < :before
+
+-- name: remove_recall_events_of_thread
+-- A deleted thread's searches.
+DELETE FROM recall_event WHERE thread_id = :thread_id
+
+-- name: remove_recall_events_of_workspace
+-- A deleted workspace's searches.
+DELETE FROM recall_event WHERE workspace_id = :workspace_id
+
+-- name: threads_of_workspace
+-- The threads of a workspace that have something in the index.
+SELECT DISTINCT t.key FROM chunk_source AS s JOIN chunk_scope AS t ON t.id = s.thread WHERE s.workspace = :workspace

@@ -1,0 +1,108 @@
+-- The searchable index of what was said. Texts stay with the items; here are their ranges and their terms.
+
+-- Workspaces and threads as small integers: what the full-text index filters by.
+CREATE TABLE chunk_scope (
+    id   INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('workspace', 'thread')),
+    key  TEXT NOT NULL,
+    UNIQUE (kind, key)
+) STRICT;
+
+-- A partition chain per workspace. Lexical search needs only the sums; vectors are searched segment by segment.
+CREATE TABLE segment (
+    id          INTEGER PRIMARY KEY,
+    workspace   INTEGER NOT NULL REFERENCES chunk_scope (id) ON DELETE CASCADE,
+    position    INTEGER NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('open', 'sealed')),
+    chunk_count INTEGER NOT NULL DEFAULT 0 CHECK (chunk_count >= 0),
+    term_count  INTEGER NOT NULL DEFAULT 0 CHECK (term_count >= 0),
+    UNIQUE (workspace, position)
+) STRICT;
+CREATE UNIQUE INDEX segment_open ON segment (workspace) WHERE state = 'open';
+
+-- A message that is, or will be, indexed. `source_hash` covers its text and its context header.
+CREATE TABLE chunk_source (
+    id          INTEGER PRIMARY KEY,
+    item_id     TEXT NOT NULL UNIQUE,
+    turn_id     TEXT NOT NULL,
+    workspace   INTEGER NOT NULL REFERENCES chunk_scope (id),
+    thread      INTEGER NOT NULL REFERENCES chunk_scope (id),
+    role        TEXT NOT NULL CHECK (role IN ('user', 'assistant')),
+    at          INTEGER NOT NULL,
+    turn_seq    INTEGER NOT NULL,
+    item_seq    INTEGER NOT NULL,
+    source_hash BLOB NOT NULL CHECK (length(source_hash) = 32),
+    state       TEXT NOT NULL CHECK (state IN ('pending', 'indexed')),
+    left_from   INTEGER,
+    left_to     INTEGER,
+    queued_at   INTEGER NOT NULL,
+    indexed_at  INTEGER,
+    CHECK ((left_from IS NULL) = (left_to IS NULL)),
+    CHECK (left_from IS NULL OR left_from < left_to)
+) STRICT;
+CREATE INDEX chunk_source_turn ON chunk_source (turn_id);
+CREATE INDEX chunk_source_thread ON chunk_source (thread);
+CREATE INDEX chunk_source_time ON chunk_source (workspace, at);
+CREATE INDEX chunk_source_pending ON chunk_source (workspace, thread) WHERE state = 'pending';
+CREATE INDEX chunk_source_partial ON chunk_source (workspace, thread) WHERE left_from IS NOT NULL;
+
+-- `terms` is the compressed body of its full-text row: deleting from a contentless index needs exactly what was put in,
+-- whatever the text, the lexicon or the secret rules have become since. Null: nothing of it is in the index.
+CREATE TABLE chunk (
+    id         INTEGER PRIMARY KEY,
+    source     INTEGER NOT NULL REFERENCES chunk_source (id) ON DELETE CASCADE,
+    position   INTEGER NOT NULL,
+    from_char  INTEGER NOT NULL,
+    to_char    INTEGER NOT NULL,
+    status     TEXT NOT NULL CHECK (status IN ('indexed', 'excluded', 'retired')),
+    terms      BLOB,
+    term_count INTEGER NOT NULL,
+    segment    INTEGER REFERENCES segment (id),
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    CHECK (from_char >= 0 AND from_char < to_char),
+    CHECK ((segment IS NULL) = (status = 'retired')),
+    CHECK (status <> 'retired' OR terms IS NULL)
+) STRICT;
+CREATE UNIQUE INDEX chunk_position ON chunk (source, position) WHERE status <> 'retired';
+CREATE INDEX chunk_of_source ON chunk (source);
+CREATE INDEX chunk_of_segment ON chunk (segment) WHERE segment IS NOT NULL;
+
+-- Never recalled again; a range, so that it holds when the message is cut anew.
+CREATE TABLE chunk_exclusion (
+    item_id    TEXT NOT NULL,
+    from_char  INTEGER NOT NULL,
+    to_char    INTEGER NOT NULL,
+    reason     TEXT,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (item_id, from_char, to_char)
+) STRICT, WITHOUT ROWID;
+
+-- Vectors by embedding space; float16, unit length.
+CREATE TABLE chunk_vec (
+    chunk  INTEGER NOT NULL REFERENCES chunk (id) ON DELETE CASCADE,
+    space  INTEGER NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (chunk, space)
+) STRICT, WITHOUT ROWID;
+
+-- Every search, without its words.
+CREATE TABLE recall_event (
+    event_id     TEXT PRIMARY KEY,
+    at           INTEGER NOT NULL,
+    workspace_id TEXT NOT NULL,
+    thread_id    TEXT,
+    turn_id      TEXT,
+    query_hash   BLOB NOT NULL,
+    mode         TEXT NOT NULL,
+    candidates   INTEGER NOT NULL,
+    returned     INTEGER NOT NULL,
+    latency_us   INTEGER NOT NULL,
+    cut_reason   TEXT NOT NULL
+) STRICT;
+CREATE INDEX recall_event_at ON recall_event (at);
+CREATE INDEX recall_event_thread ON recall_event (thread_id) WHERE thread_id IS NOT NULL;
+CREATE INDEX recall_event_workspace ON recall_event (workspace_id);
+
+CREATE VIRTUAL TABLE chunk_fts USING fts5(scope, body, content='', tokenize='ascii');
+INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('secure-delete', 1);

@@ -1,0 +1,259 @@
+"""The conversation index as the rest of the gateway meets it: the wire's methods, the feed of items, the recall of a turn.
+
+Rule 1: takes the protocol's Params and returns its Results; one use case, one transaction.
+Rule 2: a search never fails because the index is slow or behind: its status and diagnostics say so.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from protocol.base import Diagnostic
+from protocol.errors import CallerError, Unavailable
+from protocol.hooks import EchoSpans, EpisodicQuery, ItemFact, ReadItems, ReadThread, TurnContext, WorkspaceExists
+from protocol.ports import (
+    Clock,
+    Ids,
+    JobHandle,
+    JobQueue,
+    KeyedHash,
+    Lexicon,
+    Notify,
+    SecretScanner,
+    Transact,
+    Tx,
+)
+from protocol.thread_episodic import (
+    ExcludeParams,
+    ExcludeResult,
+    JobsParams,
+    JobsResult,
+    ReindexParams,
+    ReindexResult,
+    RetryParams,
+    RetryResult,
+    SearchScope,
+    ThreadSearchParams,
+    ThreadSearchResult,
+    ThreadStatusParams,
+    ThreadStatusResult,
+)
+from thread_episodic import store
+from thread_episodic.budget import Floor, floor_of, most_hits, room_of
+from thread_episodic.chunking import overlaps
+from thread_episodic.indexing import Indexer
+from thread_episodic.model import Filter
+from thread_episodic.ports import Paused, ReadArtifacts, Settings, ThreadTurns, TurnItems, WorkspaceThreads
+from thread_episodic.search import Found, Request, Searcher, is_vague
+from thread_episodic.status import StatusReader
+
+SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
+REINDEX_TURNS = 500  # turns queued in one transaction, so that a large thread does not hold the writer
+KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
+MICROSECONDS = 1_000_000
+
+
+class EpisodicService:
+    """Searchable conversation."""
+
+    def __init__(
+        self, *, db: Transact, clock: Clock, ids: Ids, keyed: KeyedHash, lexicon: Lexicon, scanner: SecretScanner,
+        jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, read_thread: ReadThread,
+        workspace_exists: WorkspaceExists, echo_spans: EchoSpans, turn_items: TurnItems, thread_turns: ThreadTurns,
+        workspace_threads: WorkspaceThreads, read_artifacts: ReadArtifacts, paused: Paused,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._clock = clock
+        self._ids = ids
+        self._keyed = keyed
+        self._lexicon = lexicon
+        self._jobs = jobs
+        self._settings = settings
+        self._read_thread = read_thread
+        self._workspace_exists = workspace_exists
+        self._thread_turns = thread_turns
+        self._workspace_threads = workspace_threads
+        self._indexer = Indexer(
+            db=db, clock=clock, keyed=keyed, lexicon=lexicon, scanner=scanner, jobs=jobs, notify=notify,
+            settings=settings, read_items=read_items, echo_spans=echo_spans, turn_items=turn_items,
+            workspace_threads=workspace_threads,
+        )  # fmt: skip
+        self._searcher = Searcher(
+            lexicon=lexicon, scanner=scanner, hash_of=self._indexer.hash_of, read_items=read_items,
+            read_thread=read_thread, read_artifacts=read_artifacts, workspace_exists=workspace_exists,
+        )  # fmt: skip
+        self._status = StatusReader(
+            clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused
+        )
+
+    # -- what the owner of the items tells -----------------------------------------------------------------------
+
+    def on_items(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
+        """Messages were stored or replaced in this transaction."""
+        self._indexer.on_items(tx, facts)
+
+    def on_items_removed(self, tx: Tx, item_ids: Sequence[str]) -> None:
+        """Messages are removed in this transaction."""
+        self._indexer.on_items_removed(tx, item_ids)
+
+    def on_thread_deleted(self, tx: Tx, thread_id: str) -> Mapping[str, int]:
+        """A thread is deleted in this transaction; what was removed, per store."""
+        return self._indexer.on_thread_deleted(tx, thread_id)
+
+    def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
+        """A workspace is deleted in this transaction; what was removed, per store."""
+        return self._indexer.on_workspace_deleted(tx, workspace_id)
+
+    async def index(self, handle: JobHandle) -> None:
+        """The handler of `index` jobs."""
+        await self._indexer.index(handle)
+
+    # -- search --------------------------------------------------------------------------------------------------
+
+    async def search(self, params: ThreadSearchParams) -> ThreadSearchResult:
+        """`thread_episodic/search`."""
+        mode: SearchScope = params.mode or ("current_thread" if params.thread_id else "workspace_threads")
+        if mode != "workspace_threads" and params.thread_id is None:
+            raise CallerError.at("$.thread_id", f"The mode {mode} needs a thread")
+        settings = self._settings()
+        wanted = Filter(
+            workspace_id=params.workspace_id, mode=mode, thread_id=params.thread_id, from_at=params.from_at,
+            to_at=params.to_at, roles=tuple(params.roles or ()), excluded_turns=tuple(params.exclude_turn_ids),
+        )  # fmt: skip
+        request = Request(
+            wanted=wanted, terms=tuple(self._lexicon.query_terms(params.query)),
+            floor=floor_of(settings, params.min_score), limit=most_hits(settings, params.limit),
+            room=room_of(settings, params.max_prompt_chars), snippet_chars=settings.snippet_chars,
+            work=settings.max_candidate_work,
+        )  # fmt: skip
+        found = await self._find(request, params.query)
+        diagnostics = [Diagnostic(code=code) for code in found.diagnostics]
+        return ThreadSearchResult(hits=found.hits, status=found.status, diagnostics=diagnostics)
+
+    async def recall(
+        self, turn: TurnContext, query: EpisodicQuery, *, excluded_turns: Sequence[str], known_chunks: frozenset[str],
+        room: int,
+    ) -> Found:  # fmt: skip
+        """What a turn may be shown for one query of its plan; a query without words asks for all of its time range."""
+        settings = self._settings()
+        wanted = Filter(
+            workspace_id=turn.workspace_id, mode=query.mode, thread_id=turn.thread_id, from_at=query.from_at,
+            to_at=query.to_at, roles=tuple(query.roles or ()), excluded_turns=tuple(excluded_turns),
+        )  # fmt: skip
+        request = Request(
+            wanted=wanted, terms=tuple(self._lexicon.query_terms(query.query)),
+            floor=Floor(settings.min_relevancy, 0),  # where nobody asked to see hits, a weak one is worse than none
+            limit=settings.default_max_candidates, room=min(room, query.max_chars or room),
+            snippet_chars=settings.snippet_chars, work=settings.max_candidate_work, known_chunks=known_chunks,
+            browses=not query.query.strip() and query.from_at is not None and query.to_at is not None,
+        )  # fmt: skip
+        return await self._find(request, query.query, turn_id=turn.turn_id)
+
+    async def _find(self, request: Request, query: str, *, turn_id: str | None = None) -> Found:
+        began = self._clock.monotonic()
+        found = await self._found(request, query)
+        now = self._clock.now()
+        event = {
+            "event_id": self._ids.new("rec"), "at": now, "workspace_id": request.wanted.workspace_id, "thread_id": request.wanted.thread_id,
+            "turn_id": turn_id, "query_hash": self._keyed.digest("recall_query", query), "mode": request.wanted.mode,
+            "candidates": found.candidates, "returned": len(found.hits), "cut_reason": found.cut_reason,
+            "latency_us": round((self._clock.monotonic() - began) * MICROSECONDS),
+        }  # fmt: skip
+        with contextlib.suppress(Unavailable):  # a full disk must not take reading away; the store tells of itself
+            await self._db.note(partial(store.add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
+        return found
+
+    async def _found(self, request: Request, query: str) -> Found:
+        if not self._settings().enabled:
+            return Found(hits=[], status="skipped", diagnostics=["disabled"], cut_reason="disabled")
+        if not request.browses and is_vague(self._lexicon, query):
+            return Found(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
+        try:
+            return await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
+        except Unavailable:
+            return Found(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
+
+    # -- the state of the index ----------------------------------------------------------------------------------
+
+    async def status(self, params: ThreadStatusParams) -> ThreadStatusResult:
+        """`thread_episodic/status`."""
+        return await self._db.read(partial(self._status.read, params=params))
+
+    async def list_jobs(self, params: JobsParams) -> JobsResult:
+        """`thread_episodic/jobs`."""
+        return await self._db.read(partial(self._status.list_jobs, params=params))
+
+    async def retry(self, params: RetryParams) -> RetryResult:
+        """`thread_episodic/retry`. A job that is not dead is left as it is."""
+        if params.job_id is None and not params.all_dead:
+            raise CallerError.at("$.job_id", "Name a dead job, or ask for all_dead")
+
+        def apply(tx: Tx) -> RetryResult:
+            if params.all_dead:
+                return RetryResult(requeued=self._jobs.requeue(tx, kind="index"))
+            if params.job_id is None or self._status.find_job(tx, params.job_id) is None:
+                raise CallerError.missing("indexing job")
+            return RetryResult(requeued=self._jobs.requeue(tx, kind="index", job_id=params.job_id))
+
+        return await self._db.write(apply)
+
+    async def reindex(self, params: ReindexParams) -> ReindexResult:
+        """`thread_episodic/reindex`: every turn is cut and indexed anew; what is found now stays found meanwhile."""
+        turns = await self._db.read(partial(self._turns_of, params=params))
+        created = 0
+        for first in range(0, len(turns), REINDEX_TURNS):
+            created += await self._db.write(partial(self._queue_again, turns=turns[first : first + REINDEX_TURNS]))
+        return ReindexResult(jobs_created=created)
+
+    def _turns_of(self, tx: Tx, params: ReindexParams) -> list[tuple[str, str]]:
+        """(thread id, turn id) of everything that is asked for."""
+        if params.thread_id is not None:
+            fact = self._read_thread(tx, params.thread_id)
+            if fact is None or params.workspace_id not in {None, fact.workspace_id}:
+                raise CallerError.missing("thread")
+            threads = [params.thread_id]
+        elif params.workspace_id is not None:
+            if not self._workspace_exists(tx, params.workspace_id):
+                raise CallerError.missing("workspace")
+            threads = self._workspace_threads(tx, params.workspace_id)
+        else:
+            raise CallerError.at("$.thread_id", "Name a thread or a workspace")
+        return [(thread_id, turn_id) for thread_id in threads for turn_id in self._thread_turns(tx, thread_id)]
+
+    def _queue_again(self, tx: Tx, turns: Sequence[tuple[str, str]]) -> int:
+        now, created = self._clock.now(), 0
+        for thread_id, turn_id in turns:
+            tx.run(store.SQL["repeat_sources_of_turn"], {"turn_id": turn_id, "now": now})
+            created += self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id) is not None
+        return created
+
+    # -- exclusion -----------------------------------------------------------------------------------------------
+
+    async def exclude(self, params: ExcludeParams) -> ExcludeResult:
+        """`thread_episodic/exclude`: outlives a reindex and an edit."""
+
+        def apply(tx: Tx) -> ExcludeResult:
+            target = store.find_target(tx, params.item_id, params.chunk_id)
+            store.add_exclusion(tx, target, params.reason, self._clock.now())
+            return ExcludeResult(excluded=store.exclude(tx, target.source, target.chunks, self._clock.now()))
+
+        _check_target(params)
+        return await self._db.write(apply)
+
+    async def unexclude(self, params: ExcludeParams) -> ExcludeResult:
+        """`thread_episodic/unexclude`: of an item, all of it; of a chunk, unless its whole item is excluded."""
+
+        def apply(tx: Tx) -> ExcludeResult:
+            target = store.find_target(tx, params.item_id, params.chunk_id)
+            store.remove_exclusion(tx, target)
+            still = store.exclusions_of(tx, target.item_id)
+            freed = [chunk for chunk in target.chunks if not overlaps(chunk.start, chunk.end, still)]
+            return ExcludeResult(excluded=store.readmit(tx, target.source, freed, self._clock.now()))
+
+        _check_target(params)
+        return await self._db.write(apply)
+
+
+def _check_target(params: ExcludeParams) -> None:
+    if (params.item_id is None) == (params.chunk_id is None):
+        raise CallerError.at("$.chunk_id", "Name either a chunk or an item")

@@ -1,0 +1,343 @@
+"""Rows of the index. Every function works inside the caller's transaction.
+
+Rule 1: a chunk row and its full-text row change together, here only; a full-text row leaves with the terms it came with.
+Rule 2: nothing here decides what to index, to show or to forget.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from protocol.errors import CallerError
+from protocol.hooks import ItemFact
+from protocol.ports import Row, SqlValue, Tx
+from protocol.statements import Statements
+from protocol.thread_episodic import PartialItem, SegmentCounts
+from thread_episodic.chunking import Range
+from thread_episodic.model import (
+    WHOLE_ITEM,
+    Candidate,
+    Filter,
+    NewChunk,
+    Places,
+    Source,
+    SourceState,
+    StoredChunk,
+    chunk_id_of,
+    parts_of,
+)
+
+SQL = Statements("thread_episodic")
+ScopeKind: TypeAlias = Literal["workspace", "thread"]
+COMPRESSION = 6  # terms are short: more costs time and saves nothing
+
+
+def pack(terms: Sequence[str]) -> bytes | None:
+    """Terms as a row keeps them."""
+    return zlib.compress(" ".join(terms).encode(), COMPRESSION) if terms else None
+
+
+def unpack(terms: bytes | None) -> str:
+    """The body of the full-text row."""
+    return zlib.decompress(terms).decode() if terms else ""
+
+
+# -- scopes --------------------------------------------------------------------------------------------------------
+
+
+def find_scope(tx: Tx, kind: ScopeKind, key: str) -> int | None:
+    """The integer of a workspace or thread that has something indexed."""
+    row = tx.one(SQL["get_scope"], {"kind": kind, "key": key})
+    return row[0] if row else None
+
+
+def scope_of(tx: Tx, kind: ScopeKind, key: str) -> int:
+    """The integer of a workspace or thread, made if needed."""
+    tx.run(SQL["add_scope"], {"kind": kind, "key": key})
+    return tx.all(SQL["get_scope"], {"kind": kind, "key": key})[0][0]
+
+
+def remove_scope(tx: Tx, kind: ScopeKind, key: str, scope: int) -> None:
+    """Nothing is indexed there any more."""
+    if kind == "workspace":
+        tx.run(SQL["remove_segments"], {"workspace": scope})
+    tx.run(SQL["remove_scope"], {"kind": kind, "key": key})
+
+
+# -- sources -------------------------------------------------------------------------------------------------------
+
+
+def find_source(tx: Tx, item_id: str) -> SourceState | None:
+    """What the index knows of an item."""
+    row = tx.one(SQL["get_source"], {"item_id": item_id})
+    if row is None:
+        return None
+    source = Source(id=row[0], workspace=row[3], thread=row[4])
+    return SourceState(source=source, source_hash=row[1], is_indexed=row[2] == "indexed")
+
+
+def put_source(tx: Tx, fact: ItemFact, source_hash: bytes, now: int) -> None:
+    """The item waits to be indexed."""
+    values = {
+        "item_id": fact.item_id, "turn_id": fact.turn_id, "workspace": scope_of(tx, "workspace", fact.workspace_id),
+        "thread": scope_of(tx, "thread", fact.thread_id), "role": fact.role, "at": fact.at, "turn_seq": fact.turn_seq,
+        "item_seq": fact.item_seq, "source_hash": source_hash, "now": now,
+    }  # fmt: skip
+    tx.run(SQL["put_source"], values)
+
+
+def place_source(tx: Tx, fact: ItemFact) -> None:
+    """Keep where the item stands in its thread."""
+    tx.run(SQL["place_source"], {"item_id": fact.item_id, "turn_seq": fact.turn_seq, "item_seq": fact.item_seq})
+
+
+def finish_source(tx: Tx, source: Source, left_out: Range | None, now: int) -> None:
+    """All of the item that can be indexed is."""
+    left = left_out or (None, None)
+    tx.run(SQL["finish_source"], {"id": source.id, "left_from": left[0], "left_to": left[1], "now": now})
+
+
+def sources_in(tx: Tx, kind: ScopeKind, scope: int) -> list[tuple[str, Source]]:
+    """The items of a thread or workspace with their sources."""
+    name = "sources_of_thread" if kind == "thread" else "sources_of_workspace"
+    return [(row[1], Source(id=row[0], workspace=row[2], thread=row[3])) for row in tx.all(SQL[name], {kind: scope})]
+
+
+def threads_in(tx: Tx, workspace_id: str) -> list[str]:
+    """The ids of the workspace's threads that have something in the index."""
+    workspace = find_scope(tx, "workspace", workspace_id)
+    return [row[0] for row in tx.all(SQL["threads_of_workspace"], {"workspace": workspace})]
+
+
+def find_source_in_turn(tx: Tx, turn_id: str, item_id: str) -> Source | None:
+    """The source of an item, if it belongs to that turn."""
+    row = tx.one(SQL["source_in_turn"], {"item_id": item_id, "turn_id": turn_id})
+    return Source(id=row[0], workspace=row[1], thread=row[2]) if row else None
+
+
+# -- chunks --------------------------------------------------------------------------------------------------------
+
+
+def chunks_of(tx: Tx, source: Source) -> list[StoredChunk]:
+    """The item's chunks that are not retired, in order."""
+    return [
+        StoredChunk(
+            id=row[0], position=row[1], start=row[2], end=row[3], status=row[4], terms=row[5], term_count=row[6],
+            segment=row[7],
+        )
+        for row in tx.all(SQL["chunks_of_source"], {"source": source.id})
+    ]  # fmt: skip
+
+
+def add_chunk(tx: Tx, source: Source, chunk: NewChunk, *, is_excluded: bool, capacity: int, now: int) -> None:
+    """Store a chunk and, unless it is excluded, make its terms searchable. A full segment is sealed at `capacity`."""
+    segment = _segment_for(tx, source.workspace, capacity)
+    values = {
+        "source": source.id, "position": chunk.position, "from_char": chunk.start, "to_char": chunk.end,
+        "status": "excluded" if is_excluded else "indexed", "terms": chunk.terms, "term_count": chunk.term_count,
+        "segment": segment, "now": now,
+    }  # fmt: skip
+    row = tx.insert(SQL["add_chunk"], values)
+    tx.run(SQL["count_in_segment"], {"id": segment, "chunks": 1, "terms": chunk.term_count})
+    if chunk.terms is not None and not is_excluded:
+        tx.run(SQL["add_fts_row"], {"id": row, "scope": source.tokens, "body": unpack(chunk.terms)})
+
+
+def _segment_for(tx: Tx, workspace: int, capacity: int) -> int:
+    row = tx.one(SQL["open_segment"], {"workspace": workspace})
+    if row is not None and row[1] < capacity:
+        return row[0]
+    if row is not None:
+        tx.run(SQL["seal_segment"], {"id": row[0]})
+    return tx.insert(SQL["add_segment"], {"workspace": workspace})
+
+
+def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
+    """Take the chunk's terms out of the index, if they are in it."""
+    if chunk.terms is None or chunk.status != "indexed":
+        return False
+    tx.run(SQL["remove_fts_row"], {"id": chunk.id, "scope": source.tokens, "body": unpack(chunk.terms)})
+    return True
+
+
+def _leave_segment(tx: Tx, chunk: StoredChunk) -> None:
+    tx.run(SQL["count_in_segment"], {"id": chunk.segment, "chunks": -1, "terms": -chunk.term_count})
+
+
+def retire(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> int:
+    """Chunks whose text is not said any more stay as rows without words."""
+    retired = 0
+    for chunk in chunks:
+        _remove_terms(tx, source, chunk)
+        _leave_segment(tx, chunk)
+        retired += tx.run(SQL["retire_chunk"], {"id": chunk.id, "now": now})
+    return retired
+
+
+def remove(tx: Tx, source: Source) -> tuple[int, int]:
+    """The item leaves the index with all its chunks; how many chunks and full-text rows went."""
+    chunks = chunks_of(tx, source)
+    rows = 0
+    for chunk in chunks:
+        rows += _remove_terms(tx, source, chunk)
+        _leave_segment(tx, chunk)
+    tx.run(SQL["remove_source"], {"id": source.id})
+    return len(chunks), rows
+
+
+def exclude(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> int:
+    """Hide the chunks; how many were not hidden before."""
+    changed = 0
+    for chunk in chunks:
+        if chunk.status == "indexed":
+            _remove_terms(tx, source, chunk)
+            changed += tx.run(SQL["set_chunk_status"], {"id": chunk.id, "status": "excluded", "now": now})
+    return changed
+
+
+def readmit(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> int:
+    """Show hidden chunks again; how many were hidden."""
+    changed = 0
+    for chunk in chunks:
+        if chunk.status == "excluded":
+            changed += tx.run(SQL["set_chunk_status"], {"id": chunk.id, "status": "indexed", "now": now})
+            if chunk.terms is not None:
+                tx.run(SQL["add_fts_row"], {"id": chunk.id, "scope": source.tokens, "body": unpack(chunk.terms)})
+    return changed
+
+
+class Target(NamedTuple):
+    """What an exclusion is about: a range of an item, and the chunks in it."""
+
+    item_id: str
+    source: Source
+    chunks: list[StoredChunk]
+    range: Range
+
+
+def find_target(tx: Tx, item_id: str | None, chunk_id: str | None) -> Target:
+    """The item or chunk that is meant. Raises `CallerError` if there is none."""
+    if item_id is not None:
+        known = find_source(tx, item_id)
+        if known is None:
+            raise CallerError.missing("indexed item")
+        return Target(item_id, known.source, chunks_of(tx, known.source), (0, WHOLE_ITEM))
+    parts = parts_of(chunk_id or "")
+    source = find_source_in_turn(tx, parts[0], parts[1]) if parts else None
+    chunks = [chunk for chunk in chunks_of(tx, source) if chunk.position == parts[2]] if source and parts else []
+    if source is None or parts is None or not chunks:
+        raise CallerError.missing("chunk")
+    return Target(parts[1], source, chunks, (chunks[0].start, chunks[0].end))
+
+
+def add_exclusion(tx: Tx, target: Target, reason: str | None, now: int) -> None:
+    """Keep that the range is never recalled."""
+    values = {"item_id": target.item_id, "from_char": target.range[0], "to_char": target.range[1]}
+    tx.run(SQL["add_exclusion"], values | {"reason": reason, "now": now})
+
+
+def remove_exclusion(tx: Tx, target: Target) -> None:
+    """Undo an exclusion of that very range; of a whole item, every one of it."""
+    if target.range[1] == WHOLE_ITEM:
+        tx.run(SQL["remove_exclusions_of_item"], {"item_id": target.item_id})
+    else:
+        values = {"item_id": target.item_id, "from_char": target.range[0], "to_char": target.range[1]}
+        tx.run(SQL["remove_exclusion"], values)
+
+
+def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
+    """The ranges of an item that are never recalled."""
+    return [(row[0], row[1]) for row in tx.all(SQL["exclusions_of_item"], {"item_id": item_id})]
+
+
+# -- search --------------------------------------------------------------------------------------------------------
+
+
+def _candidate_of(row: Row) -> Candidate:
+    return Candidate(
+        id=row[0], position=row[1], start=row[2], end=row[3], status=row[4], body=unpack(row[5]), term_count=row[6],
+        item_id=row[7], turn_id=row[8], thread_id=row[9], role=row[10], at=row[11], turn_seq=row[12], item_seq=row[13],
+        source_hash=row[14], is_partial=bool(row[15]),
+    )  # fmt: skip
+
+
+def _common_values(wanted: Filter) -> dict[str, str]:
+    return {"roles": ",".join(wanted.roles), "excluded_turns": json.dumps(wanted.excluded_turns)}
+
+
+def find_chunks(tx: Tx, match: str, wanted: Filter, limit: int) -> list[Candidate]:
+    """The best chunks for a full-text expression, after every filter."""
+    values = {"match": match, "from_at": wanted.from_at, "to_at": wanted.to_at, "limit": limit}
+    return [_candidate_of(row) for row in tx.all(SQL["find_chunks"], values | _common_values(wanted))]
+
+
+def find_chunks_by_time(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[Candidate]:
+    """The newest chunks of a definite time range."""
+    values = {"from_at": wanted.from_at, "to_at": wanted.to_at, "limit": limit} | places._asdict()
+    return [_candidate_of(row) for row in tx.all(SQL["find_chunks_by_time"], values | _common_values(wanted))]
+
+
+def has_pending(tx: Tx, places: Places, wanted: Filter) -> bool:
+    """Whether something there waits to be indexed."""
+    values = places._asdict() | {"excluded_turns": json.dumps(wanted.excluded_turns)}
+    return tx.one(SQL["has_pending"], values) is not None
+
+
+def has_partial(tx: Tx, places: Places) -> bool:
+    """Whether some message there is too long to be indexed whole."""
+    values = {"workspace": places.workspace, "thread": places.thread}
+    return tx.all(SQL["count_partial_sources"], values)[0][0] > 0
+
+
+def count_matches(tx: Tx, match: str, cap: int) -> int:
+    """How many chunks fit a full-text expression, counted up to `cap`."""
+    return tx.all(SQL["count_term"], {"match": match, "cap": cap})[0][0]
+
+
+def totals_of(tx: Tx, workspace: int) -> tuple[int, int]:
+    """Chunks and terms of a workspace."""
+    row = tx.all(SQL["segment_totals"], {"workspace": workspace})[0]
+    return row[0], row[1]
+
+
+# -- status --------------------------------------------------------------------------------------------------------
+
+
+def counts_by_status(tx: Tx, workspace: int | None, thread: int | None) -> dict[str, int]:
+    """Chunks by status."""
+    return dict(tx.all(SQL["count_chunks"], {"workspace": workspace, "thread": thread}))
+
+
+def pending_turns(tx: Tx, workspace: int | None, thread: int | None) -> list[tuple[str, int, int]]:
+    """Turns with messages that wait: turn id, how many messages, since when."""
+    rows = tx.all(SQL["pending_sources"], {"workspace": workspace, "thread": thread})
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def partial_items(tx: Tx, workspace: int | None, thread: int | None, limit: int) -> tuple[int, list[PartialItem]]:
+    """How many messages are not indexed whole, and the newest of them."""
+    values = {"workspace": workspace, "thread": thread}
+    rows = tx.all(SQL["partial_sources"], values | {"limit": limit})
+    items = [PartialItem(item_id=row[0], turn_id=row[1], from_char=row[2], to_char=row[3]) for row in rows]
+    return tx.all(SQL["count_partial_sources"], values)[0][0], items
+
+
+def segment_counts(tx: Tx, workspace: int | None, capacity: int) -> SegmentCounts:
+    """Segments by state, and how full the fullest open one is."""
+    by_state = {row[0]: (row[1], row[2]) for row in tx.all(SQL["count_segments"], {"workspace": workspace})}
+    opened, fullest = by_state.get("open", (0, 0))
+    sealed, _ = by_state.get("sealed", (0, 0))
+    used = round(100 * fullest / capacity, 2)
+    return SegmentCounts(count=opened + sealed, open=opened, sealed=sealed, utilization_percent=used)
+
+
+def chunk_ids_of_turn(tx: Tx, turn_id: str) -> list[str]:
+    """The names of a turn's chunks, in order."""
+    return [chunk_id_of(*row) for row in tx.all(SQL["chunk_names_of_turn"], {"turn_id": turn_id})]
+
+
+def add_recall_event(tx: Tx, event: Mapping[str, SqlValue], before: int) -> None:
+    """Note a search, and forget those that are too old to explain anything."""
+    tx.run(SQL["add_recall_event"], event)
+    tx.run(SQL["forget_recall_events"], {"before": before})

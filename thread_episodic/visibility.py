@@ -1,0 +1,52 @@
+"""The one gate that every read path passes: whether a chunk may be shown to a request, and what of it.
+
+Rule 1: pure; the index proposes, the stored message decides. A hit whose message is gone, changed, muted or elsewhere is none.
+Rule 2: a reason to hide is a line here and nowhere else.
+"""
+
+from collections.abc import Sequence
+
+from protocol.hooks import ItemFact
+from protocol.ports import SecretSpan
+from thread_episodic.model import Candidate, Filter
+
+
+def is_in_scope(thread_id: str, wanted: Filter) -> bool:
+    """Whether a thread belongs to what is asked for."""
+    match wanted.mode:
+        case "current_thread":
+            return thread_id == wanted.thread_id
+        case "related_threads":
+            return wanted.thread_id is not None and thread_id != wanted.thread_id
+        case "workspace_threads":
+            return True
+
+
+def is_visible(chunk: Candidate, item: ItemFact | None, source_hash: bytes | None, wanted: Filter) -> bool:
+    """Whether the chunk may be shown. `item` is its message now, `source_hash` that of the message now."""
+    return (
+        item is not None
+        and item.indexable
+        and source_hash == chunk.source_hash
+        and chunk.status == "indexed"
+        and chunk.end <= len(item.text)
+        and item.workspace_id == wanted.workspace_id
+        and item.thread_id == chunk.thread_id
+        and item.turn_id == chunk.turn_id
+        and is_in_scope(item.thread_id, wanted)
+        and item.turn_id not in wanted.excluded_turns
+        and (wanted.from_at is None or item.at >= wanted.from_at)
+        and (wanted.to_at is None or item.at <= wanted.to_at)
+        and (not wanted.roles or item.role in wanted.roles)
+    )
+
+
+def mask_range(text: str, spans: Sequence[SecretSpan], start: int, end: int, *, marker: str = "[secret:{kind}]") -> str:
+    """A range of the text with every secret that touches it replaced, also one that begins or ends outside."""
+    parts: list[str] = []
+    place = start
+    for span in spans:
+        if span.start < end and span.end > start:
+            parts += (text[place : max(place, span.start)], marker.format(kind=span.kind))
+            place = max(place, min(end, span.end))
+    return "".join((*parts, text[place:end]))
