@@ -26,10 +26,13 @@ TERMINAL: dict[TurnStatus, str] = {
 class ActiveTurn:
     """A running turn."""
 
-    def __init__(self, *, turn: Turn, context: TurnContext, text: str, ids: Ids, clock: Clock, notify: Notify) -> None:
+    def __init__(
+        self, *, turn: Turn, context: TurnContext, user_item: Item, ids: Ids, clock: Clock, notify: Notify
+    ) -> None:
         self.turn = turn
+        self.user_item = user_item
         self.context = context
-        self.text = text
+        self.text = user_item.text
         self.items: list[Item] = []
         self.seq = 0
         self.scope = anyio.CancelScope()
@@ -38,7 +41,6 @@ class ActiveTurn:
         self.usage: Usage | None = None
         self.rounds = 0
         self.partial: Item | None = None
-        self.user_item: Item | None = None
         self._ids = ids
         self._clock = clock
         self._notify = notify

@@ -24,7 +24,7 @@ from agent.runtime import RequiredHookFailedError
 from agent.store import SQL, add_item, add_run, encoded, get_thread, get_turn, read_items
 from agent.tools import failure
 from protocol.errors import CallerError, Defect, GatewayError, Refused, Unavailable
-from protocol.hooks import OnItems, ToolCall
+from protocol.hooks import OnItems, ToolCall, TurnContext
 from protocol.models import Model, ModelRequest, ProviderFailed, ToolRequest
 from protocol.ports import Clock, Ids, Notify, Spawn, Transact, Tx
 from protocol.settings import GatewayConfig
@@ -61,6 +61,15 @@ FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
 }
 
 _encode = msgspec.json.Encoder().encode
+
+
+class _Stored(NamedTuple):
+    """The beginning of a turn as the transaction left it; no context for one that was known already."""
+
+    turn: Turn
+    context: TurnContext | None = None
+    user_item: Item | None = None
+    history: History = History([], [], 0, None)
 
 
 class _Begun(NamedTuple):
@@ -144,7 +153,7 @@ class Turns:
         try:
             with active.scope:
                 active.started()
-                active.complete(self._user_item(active), is_stored=True)
+                active.complete(active.user_item, is_stored=True)
                 calls_tools = self._model.calls_tools("main")
                 prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=calls_tools)
                 await self._rounds(active, prepared, history, params)
@@ -194,7 +203,7 @@ class Turns:
             return self._prepared_result(host)
         try:
             active.started()
-            active.complete(self._user_item(active), is_stored=True)
+            active.complete(active.user_item, is_stored=True)
             prepared = await self._pipeline.prepare(active.context, active.text, begun.history, calls_tools=True)
         except BaseException as failed:
             with anyio.CancelScope(shield=True):
@@ -323,17 +332,21 @@ class Turns:
         files = [(n, part) for n, part in enumerate(params.input) if isinstance(part, ArtifactInput)]
         refs = await self._artifacts.receive(files, workspace_id) if workspace_id is not None else []
 
-        def begin(tx: Tx) -> _Begun:
+        def begin(tx: Tx) -> _Stored:
             known = self._known(tx, turn_id, digest)
             if known is not None:
-                return _Begun(known, None, History([], [], 0, None))
+                return _Stored(known)
             self._admit(tx, params, turn_id, digest)
             return self._store_beginning(tx, params, turn_id, digest, text, refs, status, driver)
 
-        begun = await self._db.write(begin)
-        if begun.active is not None:
-            self._running[turn_id] = begun.active
-        return begun
+        stored = await self._db.write(begin)
+        if stored.context is None or stored.user_item is None:
+            return _Begun(stored.turn, None, stored.history)
+        active = self._running[turn_id] = ActiveTurn(
+            turn=stored.turn, context=stored.context, user_item=stored.user_item, ids=self._ids, clock=self._clock,
+            notify=self._notify,
+        )  # fmt: skip
+        return _Begun(stored.turn, active, stored.history)
 
     def _known(self, tx: Tx, turn_id: str, digest: bytes) -> Turn | None:
         found = get_turn(tx, turn_id)
@@ -355,7 +368,7 @@ class Turns:
     def _store_beginning(
         self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, text: str, refs: Sequence[ArtifactRef],
         status: TurnStatus, driver: str,
-    ) -> _Begun:  # fmt: skip
+    ) -> _Stored:  # fmt: skip
         found = get_thread(tx, params.thread_id)
         if found is None:
             raise CallerError.missing("thread")
@@ -372,13 +385,11 @@ class Turns:
         stored = get_turn(tx, turn_id)
         if stored is None:
             raise Defect
-        active = ActiveTurn(
-            turn=stored.turn, context=context_of(tx, stored, now, self._time_zone()), text=text, ids=self._ids,
-            clock=self._clock, notify=self._notify,
+        item = Item(
+            item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
+            status="completed", text=text, at=now, name=None, artifacts=list(refs), tool=None,
         )  # fmt: skip
-        item = msgspec.structs.replace(active.new_item("user_message", "user", text), artifacts=list(refs))
         add_item(tx, item, 0)
-        active.user_item = item
         settings = self._settings().agent
         history = read_history(
             tx,
@@ -387,12 +398,7 @@ class Turns:
             max_chars=settings.context_chars - len(text),
             min_turns=settings.history_turns_min,
         )
-        return _Begun(stored.turn, active, history)
-
-    def _user_item(self, active: ActiveTurn) -> Item:
-        if active.user_item is None:
-            raise Defect
-        return active.user_item
+        return _Stored(stored.turn, context_of(tx, stored, now, self._time_zone()), item, history)
 
     async def _end(
         self,
@@ -430,7 +436,7 @@ class Turns:
                 place = (turn.workspace_id, turn.thread_id, turn_id)
                 self._ledger.record(tx, place, injected(prepared.compiled.blocks))
             tx.run(SQL["end_turn"], self._turn_values(turn, active.seq, None, tool_events))
-            ids = [self._user_item(active).item_id, *(item.item_id for item in active.items)]
+            ids = [active.user_item.item_id, *(item.item_id for item in active.items)]
             self._on_items(tx, [fact for fact in read_items(tx, ids).values() if fact.indexable])
             tx.after_commit(tell)
             self._background.queue(tx, turn.thread_id, turn_id)

@@ -3,8 +3,6 @@
 Rule 1: everything shown comes over the wire from a real gateway; nothing is computed or remembered here.
 """
 
-import os
-import sys
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -16,7 +14,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from gateway.client import Client
+from gateway.client import Client, console_script
 from gateway.demo_story import DAY_MS, MONDAY, STORY, USER, WORKSPACE, Said, script
 from protocol import methods as call
 from protocol.base import Empty
@@ -28,9 +26,9 @@ from protocol.memory import (
     GetParams,
     HistoryParams,
     ListParams,
-    MemoryChanged,
     SearchParams,
 )
+from protocol.notifications import MemoryChanged
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import TextInput, ThreadHistoryParams, ThreadStartParams, Turn, TurnParams, TurnStartParams
 
@@ -74,12 +72,6 @@ class Stage:
         )
 
 
-def pioneer() -> list[str]:
-    """The command that spawns a gateway: the console script beside this Python, or on the path."""
-    beside = Path(sys.executable).with_name("pioneer.exe" if os.name == "nt" else "pioneer")
-    return [str(beside) if beside.exists() else "pioneer"]
-
-
 def _home_files(home: Path) -> tuple[Path, Path]:
     """Writes the configuration and the scripted model's answers; returns the clock and config files."""
     (home / "script.jsonl").write_bytes(b"\n".join(msgspec.json.encode(rule) for rule in script()) + b"\n")
@@ -94,7 +86,7 @@ def _home_files(home: Path) -> tuple[Path, Path]:
 
 async def _spawned(home: Path, clock: Path, config: Path) -> Client:
     client = await Client.start(
-        [*pioneer(), "serve", "--home", str(home / "home"), "--config", str(config), "--clock-file", str(clock)]
+        [*console_script(), "serve", "--home", str(home / "home"), "--config", str(config), "--clock-file", str(clock)]
     )
     hello = InitializeParams(
         protocol_version="2026-11", client=ClientInfo(name="demo", version="1", time_zone="UTC"), workspace_id=WORKSPACE

@@ -46,7 +46,14 @@ class _Forwarder:
 class Providers:
     """The configured providers."""
 
-    def __init__(self, *, config: Callable[[], GatewayConfig], folder: Path, views: Callable[[], Mapping[str, ProviderView]], clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        config: Callable[[], GatewayConfig],
+        folder: Path,
+        views: Callable[[], Mapping[str, ProviderView]],
+        clock: Clock,
+    ) -> None:
         self._config = config
         self._folder = folder
         self._views = views

@@ -5,9 +5,7 @@ Rule 1: rules are read again when the file changes; how often a rule has answere
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import anyio
 import msgspec
@@ -143,5 +141,3 @@ class ScriptedModel:
             for n, call in enumerate(answer.tool_calls or [])
         ]
         return ModelReply(text=text, tool_calls=calls)
-
-

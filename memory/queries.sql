@@ -139,7 +139,7 @@ UPDATE decision SET memory_id = NULL, factors = '[]' WHERE memory_id = :memory_i
 
 -- name: erase_events
 -- The history of an erased record is one event.
-DELETE FROM event WHERE memory_id = :memory_id
+DELETE FROM memory_event WHERE memory_id = :memory_id
 
 -- name: erase_answers
 -- Stored answers that name the record.
@@ -272,11 +272,11 @@ SELECT status, count(*) FROM candidate WHERE scope_id = :scope_id GROUP BY statu
 
 -- name: add_event
 -- Something happened to a record.
-INSERT INTO event (memory_id, at, event, actor, reason_code, from_status, to_status) VALUES (:memory_id, :at, :event, :actor, :reason_code, :from_status, :to_status)
+INSERT INTO memory_event (memory_id, at, event, actor, reason_code, from_status, to_status) VALUES (:memory_id, :at, :event, :actor, :reason_code, :from_status, :to_status)
 
 -- name: events_of
 -- What happened to a record.
-SELECT at, event, actor, reason_code, from_status, to_status, memory_id, id FROM event WHERE memory_id = :memory_id ORDER BY id
+SELECT at, event, actor, reason_code, from_status, to_status, memory_id, id FROM memory_event WHERE memory_id = :memory_id ORDER BY id
 
 -- name: get_answer
 -- The stored answer of an idempotency key.
@@ -309,12 +309,12 @@ DELETE FROM memory_change WHERE at < :before
 
 -- name: add_recall_event
 -- A recall and what came of it; the query as a keyed hash.
-INSERT INTO recall_event (at, turn_id, query_hash, mode, candidates, returned, latency_us, cut_reason, ranked)
+INSERT INTO memory_recall (at, turn_id, query_hash, mode, candidates, returned, latency_us, cut_reason, ranked)
 VALUES (:at, :turn_id, :query_hash, :mode, :candidates, :returned, :latency_us, :cut_reason, :ranked)
 
 -- name: forget_recalls
 -- Recall events are kept for a week.
-DELETE FROM recall_event WHERE at < :before
+DELETE FROM memory_recall WHERE at < :before
 
 -- name: get_fact
 -- A fact of this house by name.

@@ -126,7 +126,7 @@ CREATE INDEX decision_of_candidate ON decision (candidate_id) WHERE candidate_id
 CREATE INDEX decision_of_turn ON decision (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX decision_of_scope ON decision (scope_id, reason_code);
 
-CREATE TABLE event (
+CREATE TABLE memory_event (
     id          INTEGER PRIMARY KEY,
     memory_id   TEXT NOT NULL,
     at          INTEGER NOT NULL,
@@ -136,7 +136,7 @@ CREATE TABLE event (
     from_status TEXT,
     to_status   TEXT
 ) STRICT;
-CREATE INDEX event_of_record ON event (memory_id, id);
+CREATE INDEX memory_event_of_record ON memory_event (memory_id, id);
 
 -- What was erased: keyed hashes without content, so that it does not come back unasked.
 CREATE TABLE tombstone (
@@ -156,7 +156,7 @@ CREATE TABLE idempotency (
     at      INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE recall_event (
+CREATE TABLE memory_recall (
     id          INTEGER PRIMARY KEY,
     at          INTEGER NOT NULL,
     turn_id     TEXT,
@@ -168,7 +168,7 @@ CREATE TABLE recall_event (
     cut_reason  TEXT,
     ranked      TEXT
 ) STRICT;
-CREATE INDEX recall_event_turn ON recall_event (turn_id) WHERE turn_id IS NOT NULL;
+CREATE INDEX memory_recall_turn ON memory_recall (turn_id) WHERE turn_id IS NOT NULL;
 
 -- Which scopes changed, for other processes of the home.
 CREATE TABLE memory_change (

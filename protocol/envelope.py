@@ -14,25 +14,25 @@ RequestId: TypeAlias = Annotated[str, Meta(max_length=1024)] | Annotated[int, Me
 class Response(Wire):
     """A reply with a result."""
 
+    jsonrpc: Literal["2.0"] = "2.0"
     id: RequestId
     result: Any
-    jsonrpc: Literal["2.0"] = "2.0"
 
 
 class ErrorResponse(Wire):
     """A reply with an error; the id is null where the request's was unusable."""
 
+    jsonrpc: Literal["2.0"] = "2.0"
     id: RequestId | None
     error: ErrorObject
-    jsonrpc: Literal["2.0"] = "2.0"
 
 
 class NotificationMessage(Wire):
     """A notification of the gateway."""
 
+    jsonrpc: Literal["2.0"] = "2.0"
     method: str
     params: Any
-    jsonrpc: Literal["2.0"] = "2.0"
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,7 +131,7 @@ def _outcome(told: Sequence[_Told], answers: Sequence[Found]) -> tuple[RecallSta
 
 
 def build_hooks(service: EpisodicService, settings: Callable[[], GatewayConfig]) -> list[Subscription]:
-    """This house's hooks."""
+    """The hooks of this house."""
 
     def is_enabled() -> bool:
         episodic = settings().thread_episodic

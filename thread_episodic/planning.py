@@ -1,7 +1,8 @@
 """The conversation part of the local plan: whether a message asks for earlier talk, and for which.
 
 Rule 1: pure; `refers_to_history` and the clock's reading come from outside.
-Rule 2: time words prefer, they do not hide: a search of the named time is followed by one of all time.
+Rule 2: time words prefer, they do not hide: a search of the named time is followed by one of all time. A query without
+words asks for all that was said in its time.
 Rule 3: a time word alone is no reference to our talk: somebody must have said something to somebody.
 """
 # ruff: noqa: RUF001  # words of several scripts are the subject here
@@ -14,7 +15,8 @@ from thread_episodic.budget import cut_at_word
 from thread_episodic.chunking import split_sentences
 from thread_episodic.time_words import TimeRange, find_time, fold, zone_of
 
-MAX_QUERY_CHARS = 256  # the contract's bound for a query of a plan
+MAX_QUERIES = 3  # the contract's bounds for a plan
+MAX_QUERY_CHARS = 256
 
 
 def _words(source: str) -> re.Pattern[str]:
@@ -40,10 +42,13 @@ _QUESTION = re.compile(
 _SAYING_NOTHING = _words(
     "a about again all an and anything did discuss discussed do does everything exactly have i it just me my of on our please "
     "remember remind say said something talk talked talking tell that the then there thing things to told topic us was we "
-    "were what which you chat chatted conversation mention mentioned speak spoke "
-    "что о чем об мы я ты вы говорили говорил обсуждали обсуждал было напомни все там мне нам было сказал сказали про "
+    "were what which you chat chatted conversation mention mentioned speak spoke decide decided agree agreed conclude "
+    "что о чем об мы я ты вы говорили говорил обсуждали обсуждал решили решил договорились "
+    "было напомни все там мне нам было сказал сказали про "
     "was woruber haben hatten wir ich du sie gesprochen geredet besprochen gesagt uns mir denn das es alles uber erzahlt "
-    "que de hablamos hablaste dijimos dijiste dije discutimos nosotros nos me lo la sobre todo comentamos"
+    "beschlossen entschieden vereinbart "
+    "que de hablamos hablaste dijimos dijiste dije discutimos nosotros nos me lo la sobre todo comentamos "
+    "decidimos acordamos"
 )
 """Words of which a question is made that asks only for a time: "what did we talk about yesterday?"."""
 _WORD = re.compile(r"\w+")
@@ -58,12 +63,19 @@ def query_of(text: str) -> str:
     return cut_at_word(asked[-1] if asked else whole, MAX_QUERY_CHARS)
 
 
-def asks_only_when(text: str, when: TimeRange) -> bool:
-    """Whether nothing but a time is asked for, so that all that was said then is the answer."""
-    folded = fold(text)
+def without_times(text: str, when: TimeRange) -> str:
+    """The message without its time words: they say when it was said, not what."""
+    kept: list[str] = []
+    place = 0
     for start, end in when.spans:
-        folded = folded[:start] + " " * (end - start) + folded[end:]
-    return all(_SAYING_NOTHING.fullmatch(word) for word in _WORD.findall(folded))
+        kept.append(text[place:start])
+        place = end
+    return " ".join((*kept, text[place:])).strip()
+
+
+def asks_only_when(words: str) -> bool:
+    """Whether the rest of a message asks for nothing but its time, so that all that was said then is the answer."""
+    return all(_SAYING_NOTHING.fullmatch(word) for word in _WORD.findall(fold(words)))
 
 
 def _asks_about_our_past(text: str) -> bool:
@@ -80,14 +92,17 @@ def make_planner(refers_to_history: Callable[[str], bool]) -> ProposeEpisodic:
         when = find_time(text, turn.now, zone_of(turn.time_zone))
         if not refers_to_history(text) and not (when is not None and _asks_about_our_past(text)):
             return EpisodicPlan()
-        query = query_of(text)
         queries: list[EpisodicQuery] = []
         if _SPOKEN_HERE.search(fold(text)):
-            queries.append(EpisodicQuery(mode="current_thread", query=query))
+            queries.append(EpisodicQuery(mode="current_thread", query=query_of(text)))
         if when is not None:
-            words = "" if asks_only_when(text, when) else query
-            queries.append(EpisodicQuery(mode="workspace_threads", query=words, from_at=when.from_at, to_at=when.to_at))
-        queries.append(EpisodicQuery(mode="workspace_threads", query=query))
-        return EpisodicPlan(status="recall", queries=queries)
+            rest = without_times(text, when)
+            asked = (query_of(rest), "") if asks_only_when(rest) else (query_of(rest),)
+            queries += [
+                EpisodicQuery(mode="workspace_threads", query=words, from_at=when.from_at, to_at=when.to_at)
+                for words in asked
+            ]
+        queries.append(EpisodicQuery(mode="workspace_threads", query=query_of(text)))
+        return EpisodicPlan(status="recall", queries=queries[:MAX_QUERIES])
 
     return propose

@@ -1,0 +1,100 @@
+"""The command line: `pioneer serve`, `demo`, `replay`, `schemas`.
+
+Rule 1: nothing of another house is imported before the origin of the houses was checked.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+EXIT_USAGE = 64
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose usage errors end with the code that programs expect."""
+
+    def error(self, message: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Say what is wrong and how it is used."""
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command and option."""
+    from gateway import __version__  # noqa: PLC0415
+
+    top = _Parser(prog="pioneer", description="A local memory gateway for assistants.")
+    top.add_argument("--version", action="version", version=f"pioneer {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    serve = commands.add_parser("serve", help="speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns")
+    serve.add_argument(
+        "--home", type=Path, help="where everything is kept (default: $PIONEER_HOME, else the user's data folder)"
+    )
+    serve.add_argument("--config", type=Path, help="configuration file (default: HOME/config.toml)")
+    serve.add_argument(
+        "--clock-file", type=Path, help="a file with Unix milliseconds that stands in for the wall clock"
+    )
+    serve.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="default: info"
+    )
+    commands.add_parser("demo", help="play a bundled conversation of several days through a spawned gateway")
+    replay = commands.add_parser("replay", help="play scripted sessions against a spawned gateway and compare")
+    replay.add_argument("files", nargs="+", metavar="FILE.jsonl", help="sessions, as docs/replay.md describes them")
+    schemas = commands.add_parser("schemas", help="write the JSON Schemas and the OpenRPC document of the protocol")
+    schemas.add_argument("--out", type=Path, default=Path("schemas"), help="folder (default: schemas)")
+    schemas.add_argument("--check", action="store_true", help="write nothing; fail when the folder is not current")
+    return top
+
+
+def _serve(given: argparse.Namespace) -> int:
+    from gateway.home import default_root  # noqa: PLC0415
+    from gateway.process import Options, main  # noqa: PLC0415
+
+    return main(
+        Options(
+            home=given.home or default_root(),
+            config=given.config,
+            clock_file=given.clock_file,
+            log_level=given.log_level,
+        )
+    )
+
+
+def _demo(_given: argparse.Namespace) -> int:
+    from gateway.demo import main  # noqa: PLC0415
+
+    return main()
+
+
+def _replay(given: argparse.Namespace) -> int:
+    from gateway.replay import main  # noqa: PLC0415
+
+    return main(given.files)
+
+
+def _schemas(given: argparse.Namespace) -> int:
+    from protocol import schema  # noqa: PLC0415
+
+    if not given.check:
+        schema.write(given.out)
+        return 0
+    stale = schema.stale(given.out)
+    if stale:
+        sys.stderr.write(f"not current: {', '.join(stale)}\nrun: make schemas\n")
+    return 1 if stale else 0
+
+
+COMMANDS = {"serve": _serve, "demo": _demo, "replay": _replay, "schemas": _schemas}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    from gateway.origin import refusal  # noqa: PLC0415
+
+    refused = refusal()
+    if refused is not None:
+        sys.stderr.write(f"pioneer: {refused}\n")
+        return 70
+    given = parser().parse_args(arguments)
+    return COMMANDS[given.command](given)

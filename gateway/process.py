@@ -1,0 +1,277 @@
+"""One gateway process: opens the home, serves a client, ends in order.
+
+Rule 1: each stage that can fail before the first message has its exit code and one clear line on stderr.
+Rule 2: whatever ends the session, running turns are interrupted, leases are given back, the owner's lock goes last.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import anyio
+
+from gateway import logs
+from gateway.config import ConfigError, ConfigStore
+from gateway.database import Database
+from gateway.home import Home
+from gateway.ids import SortableIds
+from gateway.job_runner import free_jobs_of
+from gateway.keys import HomeKey
+from gateway.migrations import migrate
+from gateway.owners import SQL, Owners
+from gateway.rpc import Dispatcher
+from gateway.secret_scanner import RuleScanner
+from gateway.session import Session
+from gateway.shell import Client
+from gateway.stdio import Pipes, Reader, Writer, claim, parent_is_alive
+from gateway.wiring import App, Foundations, build, clock_of
+from protocol.errors import GatewayError
+from protocol.notifications import MemoryInvalidated
+from protocol.ports import Tx
+
+EXIT_UNUSABLE = 69
+EXIT_DEFECT = 70
+EXIT_CONFIG = 78
+
+PULSE_SECONDS = 0.5
+"""How often the process looks for what nobody tells it: other processes' changes, the clock, dead owners."""
+FLUSH_SECONDS = 2.0
+PARENT_SECONDS = 1.0
+
+log = logs.Log("process")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    home: Path
+    config: Path | None = None
+    clock_file: Path | None = None
+    log_level: str = "info"
+
+
+class UnusableError(Exception):
+    """The process cannot begin: an exit code and one line for a person."""
+
+    def __init__(self, code: int, line: str) -> None:
+        self.code = code
+        self.line = line
+        super().__init__(line)
+
+
+async def open_home(options: Options) -> Foundations:
+    """Open everything that lies beneath the houses. Raises `UnusableError`."""
+    os.umask(0o077)
+    clock = clock_of(options.clock_file)
+    scanner = RuleScanner()
+    try:
+        home = Home(options.home)
+        config = ConfigStore(options.config or home.root / "config.toml")
+        logs.configure(home.logs, options.log_level, scanner.mask)
+        home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
+        migrate(home.database, home.run, home.backups)
+        database = Database(home.database)
+        ids = SortableIds(clock)
+        owners = Owners(home.run, ids, clock)
+        await owners.enter(database)
+        key = HomeKey.load(home.keys)
+        await database.write(lambda tx: _name_home(tx, ids.new("home")))
+    except ConfigError as error:
+        raise UnusableError(EXIT_CONFIG, f"configuration: {error}") from error
+    except GatewayError as error:
+        code = EXIT_CONFIG if error.reason == "invalid_params" else EXIT_UNUSABLE
+        raise UnusableError(code, error.message) from error
+    return Foundations(
+        home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner
+    )
+
+
+def _name_home(tx: Tx, home_id: str) -> None:
+    if tx.one(SQL["get_home"], {"name": "home_id"}) is None:
+        tx.run(SQL["put_home"], {"name": "home_id", "value": home_id})
+
+
+class Pulse:
+    """Looks, twice a second, for what nobody tells this process."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._version = -1
+        self._seen_change: int | None = None
+        self._due_at: int | None = None
+        self._has_neighbours = True
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            try:
+                await self.beat()
+            except GatewayError as error:
+                log.warning("pulse_failed", reason=error.reason)
+            await anyio.sleep(PULSE_SECONDS)
+
+    async def beat(self) -> None:
+        """One look."""
+        app, db = self._app, self._app.base.database
+        if app.base.config.refresh():
+            self.apply_settings()
+        version = await db.data_version()
+        if version != self._version:
+            self._version = version
+            await self._tell_changes()
+            self._due_at = await app.memory.due_at()
+            self._has_neighbours = bool(await db.read(app.base.owners.others))
+            app.runner.wake()
+        if self._has_neighbours:
+            await self.reclaim()
+        if self._due_at is not None and self._due_at <= app.base.clock.now():
+            await app.memory.sweep()
+            self._due_at = await app.memory.due_at()
+
+    def apply_settings(self) -> None:
+        """Settings changed, here or in the file: what waits for them may go on."""
+        store, health = self._app.base.config, self._app.health
+        if store.problem is not None:
+            health.degrade("config", "unreadable")
+        else:
+            health.recover("config")
+        for key in store.unknown_keys:
+            health.degrade("config", "unknown_key", key)
+        self._app.runner.resume("index")
+
+    async def _tell_changes(self) -> None:
+        app = self._app
+        if self._seen_change is None:
+            self._seen_change = (await app.base.database.read(lambda tx: app.memory.changes_since(tx, 2**62)))[1]
+            return
+        seen = self._seen_change
+        scopes, self._seen_change = await app.base.database.read(lambda tx: app.memory.changes_since(tx, seen))
+        if scopes:
+            app.outbox.notify("memory/invalidated", MemoryInvalidated(scopes=scopes))
+
+    async def reclaim(self) -> None:
+        """Take over what dead processes left: their jobs are runnable, their turns interrupted."""
+        app, db = self._app, self._app.base.database
+        others = await db.read(app.base.owners.others)
+        dead = [owner for owner in others if app.base.owners.is_dead(owner)]
+        if not dead:
+            return
+
+        def bury(tx: Tx) -> None:
+            for owner in dead:
+                free_jobs_of(tx, owner)
+                app.base.owners.bury(tx, owner)
+            app.background.interrupt_turns_of(tx, dead)
+            tx.after_commit(app.runner.wake)
+
+        await db.write(bury)
+
+
+@asynccontextmanager
+async def running(base: Foundations, writer: Writer, client: Client) -> AsyncGenerator[App]:
+    """A built gateway with its background work; on leaving, everything is ended in order."""
+    app = build(base, writer.send, client)
+    pulse = Pulse(app)
+    app.shell.reclaim = pulse.reclaim
+    app.shell.on_settings = pulse.apply_settings
+    await pulse.reclaim()
+    await app.memory.rebuild_text()
+    pulse.apply_settings()
+    async with anyio.create_task_group() as tasks:
+        app.outbox.tasks = tasks
+        tasks.start_soon(app.runner.run)
+        tasks.start_soon(pulse.run)
+        try:
+            yield app
+        finally:
+            with anyio.CancelScope(shield=True):
+                await app.turns.end_all()
+            tasks.cancel_scope.cancel()
+
+
+async def _until_parent_is_gone(client: Client, session: Session) -> None:
+    parent = os.getppid()
+    while True:
+        await anyio.sleep(PARENT_SECONDS)
+        is_orphan = sys.platform != "win32" and os.getppid() != parent
+        if is_orphan or (client.parent_pid is not None and not parent_is_alive(client.parent_pid)):
+            session.stop()
+            return
+
+
+def _setter(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> Callable[[int, FrameType | None], None]:
+    """A signal handler for platforms whose event loop takes none."""
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(asked.set)
+
+    return handle
+
+
+async def _until_stopped(session: Session, writer: Writer) -> None:
+    """End the session on SIGTERM, on SIGINT, or when nobody reads us any more."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _setter(loop, asked))
+    else:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, asked.set)
+    done, waiting = await asyncio.wait(
+        {asyncio.ensure_future(asked.wait()), asyncio.ensure_future(writer.broken.wait())},
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    for task in (*done, *waiting):
+        task.cancel()
+    session.stop()
+
+
+async def serve(options: Options, pipes: Pipes) -> int:
+    """Serve one client over the claimed pipes; return the exit code."""
+    base = await open_home(options)
+    reader, writer, client = Reader(pipes.read), Writer(pipes.write), Client()
+    code = EXIT_DEFECT
+    try:
+        async with running(base, writer, client) as app:
+            limits = base.config.config.limits
+            session = Session(
+                source=reader,
+                sink=writer,
+                outbox=app.outbox,
+                dispatcher=Dispatcher(app.bound, log.incident),
+                max_message_bytes=limits.max_message_bytes,
+                max_in_flight=limits.max_in_flight,
+                thread_of_turn=app.turns.thread_of,
+            )
+            async with anyio.create_task_group() as watchers:
+                watchers.start_soon(_until_stopped, session, writer)
+                watchers.start_soon(_until_parent_is_gone, client, session)
+                code = await session.run()
+                watchers.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(FLUSH_SECONDS):
+            await writer.flush()
+            await base.owners.leave(base.database)
+        base.database.close()
+        logs.close()
+    return code
+
+
+def main(options: Options) -> int:
+    """Run the process to its end; return its exit code."""
+    pipes = claim()
+    try:
+        return asyncio.run(serve(options, pipes))
+    except UnusableError as error:
+        sys.stderr.write(f"pioneer: {error.line}\n")
+        return error.code
+    except KeyboardInterrupt:
+        return 0

@@ -1,0 +1,205 @@
+"""The methods of the process itself: handshake, status, drain, settings.
+
+Rule 1: what other houses do is asked of them; here it is only told.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+
+from agent.background import Background
+from agent.threads import DEFAULT_WORKSPACE, Threads
+from gateway import __version__
+from gateway.degraded import Health
+from gateway.job_runner import JobRunner
+from gateway.migrations import SCHEMA_VERSION
+from gateway.owners import SQL
+from gateway.providers import Providers
+from protocol.base import PROTOCOL_VERSION, Empty, Nothing
+from protocol.errors import CallerError
+from protocol.gateway import (
+    MAX_BATCH,
+    Capabilities,
+    DrainParams,
+    DrainResult,
+    EpisodicState,
+    InitializeParams,
+    InitializeResult,
+    MemoryState,
+    QueueCounts,
+    SearchState,
+    ServerInfo,
+    StatusResult,
+    StorageState,
+    WireLimits,
+)
+from protocol.notifications import NOTIFICATIONS
+from protocol.ports import Tx
+from protocol.settings import SettingsResult, SettingsUpdateParams
+
+if TYPE_CHECKING:
+    from gateway.wiring import Foundations
+
+SERVER_NAME = "pioneer-gateway"
+
+
+class Client:
+    """What the client said of itself at `initialize`."""
+
+    def __init__(self) -> None:
+        self._workspace: str | None = None
+        self._zone = "UTC"
+        self.parent_pid: int | None = None
+
+    def workspace(self) -> str | None:
+        """The workspace that a call means when it names none."""
+        return self._workspace
+
+    def time_zone(self) -> str:
+        """What "yesterday" means: an IANA name."""
+        return self._zone
+
+    def introduce(self, params: InitializeParams) -> None:
+        """Take over what `initialize` says. Raises `CallerError` for a time zone that does not exist."""
+        zone = params.client.time_zone
+        if zone is not None:
+            try:
+                ZoneInfo(zone)
+            except (ZoneInfoNotFoundError, ValueError, OSError):
+                raise CallerError.at("$.client.time_zone", "This is no IANA time zone") from None
+        self._zone = zone or system_zone()
+        self._workspace = params.workspace_id
+        self.parent_pid = params.parent_pid
+
+
+def system_zone() -> str:
+    """The system's time zone where it has an IANA name, else a fixed offset's, else UTC."""
+    offset = -(time.altzone if time.localtime().tm_isdst else time.timezone)
+    hours, rest = divmod(offset, 3600)
+    return "UTC" if rest or not hours else f"Etc/GMT{-hours:+d}"
+
+
+class Shell:
+    """The process's own methods."""
+
+    def __init__(
+        self,
+        *,
+        base: "Foundations",
+        client: Client,
+        health: Health,
+        runner: JobRunner,
+        providers: Providers,
+        threads: Threads,
+        background: Background,
+        sweep: Callable[[], Awaitable[int]],
+    ) -> None:
+        self._base = base
+        self._client = client
+        self._health = health
+        self._runner = runner
+        self._providers = providers
+        self._threads = threads
+        self._background = background
+        self._sweep = sweep
+        self._started = time.monotonic()
+        self.methods: list[str] = []
+        self.on_settings: Callable[[], None] = lambda: None
+        self.reclaim: Callable[[], Awaitable[None]] | None = None
+
+    async def initialize(self, params: InitializeParams) -> InitializeResult:
+        """Exchange versions, capabilities and limits."""
+        self._client.introduce(params)
+        await self._threads.ensure(DEFAULT_WORKSPACE)
+        if params.workspace_id is not None:
+            await self._threads.ensure(params.workspace_id)
+        config = self._base.config.config
+        return InitializeResult(
+            protocol_version=PROTOCOL_VERSION,
+            server=ServerInfo(name=SERVER_NAME, version=__version__),
+            capabilities=Capabilities(methods=self.methods, notifications=list(NOTIFICATIONS)),
+            memory=MemoryState(
+                enabled=config.memory.enabled,
+                tools_enabled=config.memory.tools_enabled,
+                deterministic_recall_enabled=config.memory.deterministic_recall_enabled,
+                active_recall_enabled=config.memory.active_recall_enabled,
+                background_extraction_enabled=config.memory.background_extraction_enabled,
+                review_enabled=config.memory.review_enabled,
+            ),
+            thread_episodic=EpisodicState(
+                enabled=config.thread_episodic.enabled,
+                indexing_enabled=config.thread_episodic.indexing_enabled,
+                recall_enabled=config.thread_episodic.recall_enabled,
+            ),
+            search=SearchState(lexical=True, semantic="off"),
+            home_id=await self._home_id(),
+            workspace_id=params.workspace_id or DEFAULT_WORKSPACE,
+            limits=WireLimits(
+                max_message_bytes=config.limits.max_message_bytes,
+                max_in_flight=config.limits.max_in_flight,
+                max_batch=MAX_BATCH,
+            ),
+            interrupted_turns=await self._background.take_interrupted(),
+        )
+
+    async def _home_id(self) -> str:
+        row = await self._base.database.read(lambda tx: tx.one(SQL["get_home"], {"name": "home_id"}))
+        return row[0] if row else ""
+
+    async def ping(self, _params: Empty) -> Nothing:
+        """Answer at once."""
+        return Nothing()
+
+    async def shutdown(self, _params: Empty) -> None:
+        """What is in flight goes on to its end; then only `exit` is accepted."""
+
+    async def status(self, _params: Empty) -> StatusResult:
+        """What works, what waits, what failed."""
+        db = self._base.database
+
+        def count(tx: Tx) -> tuple[dict[str, dict[str, int]], int]:
+            queues: dict[str, dict[str, int]] = {}
+            for kind, state, number in tx.all(SQL["count_all_jobs"]):
+                queues.setdefault(kind, {})[state] = number
+            return queues, len(tx.all(SQL["list_owners"]))
+
+        queues, processes = await db.read(count)
+        db_bytes, wal_bytes = db.sizes()
+        shown = ("queued", "leased", "retry_wait", "dead")
+        return StatusResult(
+            version=__version__,
+            schema_version=SCHEMA_VERSION,
+            uptime_ms=int((time.monotonic() - self._started) * 1000),
+            home_id=await self._home_id(),
+            processes=processes,
+            queues={
+                kind: QueueCounts(**{state: states.get(state, 0) for state in shown}) for kind, states in queues.items()
+            },
+            search=SearchState(lexical=True, semantic="off"),
+            providers=self._providers.states(),
+            degraded=self._health.degraded(),
+            last_errors=self._health.last_errors(),
+            storage=StorageState(db_bytes=db_bytes, wal_bytes=wal_bytes),
+        )
+
+    async def drain(self, params: DrainParams) -> DrainResult:
+        """Do what is due, then wait until no background work is runnable."""
+        while await self._sweep():
+            pass  # a sweep does a bounded part; what is left is due as well
+        if self.reclaim is not None:
+            await self.reclaim()
+        return await self._runner.drain(params.timeout_ms / 1000)
+
+    async def settings_get(self, _params: Empty) -> SettingsResult:
+        """The settings in force."""
+        return SettingsResult(settings=self._base.config.view())
+
+    async def settings_update(self, params: SettingsUpdateParams) -> SettingsResult:
+        """Change settings in the file and live."""
+        patch = cast("msgspec.Struct", getattr(params, "update"))  # noqa: B009  # a type made from the settings
+        self._base.config.update(patch)
+        self.on_settings()
+        return SettingsResult(settings=self._base.config.view())

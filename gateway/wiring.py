@@ -1,0 +1,297 @@
+"""The composition root: builds every object once and joins the houses. Nothing here decides anything.
+
+Rule 1: siblings meet only here, by the shapes of `protocol/`.
+Rule 2: a method that is not bound here does not exist for a client.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.artifacts import Artifacts
+from agent.background import Background
+from agent.imports import Imports
+from agent.ledger import Ledger
+from agent.pipeline import Pipeline
+from agent.preflight import Planners
+from agent.registration import Registry
+from agent.runtime import HookRuntime
+from agent.store import (
+    read_artifacts,
+    read_items,
+    read_run,
+    read_thread,
+    read_turn,
+    thread_turns,
+    turn_items,
+    workspace_exists,
+    workspace_threads,
+)
+from agent.threads import Neighbours, Threads
+from agent.tools import subscriptions as agent_subscriptions
+from agent.turns import Turns
+from gateway.artifact_files import ArtifactFiles
+from gateway.clock import FileClock, SystemClock
+from gateway.config import ConfigStore
+from gateway.database import Database
+from gateway.degraded import Health
+from gateway.home import Home
+from gateway.ids import SortableIds
+from gateway.job_runner import JobRunner
+from gateway.jobs import Jobs
+from gateway.keys import HomeKey
+from gateway.lexicon import SnowballLexicon
+from gateway.logs import Log
+from gateway.outbox import Outbox
+from gateway.owners import Owners
+from gateway.providers import Providers
+from gateway.retry import limits_of
+from gateway.rpc import Bound, bind
+from gateway.secret_scanner import RuleScanner
+from gateway.shell import Client, Shell
+from memory.hooks import build as memory_hooks
+from memory.planning import propose_durable
+from memory.service import MemoryService
+from promt.phrases import detect
+from protocol import methods as m
+from protocol.base import Empty
+from protocol.gateway import HooksListResult
+from protocol.ports import Clock
+from protocol.settings import GatewayConfig
+from thread_episodic.hooks import build_hooks as episodic_hooks
+from thread_episodic.planning import make_planner
+from thread_episodic.service import EpisodicService
+
+log = Log("gateway")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foundations:
+    """What exists before any house does: the home, opened."""
+
+    home: Home
+    config: ConfigStore
+    clock: Clock
+    ids: SortableIds
+    database: Database
+    owners: Owners
+    key: HomeKey
+    scanner: RuleScanner
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """A gateway, put together."""
+
+    base: Foundations
+    outbox: Outbox
+    health: Health
+    jobs: Jobs
+    runner: JobRunner
+    memory: MemoryService
+    episodic: EpisodicService
+    background: Background
+    turns: Turns
+    shell: Shell
+    bound: dict[str, Bound]
+
+
+def clock_of(path: Path | None) -> Clock:
+    """The wall clock, or the file that stands in for it."""
+    return FileClock(path) if path is not None else SystemClock()
+
+
+def build(base: Foundations, send: Callable[[bytes, str | None], None], client: Client) -> App:
+    """Build every object and join them."""
+    db, clock, ids, config = base.database, base.clock, base.ids, base.config
+    outbox = Outbox(send)
+    health = Health(outbox.notify, clock)
+    jobs = Jobs(ids, clock)
+    lexicon = SnowballLexicon()
+    ledger = Ledger(base.key)
+
+    def settings() -> GatewayConfig:
+        return config.config
+
+    runner = JobRunner(
+        db=db,
+        clock=clock,
+        owner=base.owners.owner,
+        limits=lambda kind: limits_of(kind, settings().thread_episodic),
+        on_paused=health.degrade,
+        on_resumed=health.recover,
+    )
+    jobs.wake = runner.wake
+    memory = MemoryService(
+        db=db,
+        clock=clock,
+        ids=ids,
+        keyed=base.key,
+        lexicon=lexicon,
+        scanner=base.scanner,
+        jobs=jobs,
+        notify=outbox.notify,
+        settings=lambda: settings().memory,
+        default_workspace=client.workspace,
+        read_items=read_items,
+        read_thread=read_thread,
+        workspace_exists=workspace_exists,
+        read_turn=read_turn,
+        read_run=read_run,
+        echo_spans=ledger.echo_spans,
+        truncate_wal=db.truncate_wal,
+        owner=base.owners.owner,
+    )
+    episodic = EpisodicService(
+        db=db,
+        clock=clock,
+        ids=ids,
+        keyed=base.key,
+        lexicon=lexicon,
+        scanner=base.scanner,
+        jobs=jobs,
+        notify=outbox.notify,
+        settings=lambda: settings().thread_episodic,
+        read_items=read_items,
+        read_thread=read_thread,
+        workspace_exists=workspace_exists,
+        echo_spans=ledger.echo_spans,
+        turn_items=turn_items,
+        thread_turns=thread_turns,
+        workspace_threads=workspace_threads,
+        read_artifacts=read_artifacts,
+        paused=lambda: runner.paused("index"),
+    )
+    model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
+    memory_subscriptions, tools = memory_hooks(memory, settings, model)
+    registry = Registry([*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions()])
+    runtime = HookRuntime(registry=registry, ids=ids, clock=clock, incident=log.incident)
+    background = Background(
+        db=db,
+        clock=clock,
+        jobs=jobs,
+        runtime=runtime,
+        ledger=ledger,
+        notify=outbox.notify,
+        time_zone=client.time_zone,
+    )
+    neighbours = Neighbours(
+        on_items=episodic.on_items,
+        on_items_removed=episodic.on_items_removed,
+        on_thread_deleted=[episodic.on_thread_deleted, memory.on_thread_deleted],
+        on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
+    )
+    threads = Threads(db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace)
+    imports = Imports(db=db, clock=clock, neighbours=neighbours)
+    planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history))
+    keep = ArtifactFiles(base.home.artifacts)
+    turns = Turns(
+        db=db,
+        clock=clock,
+        ids=ids,
+        pipeline=Pipeline(runtime=runtime, planners=planners, settings=settings),
+        background=background,
+        ledger=ledger,
+        artifacts=Artifacts(db=db, ids=ids, keep=keep, settings=lambda: settings().artifacts),
+        model=model,
+        tools=tools,
+        notify=outbox.notify,
+        spawn=outbox.spawn,
+        on_items=episodic.on_items,
+        settings=settings,
+        owner=base.owners.owner,
+        time_zone=client.time_zone,
+        incident=log.incident,
+    )
+    runner.handle("index", episodic.index)
+    runner.handle("hook_run", background.run)
+    runner.handle("erase_finish", memory.finish_erase)
+    shell = Shell(
+        base=base,
+        client=client,
+        health=health,
+        runner=runner,
+        providers=model,
+        threads=threads,
+        background=background,
+        sweep=memory.sweep,
+    )
+    bound = _bound(shell, threads, imports, turns, memory, episodic, registry)
+    shell.methods = list(bound)
+    return App(
+        base=base,
+        outbox=outbox,
+        health=health,
+        jobs=jobs,
+        runner=runner,
+        memory=memory,
+        episodic=episodic,
+        background=background,
+        turns=turns,
+        shell=shell,
+        bound=bound,
+    )
+
+
+def _bound(
+    shell: Shell,
+    threads: Threads,
+    imports: Imports,
+    turns: Turns,
+    memory: MemoryService,
+    episodic: EpisodicService,
+    registry: Registry,
+) -> dict[str, Bound]:
+    """Every method that is built, with the service function that answers it."""
+
+    async def hooks_list(_params: Empty) -> HooksListResult:
+        return HooksListResult(subscriptions=registry.views())
+
+    entries = [
+        bind(m.INITIALIZE, shell.initialize),
+        bind(m.PING, shell.ping),
+        bind(m.SHUTDOWN, shell.shutdown),
+        bind(m.STATUS, shell.status),
+        bind(m.DRAIN, shell.drain),
+        bind(m.SETTINGS_GET, shell.settings_get),
+        bind(m.SETTINGS_UPDATE, shell.settings_update),
+        bind(m.WORKSPACE_CREATE, threads.workspace_create),
+        bind(m.WORKSPACE_LIST, threads.workspace_list),
+        bind(m.WORKSPACE_GET, threads.workspace_get),
+        bind(m.WORKSPACE_DELETE, threads.workspace_delete),
+        bind(m.THREAD_START, threads.thread_start),
+        bind(m.THREAD_GET, threads.thread_get),
+        bind(m.THREAD_LIST, threads.thread_list),
+        bind(m.THREAD_UPDATE, threads.thread_update),
+        bind(m.THREAD_DELETE, threads.thread_delete),
+        bind(m.THREAD_HISTORY, threads.thread_history),
+        bind(m.THREAD_IMPORT, imports.thread_import),
+        bind(m.TURN_START, turns.turn_start),
+        bind(m.TURN_PREPARE, turns.turn_prepare),
+        bind(m.TURN_TOOL_CALL, turns.turn_tool_call),
+        bind(m.TURN_FINISH, turns.turn_finish),
+        bind(m.TURN_CANCEL, turns.turn_cancel),
+        bind(m.TURN_GET, threads.turn_get),
+        bind(m.TURN_ITEMS, threads.turn_items),
+        bind(m.MEMORY_SEARCH, memory.search),
+        bind(m.MEMORY_GET, memory.get),
+        bind(m.MEMORY_LIST, memory.list_records),
+        bind(m.MEMORY_REMEMBER, memory.remember),
+        bind(m.MEMORY_WRITE, memory.write),
+        bind(m.MEMORY_UPDATE, memory.update),
+        bind(m.MEMORY_FORGET, memory.forget),
+        bind(m.MEMORY_RESTORE, memory.restore),
+        bind(m.MEMORY_HISTORY, memory.history),
+        bind(m.MEMORY_EXPLAIN, memory.explain),
+        bind(m.MEMORY_STATS, memory.stats),
+        bind(m.EPISODIC_SEARCH, episodic.search),
+        bind(m.EPISODIC_STATUS, episodic.status),
+        bind(m.EPISODIC_JOBS, episodic.list_jobs),
+        bind(m.EPISODIC_RETRY, episodic.retry),
+        bind(m.EPISODIC_REINDEX, episodic.reindex),
+        bind(m.EPISODIC_EXCLUDE, episodic.exclude),
+        bind(m.EPISODIC_UNEXCLUDE, episodic.unexclude),
+        bind(m.HOOKS_LIST, hooks_list),
+        bind(m.HOOKS_RUNS, threads.hook_runs),
+    ]
+    return {entry.method.name: entry for entry in entries}

@@ -1,0 +1,159 @@
+"""A home with nothing but the conversation index: a file database, items in a dictionary, jobs run by hand."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gateway.database import Database, connect
+from gateway.ids import SortableIds
+from gateway.jobs import Jobs
+from gateway.keys import HomeKey
+from gateway.lexicon import SnowballLexicon
+from gateway.secret_scanner import RuleScanner
+from protocol.hooks import ItemFact, ThreadFact
+from protocol.ports import Job, Tx
+from protocol.settings import GatewayConfig, ThreadEpisodicSettings
+from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
+from protocol.threads import ArtifactRef
+from thread_episodic.service import EpisodicService
+
+DAY = 86_400_000
+NOON = 1_772_366_400_000  # Sunday, 1 March 2026, 12:00 UTC
+
+
+class StillClock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.at = NOON
+        self.ticks = 0.0
+
+    def now(self) -> int:
+        return self.at
+
+    def monotonic(self) -> float:
+        self.ticks += 0.001
+        return self.ticks
+
+
+@dataclass
+class Handle:
+    """A claimed job."""
+
+    job: Job
+
+    def finish(self, tx: Tx) -> None:
+        tx.run("UPDATE job SET state = 'done' WHERE job_id = :job_id AND state = 'queued'", {"job_id": self.job.job_id})
+
+
+class Home:
+    """The index over items in memory. Threads `a_*` belong to the workspace `a`, `b_*` to `b`."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "gateway.db"
+        connection = connect(path, synchronous="off")
+        for house in ("gateway", "thread_episodic"):
+            for _ in connection.execute(files(house).joinpath("schema.sql").read_text(encoding="utf-8")):
+                pass
+        connection.close()
+        self.db = Database(path)
+        self.clock = StillClock()
+        self.items: dict[str, ItemFact] = {}
+        self.names: dict[str, str] = {}
+        self.artifacts: dict[str, list[ArtifactRef]] = {}
+        self.echoes: list[str] = []
+        self.held: tuple[str, str] | None = None
+        self.told: list[tuple[str, Any]] = []
+        self.settings = ThreadEpisodicSettings()
+        ids = SortableIds(self.clock)
+        self.jobs = Jobs(ids, self.clock)
+        self.service = EpisodicService(
+            db=self.db, clock=self.clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=SnowballLexicon(),
+            scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),
+            settings=lambda: self.settings, read_items=self._read_items, read_thread=self._read_thread,
+            workspace_exists=lambda _, workspace: workspace in {"a", "b"}, echo_spans=self._echo_spans,
+            turn_items=lambda _, turn: [item.item_id for item in self._in_order() if item.turn_id == turn],
+            thread_turns=lambda _, thread: list(dict.fromkeys(i.turn_id for i in self._in_order() if i.thread_id == thread)),
+            workspace_threads=lambda _, workspace: sorted({i.thread_id for i in self.items.values() if i.workspace_id == workspace}),
+            read_artifacts=lambda _, ids: {i: self.artifacts[i] for i in ids if i in self.artifacts},
+            paused=lambda: self.held,
+        )  # fmt: skip
+
+    def config(self) -> GatewayConfig:
+        return msgspec.structs.replace(GatewayConfig(), thread_episodic=self.settings)
+
+    def change(self, **settings: Any) -> None:
+        self.settings = msgspec.structs.replace(self.settings, **settings)
+
+    def _in_order(self) -> list[ItemFact]:
+        return sorted(self.items.values(), key=lambda item: (item.thread_id, item.turn_seq, item.item_seq))
+
+    def _read_items(self, tx: Tx, item_ids: Sequence[str]) -> dict[str, ItemFact]:
+        return {item_id: self.items[item_id] for item_id in item_ids if item_id in self.items}
+
+    def _read_thread(self, tx: Tx, thread_id: str) -> ThreadFact | None:
+        if all(item.thread_id != thread_id for item in self.items.values()):
+            return None
+        return ThreadFact(
+            thread_id=thread_id, workspace_id=thread_id[0], agent_id=None, parent_thread_id=None, task_id=None,
+            memory_mode="normal", origin="user", name=self.names.get(thread_id),
+        )  # fmt: skip
+
+    def _echo_spans(self, tx: Tx, workspace_id: str, text: str) -> list[tuple[int, int]]:
+        return [(text.index(line), text.index(line) + len(line)) for line in self.echoes if line in text]
+
+    async def say(
+        self, item_id: str, text: str, *, thread: str = "a_1", at: int = NOON, role: str = "user",
+        name: str | None = None, indexable: bool = True, turn: str | None = None,
+    ) -> ItemFact:  # fmt: skip
+        """Store (or replace) a message, each in a turn of its own unless it is named."""
+        known = self.items.get(item_id)
+        fact = ItemFact(
+            item_id=item_id, turn_id=turn or f"t_{item_id}", thread_id=thread, workspace_id=thread[0], role=role,
+            name=name, text=text, at=at, turn_seq=known.turn_seq if known else len(self.items), item_seq=0,
+            indexable=indexable, thread_name=self.names.get(thread),
+        )  # fmt: skip
+        self.items[item_id] = fact
+        await self.db.write(lambda tx: self.service.on_items(tx, [fact]))
+        return fact
+
+    async def waiting(self) -> list[Job]:
+        return (await self.db.read(lambda tx: self.jobs.jobs(tx, kind="index", states=["queued"], limit=100)))[::-1]
+
+    async def index(self) -> int:
+        """Run every waiting job; how many there were."""
+        jobs = await self.waiting()
+        for job in jobs:
+            await self.service.index(Handle(job))
+        return len(jobs)
+
+    async def search(self, query: str, **more: Any) -> ThreadSearchResult:
+        return await self.service.search(ThreadSearchParams(**({"workspace_id": "a", "query": query} | more)))
+
+    async def found(self, query: str, **more: Any) -> list[str]:
+        return [hit.item_id for hit in (await self.search(query, **more)).hits]
+
+    async def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        return await self.db.read(lambda tx: tx.all(statement))
+
+    async def fts_terms(self) -> Counter[str]:
+        """Every term of the index with the number of rows that hold it: the proof that deletions were exact."""
+        def read(tx: Tx) -> Counter[str]:
+            return Counter(dict(tx.all("SELECT term, doc FROM temp.chunk_terms")))
+
+        def make(tx: Tx) -> None:
+            tx.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.chunk_terms USING fts5vocab('main', 'chunk_fts', 'row')")
+
+        def both(tx: Tx) -> Counter[str]:
+            make(tx)
+            return read(tx)
+
+        return await self.db.note(both)
+
+    def close(self) -> None:
+        self.db.close() if hasattr(self.db, "close") else None
