@@ -103,10 +103,10 @@ class Artifacts:
     async def _known(self, path: str, file: ArtifactInput, workspace_id: str) -> ArtifactRef:
         if file.artifact_id is None:
             raise CallerError.at(path, "Give `path`, `data_base64` or a known `artifact_id`")
-        values = {"artifact_id": file.artifact_id, "workspace_id": workspace_id}
+        values = {"artifact_id": file.artifact_id, "version_id": None, "workspace_id": workspace_id}
 
         def find(tx: Tx) -> ArtifactRef | None:
-            row = tx.one(SQL["newest_artifact"], values)
+            row = tx.one(SQL["find_artifact"], values)
             return ArtifactRef(artifact_id=row[0], version_id=row[1], name=row[2], kind=row[3], mime=row[4],
                                size_bytes=row[5], role=row[6], sha256=row[7]) if row else None  # fmt: skip
 

@@ -176,11 +176,6 @@ VALUES (:artifact_id, :version_id, :item_id, :thread_id, :name, :kind, :mime, :s
 -- The files of a message in order.
 SELECT artifact_id, version_id, name, kind, mime, size_bytes, role, sha256 FROM artifact WHERE item_id = :item_id ORDER BY id
 
--- name: newest_artifact
--- The newest version of a file in a workspace.
-SELECT artifact.artifact_id, artifact.version_id, artifact.name, artifact.kind, artifact.mime, artifact.size_bytes, artifact.role, artifact.sha256
-FROM artifact JOIN thread USING (thread_id) WHERE artifact.artifact_id = :artifact_id AND thread.workspace_id = :workspace_id ORDER BY artifact.id DESC LIMIT 1
-
 -- name: count_artifacts_of_thread
 -- How many file references a thread has.
 SELECT count(*) FROM artifact WHERE thread_id = :thread_id
@@ -237,3 +232,10 @@ SELECT request, result FROM tool_reply WHERE turn_id = :turn_id AND call_id = :c
 -- name: add_tool_reply
 -- Keep the answer of a tool call.
 INSERT INTO tool_reply (turn_id, call_id, request, result) VALUES (:turn_id, :call_id, :request, :result)
+
+-- name: find_artifact
+-- A version of a file in a workspace, the newest without a version.
+SELECT artifact.artifact_id, artifact.version_id, artifact.name, artifact.kind, artifact.mime, artifact.size_bytes, artifact.role, artifact.sha256
+FROM artifact JOIN thread USING (thread_id)
+WHERE artifact.artifact_id = :artifact_id AND thread.workspace_id = :workspace_id AND (:version_id IS NULL OR artifact.version_id = :version_id)
+ORDER BY artifact.id DESC LIMIT 1

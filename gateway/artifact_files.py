@@ -15,6 +15,11 @@ class ArtifactFiles:
         """Where the content of that digest is kept."""
         return self._folder / sha256[:2] / sha256
 
+    def read(self, sha256: str) -> bytes | None:
+        """The bytes of that digest, or None where they are not kept."""
+        path = self.path(sha256)
+        return path.read_bytes() if path.exists() else None
+
     def __call__(self, sha256: str, data: bytes) -> None:
         """Keep the bytes; what is there already is the same by its name."""
         path = self.path(sha256)

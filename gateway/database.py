@@ -198,9 +198,9 @@ class _Reader(_Worker):
         if request.future.cancelled():
             return
         ends = time.monotonic() + (READ_SECONDS if request.deadline is None else request.deadline)
-        self.connection.set_progress_handler(lambda: time.monotonic() > ends, PROGRESS_STEPS)
         result, error = None, None
         try:
+            self.connection.set_progress_handler(lambda: time.monotonic() > ends, PROGRESS_STEPS)
             self.connection.execute("BEGIN").fetchall()
             try:
                 result = request.work(Transaction(self.connection))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.artifact_tool import ArtifactTool, artifact_hooks
 from agent.artifacts import Artifacts
 from agent.background import Background
 from agent.imports import Imports
@@ -163,8 +164,12 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         paused=lambda: runner.paused("index"),
     )
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
-    memory_subscriptions, tools = memory_hooks(memory, settings, model)
-    registry = Registry([*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions()])
+    memory_subscriptions, memory_tools = memory_hooks(memory, settings, model)
+    files = ArtifactFiles(base.home.artifacts)
+    artifact_subscriptions, artifact_tools = artifact_hooks(ArtifactTool(db=db, read=files.read))
+    registry = Registry(
+        [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
+    )
     runtime = HookRuntime(registry=registry, ids=ids, clock=clock, incident=log.incident)
     background = Background(
         db=db,
@@ -184,7 +189,6 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     threads = Threads(db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace)
     imports = Imports(db=db, clock=clock, neighbours=neighbours)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history))
-    keep = ArtifactFiles(base.home.artifacts)
     turns = Turns(
         db=db,
         clock=clock,
@@ -192,9 +196,9 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         pipeline=Pipeline(runtime=runtime, planners=planners, settings=settings),
         background=background,
         ledger=ledger,
-        artifacts=Artifacts(db=db, ids=ids, keep=keep, settings=lambda: settings().artifacts),
+        artifacts=Artifacts(db=db, ids=ids, keep=files, settings=lambda: settings().artifacts),
         model=model,
-        tools=tools,
+        tools={**memory_tools, **artifact_tools},
         notify=outbox.notify,
         spawn=outbox.spawn,
         on_items=episodic.on_items,

@@ -157,6 +157,8 @@ class Explainer:
         gates = [*(gates_of(decisions[0]) if decisions else []), *self._visibility(stored, view)]
         missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
         outcome = OUTCOMES[decisions[0].action] if decisions else "unknown"
+        if stored.record.status == "superseded":
+            outcome = "superseded"
         reason = decisions[0].reason_code if decisions else "no_decision"
         return Told(outcome, reason, gates, decisions, runs=runs, missing=missing)
 

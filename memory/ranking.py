@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 INJECTION_FLOOR = 0.30
-"""Below it a hit is not put into a prompt: measured on questions whose answer is not there, a weak hit is worse than none."""
+"""Below it a hit is not put into a prompt: about a third of what was asked, by weight. A weak hit is worse than none."""
 SEARCH_FLOOR = 0.05
 RECORD_SIDE = 0.85  # a short record that the query covers whole is a good hit, a little less than the other way round
-MIN_SHARED = 2  # one shared word is a coincidence unless the query has hardly more
+MIN_SHARED = 2
+COINCIDENCE = 0.5  # one shared word of several is as likely a coincidence as a hit
+POPULATION_FLOOR = 50  # in a memory of three records every word is "rare"; statistics begin to mean something here
 DAY_MS = 86_400_000
 RECENCY_DAYS = 30.0
 RECENCY_GAIN = 0.03
@@ -26,9 +28,10 @@ EVIDENCE_GAIN = 0.01
 
 
 class Scored(NamedTuple):
-    """A record's terms and the properties that its boosts come from."""
+    """A record's terms, those of them that are no function words, and the properties that its boosts come from."""
 
     terms: Sequence[str]
+    gist: Sequence[str]
     nearness: float
     updated_at: int
     importance: float
@@ -48,22 +51,23 @@ def rarity(query: Sequence[str], records: Sequence[Sequence[str]], population: i
     """The weight of each term: idf over the population in view, always above zero."""
     frequency = Counter(term for terms in records for term in set(terms))
     wanted = set(query) | set(frequency)
-    return {
-        term: math.log(1 + (max(population, frequency[term]) - frequency[term] + 0.5) / (frequency[term] + 0.5)) + 0.1
-        for term in wanted
-    }
+    total = max(population, POPULATION_FLOOR, len(records))
+    return {term: math.log(1 + (total - frequency[term] + 0.5) / (frequency[term] + 0.5)) + 0.1 for term in wanted}
 
 
 def score(query: Sequence[str], record: Scored, weights: Mapping[str, float], now: int) -> Score:
     """How well the record answers the query's terms."""
     own = set(record.terms)
     shared = [term for term in query if term in own]
+    gist = [term for term in record.gist if term in own]
     overlap = sum(weights[term] for term in shared)
     asked = sum(weights[term] for term in query) or 1.0
-    has = sum(weights.get(term, 1.0) for term in own) or 1.0
+    has = sum(weights[term] for term in gist)
     lexical = overlap / asked
-    if len(shared) >= MIN_SHARED:
+    if len(shared) >= MIN_SHARED and has:
         lexical = max(lexical, RECORD_SIDE * overlap / has)
+    elif len(query) >= MIN_SHARED:
+        lexical *= COINCIDENCE
     parts = {
         "lexical": round(min(1.0, lexical), 4),
         "scope": record.nearness,

@@ -149,7 +149,10 @@ class Reader:
         hits: list[Hit] = []
         for stored, body in zip(found, bodies, strict=True):
             r = stored.record
-            given = Scored(body, NEARNESS[r.scope.kind], r.updated_at, r.importance, r.confidence, r.evidence_count)
+            gist = self._means.lexicon.query_terms(r.content)
+            given = Scored(
+                body, gist, NEARNESS[r.scope.kind], r.updated_at, r.importance, r.confidence, r.evidence_count
+            )
             got = score(terms, given, weights, now)
             matched = [word for word, of_word in words if of_word & set(got.shared)]
             hits.append(

@@ -70,7 +70,7 @@ def without_times(text: str, when: TimeRange) -> str:
     for start, end in when.spans:
         kept.append(text[place:start])
         place = end
-    return " ".join((*kept, text[place:])).strip()
+    return " ".join(" ".join((*kept, text[place:])).split())
 
 
 def asks_only_when(words: str) -> bool:

@@ -39,10 +39,6 @@ UPDATE chunk_source SET state = 'pending', queued_at = :now WHERE turn_id = :tur
 -- An item is no longer indexed, nor are its chunks.
 DELETE FROM chunk_source WHERE id = :id
 
--- name: sources_of_turn
--- The items of a turn with their states.
-SELECT item_id, source_hash, state FROM chunk_source WHERE turn_id = :turn_id
-
 -- name: sources_of_thread
 -- The items of a thread.
 SELECT id, item_id, workspace, thread FROM chunk_source WHERE thread = :thread

@@ -1,8 +1,8 @@
 """A home with nothing but the conversation index: a file database, items in a dictionary, jobs run by hand."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -143,17 +143,12 @@ class Home:
 
     async def fts_terms(self) -> Counter[str]:
         """Every term of the index with the number of rows that hold it: the proof that deletions were exact."""
+
         def read(tx: Tx) -> Counter[str]:
+            tx.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.chunk_terms USING fts5vocab('main', 'chunk_fts', 'row')")
             return Counter(dict(tx.all("SELECT term, doc FROM temp.chunk_terms")))
 
-        def make(tx: Tx) -> None:
-            tx.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.chunk_terms USING fts5vocab('main', 'chunk_fts', 'row')")
-
-        def both(tx: Tx) -> Counter[str]:
-            make(tx)
-            return read(tx)
-
-        return await self.db.note(both)
+        return await self.db.note(read)
 
     def close(self) -> None:
-        self.db.close() if hasattr(self.db, "close") else None
+        self.db.close()

@@ -1,0 +1,148 @@
+"""Who lives in a home: a life is a lock, and its end is known at once."""
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from pathlib import Path
+
+import anyio
+import pytest
+from filelock import FileLock
+
+from gateway.clock import SystemClock
+from gateway.database import Database, connect
+from gateway.ids import SortableIds
+from gateway.owners import Owners
+
+
+def make(run: Path) -> Owners:
+    clock = SystemClock()
+    return Owners(run, SortableIds(clock), clock)
+
+
+def play(scene: Callable[[Database], Awaitable[None]], tmp_path: Path) -> None:
+    async def main() -> None:
+        connection = connect(tmp_path / "x.db", synchronous="full")
+        for _ in connection.execute(files("gateway").joinpath("schema.sql").read_text(encoding="utf-8")):
+            pass
+        connection.close()
+        db = Database(tmp_path / "x.db")
+        try:
+            with anyio.fail_after(20):
+                await scene(db)
+        finally:
+            db.close()
+
+    anyio.run(main)
+
+
+def locks(run: Path) -> list[Path]:
+    return list(run.glob("*.lock"))
+
+
+def test_a_life_is_a_lock(tmp_path: Path) -> None:
+    one, other = make(tmp_path), make(tmp_path)
+    assert one.owner != other.owner
+    for _ in range(3):  # looking does not take the lock away
+        assert not other.is_dead(one.owner)
+        assert not one.is_dead(other.owner)
+        assert not one.is_dead(one.owner)
+    one.release()
+    assert other.is_dead(one.owner)
+    assert not (tmp_path / f"{one.owner}.lock").exists()
+    other.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_to_release_twice_does_nothing(tmp_path: Path) -> None:
+    owners = make(tmp_path)
+    owners.release()
+    owners.release()
+
+
+def test_one_who_never_lived_is_dead(tmp_path: Path) -> None:
+    owners = make(tmp_path)
+    assert owners.is_dead("own_nobody")
+    assert not (tmp_path / "own_nobody.lock").exists()
+    owners.release()
+
+
+def test_a_file_without_a_lock_is_a_dead_one_s(tmp_path: Path) -> None:
+    owners = make(tmp_path)
+    (tmp_path / "own_before.lock").touch()
+    assert owners.is_dead("own_before")
+    with FileLock(tmp_path / "own_before.lock"):
+        assert not owners.is_dead("own_before")
+    assert owners.is_dead("own_before")
+    owners.release()
+
+
+def test_the_book_of_the_home(tmp_path: Path) -> None:
+    async def scene(db: Database) -> None:
+        one, other, third = (make(tmp_path) for _ in range(3))
+        for owners in (one, other, third):
+            await owners.enter(db)
+        assert await db.read(one.others) == [other.owner, third.owner]
+        assert await db.read(other.others) == [one.owner, third.owner]
+        await third.leave(db)
+        assert await db.read(one.others) == [other.owner]
+        other.release()  # ended without a word
+        assert await db.read(one.others) == [other.owner]
+        (tmp_path / f"{other.owner}.lock").touch()
+        await db.write(lambda tx: one.bury(tx, other.owner))
+        assert await db.read(one.others) == []
+        assert [path.name for path in locks(tmp_path)] == [f"{one.owner}.lock"]
+        one.release()
+
+    play(scene, tmp_path)
+
+
+def test_a_burial_that_is_rolled_back_leaves_the_file(tmp_path: Path) -> None:
+    async def scene(db: Database) -> None:
+        one = make(tmp_path)
+        (tmp_path / "own_x.lock").touch()
+
+        def work(tx: object) -> None:
+            one.bury(tx, "own_x")  # type: ignore[arg-type]
+            raise ValueError
+
+        with pytest.raises(ValueError, match=r"^$"):
+            await db.write(work)
+        assert (tmp_path / "own_x.lock").exists()
+        one.release()
+
+    play(scene, tmp_path)
+
+
+LIVE = """
+    import sys
+    from pathlib import Path
+    from gateway.clock import SystemClock
+    from gateway.ids import SortableIds
+    from gateway.owners import Owners
+    clock = SystemClock()
+    owners = Owners(Path(sys.argv[1]), SortableIds(clock), clock)
+    print(owners.owner, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("how", ["killed", "ended"])
+def test_a_process_is_dead_as_soon_as_it_ended(how: str, tmp_path: Path) -> None:
+    owners = make(tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(LIVE), str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    other = process.stdout.readline().strip()
+    assert not owners.is_dead(other)
+    if how == "killed":
+        process.kill()
+    process.communicate(timeout=10)
+    assert owners.is_dead(other)
+    owners.release()
