@@ -178,13 +178,15 @@ class Session:
             return
         self._in_flight += 1
         before, mine = self._queue_up(message)
+        scope = anyio.CancelScope()
+        self._scopes.setdefault(message.request_id, scope)  # from now on it can be cancelled, begun or not
         answered = anyio.Event()
 
         def tell(reply: bytes, deferred: Deferred) -> None:
             answer(reply, deferred)
             answered.set()
 
-        tasks.start_soon(self._process, message, before, mine, tell)
+        tasks.start_soon(self._process, message, scope, (before, mine), tell)
         if message.method in REACHED:  # what comes next is judged by the state that this one leads to
             await self._until_stopped(answered.wait)
 
@@ -227,16 +229,13 @@ class Session:
         return value if method.ordering == "thread" else self._thread_of_turn(value) or f"turn:{value}"
 
     async def _process(
-        self, request: Request, before: Turnstile, mine: Turnstile,
+        self, request: Request, scope: anyio.CancelScope, turnstiles: tuple[Turnstile, Turnstile],
         answer: Callable[[bytes, Deferred], None],
     ) -> None:  # fmt: skip
         request_id, deferred = request.request_id, Deferred()
+        before, mine = turnstiles
         assert request_id is not None  # noqa: S101  # a notification does not come here
         reply = Reply(error_reply(request_id, "cancelled"), succeeded=False)
-        scope = anyio.CancelScope()
-        is_first = request_id not in self._scopes
-        if is_first:
-            self._scopes[request_id] = scope
         try:
             with scope:
                 if before is not None:
@@ -244,7 +243,7 @@ class Session:
                 CURRENT.set(deferred)
                 reply = await self._dispatcher.reply_to(request)
         finally:
-            if is_first:
+            if self._scopes.get(request_id) is scope:
                 del self._scopes[request_id]
             if reply.succeeded and (reached := REACHED.get(request.method)) is not None:
                 self._state = reached

@@ -207,3 +207,7 @@ DELETE FROM recall_event WHERE workspace_id = :workspace_id
 -- name: threads_of_workspace
 -- The threads of a workspace that have something in the index.
 SELECT DISTINCT t.key FROM chunk_source AS s JOIN chunk_scope AS t ON t.id = s.thread WHERE s.workspace = :workspace
+
+-- name: workspace_of_thread
+-- The workspace that a thread's segments are in.
+SELECT workspace FROM chunk_source WHERE thread = :thread LIMIT 1

@@ -48,6 +48,10 @@ class StatusReader:
         """The state of a thread's index, a workspace's, or all of it."""
         workspace = self._scope(tx, "workspace", params.workspace_id)
         thread = self._scope(tx, "thread", params.thread_id)
+        chain = workspace  # segments are the workspace's: a thread has none of its own
+        if chain is None and thread is not None:
+            found = store.workspace_of_thread(tx, thread)
+            chain = NOWHERE if found is None else found
         by_status = store.counts_by_status(tx, workspace, thread)
         turns = store.pending_turns(tx, workspace, thread)
         dead = self._dead_turns(tx) if turns else frozenset[str]()
@@ -65,7 +69,7 @@ class StatusReader:
             ),
             jobs=JobCounts(**jobs),
             oldest_pending_age_ms=max((self._clock.now() - since for _, since in waiting), default=None),
-            segments=store.segment_counts(tx, workspace, self._settings().segment_capacity_chunks),
+            segments=store.segment_counts(tx, chain, self._settings().segment_capacity_chunks),
             partial_items=partial_items,
             dead_jobs=jobs["dead"],
             paused=self._hold(),

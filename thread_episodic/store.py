@@ -323,6 +323,12 @@ def partial_items(tx: Tx, workspace: int | None, thread: int | None, limit: int)
     return tx.all(SQL["count_partial_sources"], values)[0][0], items
 
 
+def workspace_of_thread(tx: Tx, thread: int) -> int | None:
+    """The workspace of a thread that has something in the index."""
+    row = tx.one(SQL["workspace_of_thread"], {"thread": thread})
+    return row[0] if row else None
+
+
 def segment_counts(tx: Tx, workspace: int | None, capacity: int) -> SegmentCounts:
     """Segments by state, and how full the fullest open one is."""
     by_state = {row[0]: (row[1], row[2]) for row in tx.all(SQL["count_segments"], {"workspace": workspace})}

@@ -12,7 +12,7 @@ from gateway.migrations import HOUSES
 from protocol.statements import Statements
 
 NAME = re.compile(r"^-- name: ?(.*)$", re.MULTILINE)
-PARAMETER = re.compile(r":([a-z_]+)")
+PARAMETER = re.compile(r":([a-z_][a-z_0-9]*)")
 
 
 def folder(house: str) -> Path:

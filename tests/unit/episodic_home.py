@@ -93,10 +93,10 @@ class Home:
     def _in_order(self) -> list[ItemFact]:
         return sorted(self.items.values(), key=lambda item: (item.thread_id, item.turn_seq, item.item_seq))
 
-    def _read_items(self, tx: Tx, item_ids: Sequence[str]) -> dict[str, ItemFact]:
+    def _read_items(self, _tx: Tx, item_ids: Sequence[str]) -> dict[str, ItemFact]:
         return {item_id: self.items[item_id] for item_id in item_ids if item_id in self.items}
 
-    def _read_thread(self, tx: Tx, thread_id: str) -> ThreadFact | None:
+    def _read_thread(self, _tx: Tx, thread_id: str) -> ThreadFact | None:
         if all(item.thread_id != thread_id for item in self.items.values()):
             return None
         return ThreadFact(
@@ -104,7 +104,7 @@ class Home:
             memory_mode="normal", origin="user", name=self.names.get(thread_id),
         )  # fmt: skip
 
-    def _echo_spans(self, tx: Tx, workspace_id: str, text: str) -> list[tuple[int, int]]:
+    def _echo_spans(self, _tx: Tx, _workspace_id: str, text: str) -> list[tuple[int, int]]:
         return [(text.index(line), text.index(line) + len(line)) for line in self.echoes if line in text]
 
     async def say(

@@ -74,7 +74,10 @@ def test_a_heading_begins_its_chunk() -> None:
 
 @pytest.mark.parametrize("kept", ["Dr. Who", "e.g. Paris", "i.e. Rome", "3.14 is", "v1.2.3 Is", "J. Doe", "z. B. Wien"])
 def test_no_sentence_ends_at_an_abbreviation_or_inside_a_number(kept: str) -> None:
-    assert split_sentences(f"See {kept} now. Then go.") == [(0, len(f"See {kept} now. ")), (len(f"See {kept} now. "), len(f"See {kept} now. Then go."))]
+    assert split_sentences(f"See {kept} now. Then go.") == [
+        (0, len(f"See {kept} now. ")),
+        (len(f"See {kept} now. "), len(f"See {kept} now. Then go.")),
+    ]
 
 
 def test_sentences_end_in_other_scripts_too() -> None:

@@ -40,11 +40,16 @@ def test_a_question_about_our_past_at_a_time_refers_to_it(text: str) -> None:
 def test_a_named_time_is_searched_first_and_all_time_after_it() -> None:
     timed, anytime = propose("What was the valve size we picked two days ago?", TURN).queries
     assert timed.mode == anytime.mode == "workspace_threads"
-    assert (timed.from_at is not None) and (timed.to_at is not None)
+    assert timed.from_at is not None
+    assert timed.to_at is not None
     assert timed.from_at <= NOW - 2 * DAY <= timed.to_at < NOW - DAY
     assert "ago" not in timed.query
     assert "valve size" in timed.query
-    assert (anytime.query, anytime.from_at, anytime.to_at) == ("What was the valve size we picked two days ago?", None, None)
+    assert (anytime.query, anytime.from_at, anytime.to_at) == (
+        "What was the valve size we picked two days ago?",
+        None,
+        None,
+    )
 
 
 def test_a_question_for_nothing_but_a_time_asks_for_all_that_was_said_then() -> None:

@@ -1,0 +1,120 @@
+"""A gateway on a home of its own that can be killed and started again, with the scripted extractor's answers beside it."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.conversations import Conversation, Observation, Said
+from gateway.client import Client, ConnectionClosed, console_script
+from protocol import methods as call
+from protocol.base import Empty
+from protocol.gateway import ClientInfo, DrainParams, InitializeParams
+from protocol.memory import MAX_FACTS
+from protocol.threads import WorkspaceCreateParams
+
+WORKSPACE = "told"
+"""Where the turns are played; imported conversations have a workspace each."""
+
+DRAIN_MS = 600_000
+MAX_QUOTE = 500
+"""The contract's bound for the words that a fact rests on."""
+
+
+class Stage:
+    """One home; at most one gateway at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.crashes = 0
+        self._client: Client | None = None
+
+    @property
+    def client(self) -> Client:
+        """The running gateway."""
+        if self._client is None:
+            raise ConnectionClosed("no gateway was started")
+        return self._client
+
+    def write_config(self, model_path: Path | None) -> None:
+        """The scripted provider as main model and extractor; an embedding model where one is given."""
+        text = '[gateway.providers.script]\nkind = "scripted"\nscript = "script.jsonl"\n\n'
+        text += '[gateway.roles]\nmain = "script"\nextractor = "script"\n'
+        if model_path is not None:
+            text += f"\n[gateway.embedding]\nmodel_path = {msgspec.json.encode(str(model_path)).decode()}\n"
+        (self.folder / "config.toml").write_text(text, encoding="utf-8")
+
+    async def open(self) -> None:
+        """Start a gateway and shake hands."""
+        home, config = self.folder / "home", self.folder / "config.toml"
+        self._client = await Client.start([*console_script(), "serve", "--home", str(home), "--config", str(config)])
+        hello = InitializeParams(
+            protocol_version="2026-11",
+            client=ClientInfo(name="benchmarks", version="1", time_zone="UTC"),
+            workspace_id=WORKSPACE,
+        )
+        await self.client.call(call.INITIALIZE, hello)
+
+    async def close(self) -> None:
+        """End the gateway in order."""
+        client, self._client = self.client, None
+        await client.close()
+
+    async def crash(self) -> None:
+        """Kill the gateway where it stands and start another on the same home."""
+        self.client.kill()
+        await self.client.wait()
+        self.crashes += 1
+        await self.open()
+
+    async def end(self) -> None:
+        """Leave no process behind, whatever happened."""
+        if self._client is not None:
+            self._client.kill()
+            await self._client.wait()
+
+    async def add_workspace(self, workspace_id: str) -> None:
+        """Make a workspace, or find it made."""
+        await self.client.call(call.WORKSPACE_CREATE, WorkspaceCreateParams(workspace_id=workspace_id))
+
+    async def drain(self) -> int:
+        """Wait until no background work is runnable; what is left for later."""
+        drained = await self.client.call(call.DRAIN, DrainParams(timeout_ms=DRAIN_MS))
+        if not drained.idle:
+            raise TimeoutError(f"{drained.pending} jobs are still runnable after {DRAIN_MS / 1000:.0f} s")
+        return sum(waiting.count for waiting in drained.waiting)
+
+    async def reaches(self, task: "asyncio.Task[object]") -> None:
+        """Return when the request of the task has been read by the gateway; it may be in any state then."""
+        await asyncio.sleep(0)
+        await self.client.call(call.PING, Empty())
+        task.cancel()
+
+
+def fact(observation: Observation, said: Said) -> dict[str, object]:
+    """An observation as an extractor model would answer it."""
+    semantic = {
+        "intent": "implicit_candidate", "explicitness": "implicit", "category": "biography", "subject": "person",
+        "subject_key": observation.speaker, "durability": "long_lived", "sensitivity": "none", "certainty": "high",
+    }  # fmt: skip
+    return {"semantic": semantic, "content": observation.fact, "evidence": {"quote": said.text[:MAX_QUOTE]}}
+
+
+def told_turns(conversation: Conversation) -> list[tuple[Said, list[Observation]]]:
+    """The turns of a conversation that support observations, in order."""
+    turns = (said for session in conversation.sessions for said in session.turns)
+    return [(said, conversation.observed[said.dia_id]) for said in turns if said.dia_id in conversation.observed]
+
+
+def script(told: list[tuple[Said, list[Observation]]]) -> bytes:
+    """The extractor's rules: one per turn, found by the whole text as the request's JSON quotes it."""
+    rules = [
+        {
+            "role": "extractor",
+            "input_contains": f'"text":{msgspec.json.encode(said.text).decode()}',
+            "times": 1,
+            "respond": {"json": {"facts": [fact(observation, said) for observation in observations[:MAX_FACTS]]}},
+        }
+        for said, observations in told
+    ]
+    return b"".join(msgspec.json.encode(rule) + b"\n" for rule in rules)

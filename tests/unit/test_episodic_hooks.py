@@ -1,0 +1,225 @@
+"""The recall hook: a plan becomes snippets, within budgets, never what the prompt has already."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from episodic_home import DAY, NOON, Home
+
+from protocol.errors import Unavailable
+from protocol.hooks import (
+    EpisodicPlan,
+    EpisodicQuery,
+    HookInput,
+    PromptContext,
+    Recalled,
+    RecallPlan,
+    TurnContext,
+)
+from protocol.threads import ArtifactRef, Permission, TurnOptions, TurnPolicy
+from thread_episodic.hooks import build_hooks, size_of
+
+TURN = TurnContext(
+    workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
+    memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOON, time_zone="Pacific/Auckland",
+)  # fmt: skip
+VALVE = EpisodicQuery(mode="workspace_threads", query="leaking valve")
+YES = Permission(allowed=True, reason_code="default")
+POLICY = TurnPolicy(recall=YES, read_tools=YES, remember=YES, forget=YES, extraction=YES)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path)
+    yield home
+    home.close()
+
+
+def given(*queries: EpisodicQuery, **more: Any) -> HookInput:
+    plan = RecallPlan(episodic=EpisodicPlan(status="recall" if queries else "skip", queries=list(queries)))
+    members = {
+        "phase": "TurnPostPreflightPromptContext",
+        "run_id": "r",
+        "context": TURN,
+        "policy": POLICY,
+        "plan": plan,
+    }
+    return HookInput(**(members | more))
+
+
+async def recalled(home: Home, hook_input: HookInput) -> PromptContext:
+    (subscription,) = build_hooks(home.service, home.config)
+    (context,) = (await subscription.call(hook_input)).contributions
+    assert isinstance(context, PromptContext)
+    return context
+
+
+async def valves(home: Home) -> None:
+    home.names["a_2"] = "Boiler room"
+    await home.say("i1", "Is this the valve that leaks?", at=NOON - DAY)
+    await home.say("i2", "The leaking valve was mended.", thread="a_2", at=NOON - 3 * DAY)
+    await home.say("i3", "The leaking valve again.", thread="a_3", at=NOON - 4 * DAY)
+    await home.say("b1", "A leaking valve of others.", thread="b_1")
+    await home.index()
+
+
+def run(story: Callable[[], Awaitable[Any]]) -> Any:
+    return anyio.run(story)
+
+
+def test_the_hook_is_registered_as_the_contract_says_and_follows_the_switches(home: Home) -> None:
+    (subscription,) = build_hooks(home.service, home.config)
+    assert (subscription.hook_id, subscription.phase) == ("thread_episodic.recall", "TurnPostPreflightPromptContext")
+    assert subscription.timeout_ms == 800
+    assert subscription.enabled()
+    home.change(recall_enabled=False)
+    assert not subscription.enabled()
+    home.change(recall_enabled=True, enabled=False)
+    assert not subscription.enabled()
+
+
+def test_snippets_come_with_their_source_date_and_files(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        home.artifacts["i1"] = [
+            ArtifactRef(
+                artifact_id="art_valve", version_id="ver_2", name='the "valve".jpg', kind="image", mime="image/jpeg",
+                size_bytes=419_840, role="user", sha256=None,
+            )
+        ]  # fmt: skip
+        context = await recalled(home, given(VALVE))
+        assert (context.context_id, context.domain, context.status, context.reason) == (
+            "thread_recall",
+            "thread",
+            "recalled",
+            "matched",
+        )
+        assert (context.max_chars, context.max_item_chars) == (2400, 360)
+        by_id = {item.ref.id: item for item in context.items}
+        assert set(by_id) == {"thread:t_i1/i1/chunk_0", "thread:t_i2/i2/chunk_0", "thread:t_i3/i3/chunk_0"}
+        here = by_id["thread:t_i1/i1/chunk_0"]
+        assert (here.ref.kind, here.text) == ("chunk", "Is this the valve that leaks?")
+        assert here.labels == {"source": "current thread", "at": "2026-03-01", "boundary": "whole"}
+        assert here.attachments == [
+            "artifactId=art_valve, versionId=ver_2, name=\"the 'valve'.jpg\", kind=image, mime=image/jpeg, size=410 KB, role=user."
+        ]
+        assert by_id["thread:t_i2/i2/chunk_0"].labels["source"] == "Boiler room"
+        assert by_id["thread:t_i3/i3/chunk_0"].labels["source"] == "a_3"
+
+    run(story)
+
+
+def test_what_the_prompt_has_already_is_left_out(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        now = await home.say("i9", "Which leaking valve?", turn="t_now")
+        await home.index()
+        assert now.turn_id == TURN.turn_id
+        context = await recalled(
+            home,
+            given(VALVE, VALVE, history_turn_ids=["t_i1"], recalled=Recalled(chunk_ids=["thread:t_i2/i2/chunk_0"])),
+        )
+        assert [item.ref.id for item in context.items] == ["thread:t_i3/i3/chunk_0"]
+
+    run(story)
+
+
+def test_a_weak_hit_is_not_injected(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        weak = EpisodicQuery(mode="workspace_threads", query="valve turbine compressor manifold piston crankshaft")
+        context = await recalled(home, given(weak))
+        assert (context.items, context.status, context.reason) == ([], "empty", "below_floor")
+
+    run(story)
+
+
+def test_the_named_time_comes_first_and_a_query_without_words_takes_all_of_it(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        await home.say("i5", "Lunch was soup.", at=NOON - 3 * DAY)
+        await home.index()
+        day = {"from_at": NOON - 3 * DAY - 1, "to_at": NOON - 3 * DAY + 1, "mode": "workspace_threads"}
+        context = await recalled(home, given(EpisodicQuery(query="leaking valve", **day), VALVE))
+        assert context.items[0].ref.id == "thread:t_i2/i2/chunk_0"
+        assert len(context.items) == 3
+        context = await recalled(
+            home, given(EpisodicQuery(query="what did we say", **day), EpisodicQuery(query="", **day))
+        )
+        assert {item.ref.id for item in context.items} == {"thread:t_i2/i2/chunk_0", "thread:t_i5/i5/chunk_0"}
+
+    run(story)
+
+
+def test_snippets_together_stay_within_the_room(home: Home) -> None:
+    async def story() -> None:
+        for n in range(12):
+            await home.say(
+                f"i{n}", f"Leaking valve number {n}. " + "It drips and drips all day. " * 20, thread=f"a_{n}"
+            )
+        await home.index()
+        home.change(default_prompt_chars=800, snippet_chars=200)
+        context = await recalled(home, given(VALVE, VALVE))
+        assert 2 < len(context.items) <= 6
+        assert sum(len(item.text) for item in context.items) <= 800
+        assert all(len(item.text) <= 200 and item.labels["boundary"] == "snippet" for item in context.items)
+        bounded = EpisodicQuery(mode="workspace_threads", query="leaking valve", max_chars=210)
+        assert len((await recalled(home, given(bounded))).items) == 1
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason"),
+    [
+        ({"plan": None}, "skipped", "not_planned"),
+        ({"plan": RecallPlan()}, "skipped", "not_planned"),
+        (
+            {"policy": msgspec.structs.replace(POLICY, recall=Permission(allowed=False, reason_code="skip_recall"))},
+            "skipped",
+            "skip_recall",
+        ),
+    ],
+)
+def test_no_recall_and_why(home: Home, change: dict[str, Any], status: str, reason: str) -> None:
+    async def story() -> None:
+        await valves(home)
+        context = await recalled(home, given(VALVE, **change))
+        assert (context.items, context.status, context.reason) == ([], status, reason)
+
+    run(story)
+
+
+def test_what_the_index_has_to_say_is_the_reason(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        context = await recalled(home, given(VALVE))
+        assert (context.status, context.reason) == ("empty", "no_match")
+        await home.say("i1", "The leaking valve.")
+        context = await recalled(home, given(VALVE))
+        assert (context.status, context.reason) == ("empty", "index_pending")
+        await home.index()
+        await home.say("i2", "Not indexed yet.")
+        context = await recalled(home, given(VALVE))
+        assert (len(context.items), context.status, context.reason) == (1, "partial", "index_pending")
+        context = await recalled(home, given(EpisodicQuery(mode="workspace_threads", query="what was it")))
+        assert (context.status, context.reason) == ("skipped", "query_too_vague")
+
+        async def too_long(*_: Any) -> None:
+            raise Unavailable
+
+        monkeypatch.setattr(home.db, "read", too_long)
+        context = await recalled(home, given(VALVE))
+        assert (context.status, context.reason) == ("failed", "unavailable")
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 bytes"), (1023, "1023 bytes"), (419_840, "410 KB"), (5_500_000, "5.2 MB"), (3 * 2**40, "3072.0 GB")],
+)
+def test_sizes_are_told_as_people_read_them(size: int, text: str) -> None:
+    assert size_of(size) == text
