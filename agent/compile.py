@@ -8,9 +8,7 @@ Rule 3: the stable part comes first and is byte-identical from turn to turn; wha
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from agent.history import History
-from agent.ledger import Injected
-from agent.runtime import Contributed
+from agent.model import Contributed, History, Injected
 from promt.render import Rendered, render_block, shorten
 from protocol.hooks import PromptContext, SectionContribution
 from protocol.models import Message

@@ -1,23 +1,14 @@
 """The recent conversation that goes into a request as it was said: newest first within a budget, whole turns."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from agent.model import History
 from agent.store import SQL, items_of_turn
 from protocol.models import Message
 from protocol.ports import Tx
 from protocol.threads import Item
 
 MAX_TURNS = 200  # beyond it, recall finds what matters; reading more costs time in every turn
-
-
-class History(NamedTuple):
-    """Messages, oldest first, the turns that they come from, and how many characters they have."""
-
-    messages: list[Message]
-    turn_ids: list[str]
-    chars: int
-    previous_text: str | None
 
 
 def _said(items: Sequence[Item]) -> list[Message]:

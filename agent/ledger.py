@@ -6,11 +6,10 @@ Rule 1: only keyed hashes of lines are kept, never their text.
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from agent.model import Injected
 from agent.store import SQL
 from protocol.ports import KeyedHash, Tx
-from protocol.threads import SourceRef
 
 HASH_DOMAIN = "injected-line"
 
@@ -19,13 +18,6 @@ _BLOCK = re.compile(
     re.DOTALL,
 )
 _ITEM_LINE = re.compile(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
-
-
-class Injected(NamedTuple):
-    """A block of a prompt, and its lines with what each was made from."""
-
-    block_id: str
-    lines: Sequence[tuple[str, SourceRef]]
 
 
 def normalised(line: str) -> str:

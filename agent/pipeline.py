@@ -10,9 +10,9 @@ from typing import NamedTuple
 import msgspec
 
 from agent.compile import Compiled, compile_prompt
-from agent.history import History
+from agent.model import Contributed, History
 from agent.preflight import Planners, plan_turn
-from agent.runtime import Contributed, HookRuntime, PhaseResult, manifest_run
+from agent.runtime import HookRuntime, PhaseResult, manifest_run
 from agent.tools import Toolset
 from protocol.gateway import HookRun
 from protocol.hooks import HookInput, PolicyContribution, PromptContext, Recalled, ToolBundle, TurnContext

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from agent.model import Contributed
 from agent.registration import Registry
 from protocol.base import Diagnostic
 from protocol.gateway import HookRun, RunError
@@ -41,13 +42,6 @@ class RequiredHookFailedError(Exception):
     def __init__(self, hook_id: str) -> None:
         self.hook_id = hook_id
         super().__init__(hook_id)
-
-
-class Contributed(NamedTuple):
-    """A contribution and the hook that it came from."""
-
-    hook_id: str
-    contribution: Contribution
 
 
 class PhaseResult(NamedTuple):

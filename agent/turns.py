@@ -15,9 +15,10 @@ from agent.active import ActiveTurn
 from agent.artifacts import Artifacts
 from agent.background import Background, context_of
 from agent.compile import context_blocks, injected, messages_of, system_text
-from agent.history import History, read_history
+from agent.history import read_history
 from agent.imports import artifact_ref
 from agent.ledger import Ledger
+from agent.model import History
 from agent.pipeline import Pipeline, Prepared
 from agent.rounds import Tools, run_rounds, run_tool
 from agent.runtime import RequiredHookFailedError

@@ -1,7 +1,10 @@
 """A gateway on a home of its own that can be killed and started again, with the scripted extractor's answers beside it."""
 
 import asyncio
+import contextlib
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -36,13 +39,12 @@ class Stage:
             raise ConnectionClosed("no gateway was started")
         return self._client
 
-    def write_config(self, model_path: Path | None) -> None:
-        """The scripted provider as main model and extractor; an embedding model where one is given."""
+    def write_files(self, rules: bytes) -> None:
+        """The configuration, with the scripted provider as main model and extractor, and its rules."""
         text = '[gateway.providers.script]\nkind = "scripted"\nscript = "script.jsonl"\n\n'
         text += '[gateway.roles]\nmain = "script"\nextractor = "script"\n'
-        if model_path is not None:
-            text += f"\n[gateway.embedding]\nmodel_path = {msgspec.json.encode(str(model_path)).decode()}\n"
         (self.folder / "config.toml").write_text(text, encoding="utf-8")
+        (self.folder / "script.jsonl").write_bytes(rules)
 
     async def open(self) -> None:
         """Start a gateway and shake hands."""
@@ -60,10 +62,20 @@ class Stage:
         client, self._client = self.client, None
         await client.close()
 
-    async def crash(self) -> None:
-        """Kill the gateway where it stands and start another on the same home."""
+    async def crash(self, during: Coroutine[Any, Any, object] | None = None) -> None:
+        """Kill the gateway, in the middle of a request where one is given, and start another on the same home.
+
+        The gateway has read the request by then (a `ping` sent behind it is answered); how far it came is left to chance.
+        """
+        if during is not None:
+            request = asyncio.ensure_future(during)
+            await asyncio.sleep(0)  # the request is written before the ping
+            await self.client.call(call.PING, Empty())
         self.client.kill()
         await self.client.wait()
+        if during is not None:
+            with contextlib.suppress(ConnectionClosed):
+                await request
         self.crashes += 1
         await self.open()
 
@@ -83,12 +95,6 @@ class Stage:
         if not drained.idle:
             raise TimeoutError(f"{drained.pending} jobs are still runnable after {DRAIN_MS / 1000:.0f} s")
         return sum(waiting.count for waiting in drained.waiting)
-
-    async def reaches(self, task: "asyncio.Task[object]") -> None:
-        """Return when the request of the task has been read by the gateway; it may be in any state then."""
-        await asyncio.sleep(0)
-        await self.client.call(call.PING, Empty())
-        task.cancel()
 
 
 def fact(observation: Observation, said: Said) -> dict[str, object]:

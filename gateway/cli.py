@@ -48,8 +48,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _serve(given: argparse.Namespace) -> int:
+    from gateway.foundations import Options  # noqa: PLC0415
     from gateway.home import default_root  # noqa: PLC0415
-    from gateway.process import Options, main  # noqa: PLC0415
+    from gateway.process import main  # noqa: PLC0415
 
     return main(
         Options(

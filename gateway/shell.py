@@ -5,7 +5,7 @@ Rule 1: what other houses do is asked of them; here it is only told.
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
@@ -14,6 +14,7 @@ from agent.background import Background
 from agent.threads import DEFAULT_WORKSPACE, Threads
 from gateway import __version__
 from gateway.degraded import Health
+from gateway.foundations import Foundations
 from gateway.job_runner import JobRunner
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import SQL
@@ -39,9 +40,6 @@ from protocol.gateway import (
 from protocol.notifications import NOTIFICATIONS
 from protocol.ports import Tx
 from protocol.settings import SettingsResult, SettingsUpdateParams
-
-if TYPE_CHECKING:
-    from gateway.wiring import Foundations
 
 SERVER_NAME = "pioneer-gateway"
 
@@ -88,7 +86,7 @@ class Shell:
     def __init__(
         self,
         *,
-        base: "Foundations",
+        base: Foundations,
         client: Client,
         health: Health,
         runner: JobRunner,

@@ -6,7 +6,6 @@ Rule 2: a method that is not bound here does not exist for a client.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from agent.artifact_tool import ArtifactTool, artifact_hooks
 from agent.artifacts import Artifacts
@@ -32,23 +31,16 @@ from agent.threads import Neighbours, Threads
 from agent.tools import subscriptions as agent_subscriptions
 from agent.turns import Turns
 from gateway.artifact_files import ArtifactFiles
-from gateway.clock import FileClock, SystemClock
-from gateway.config import ConfigStore
-from gateway.database import Database
 from gateway.degraded import Health
-from gateway.home import Home
-from gateway.ids import SortableIds
+from gateway.foundations import Foundations
 from gateway.job_runner import JobRunner
 from gateway.jobs import Jobs
-from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
 from gateway.logs import Log
 from gateway.outbox import Outbox
-from gateway.owners import Owners
 from gateway.providers import Providers
 from gateway.retry import limits_of
 from gateway.rpc import Bound, bind
-from gateway.secret_scanner import RuleScanner
 from gateway.shell import Client, Shell
 from memory.hooks import build as memory_hooks
 from memory.planning import propose_durable
@@ -57,27 +49,12 @@ from promt.phrases import detect
 from protocol import methods as m
 from protocol.base import Empty
 from protocol.gateway import HooksListResult
-from protocol.ports import Clock
 from protocol.settings import GatewayConfig
 from thread_episodic.hooks import build_hooks as episodic_hooks
 from thread_episodic.planning import make_planner
 from thread_episodic.service import EpisodicService
 
 log = Log("gateway")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Foundations:
-    """What exists before any house does: the home, opened."""
-
-    home: Home
-    config: ConfigStore
-    clock: Clock
-    ids: SortableIds
-    database: Database
-    owners: Owners
-    key: HomeKey
-    scanner: RuleScanner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +72,6 @@ class App:
     turns: Turns
     shell: Shell
     bound: dict[str, Bound]
-
-
-def clock_of(path: Path | None) -> Clock:
-    """The wall clock, or the file that stands in for it."""
-    return FileClock(path) if path is not None else SystemClock()
 
 
 def build(base: Foundations, send: Callable[[bytes, str | None], None], client: Client) -> App:

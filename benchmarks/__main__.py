@@ -1,0 +1,22 @@
+"""`python -m benchmarks [locomo|wire] [options]`: one benchmark, or without a name each of them."""
+
+import sys
+from collections.abc import Callable
+
+from benchmarks import locomo, wire
+
+BENCHMARKS: dict[str, Callable[[list[str]], int]] = {"wire": wire.main, "locomo": locomo.main}
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is named; return the worst exit code."""
+    if arguments and arguments[0] in BENCHMARKS:
+        return BENCHMARKS[arguments[0]](arguments[1:])
+    if arguments:
+        sys.stderr.write(f"usage: python -m benchmarks [{'|'.join(BENCHMARKS)}] [options]\n")
+        return 64
+    return max([run([]) for run in BENCHMARKS.values()])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,94 @@
+"""What lies beneath the houses: the home, opened, with its configuration, database, keys and this process's own life.
+
+Rule 1: each step that can fail before the first message has its exit code and one clear line for a person.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway import logs
+from gateway.clock import FileClock, SystemClock
+from gateway.config import ConfigError, ConfigStore
+from gateway.database import Database
+from gateway.home import Home
+from gateway.ids import SortableIds
+from gateway.keys import HomeKey
+from gateway.migrations import migrate
+from gateway.owners import SQL, Owners
+from gateway.secret_scanner import RuleScanner
+from protocol.errors import GatewayError
+from protocol.ports import Clock, Tx
+
+EXIT_UNUSABLE = 69
+EXIT_CONFIG = 78
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foundations:
+    """What exists before any house does: the home, opened."""
+
+    home: Home
+    config: ConfigStore
+    clock: Clock
+    ids: SortableIds
+    database: Database
+    owners: Owners
+    key: HomeKey
+    scanner: RuleScanner
+
+
+def clock_of(path: Path | None) -> Clock:
+    """The wall clock, or the file that stands in for it."""
+    return FileClock(path) if path is not None else SystemClock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    home: Path
+    config: Path | None = None
+    clock_file: Path | None = None
+    log_level: str = "info"
+
+
+class UnusableError(Exception):
+    """The process cannot begin: an exit code and one line for a person."""
+
+    def __init__(self, code: int, line: str) -> None:
+        self.code = code
+        self.line = line
+        super().__init__(line)
+
+
+async def open_home(options: Options) -> Foundations:
+    """Open everything that lies beneath the houses. Raises `UnusableError`."""
+    os.umask(0o077)
+    clock = clock_of(options.clock_file)
+    scanner = RuleScanner()
+    try:
+        home = Home(options.home)
+        config = ConfigStore(options.config or home.root / "config.toml")
+        logs.configure(home.logs, options.log_level, scanner.mask)
+        home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
+        migrate(home.database, home.run, home.backups)
+        database = Database(home.database)
+        ids = SortableIds(clock)
+        owners = Owners(home.run, ids, clock)
+        await owners.enter(database)
+        key = HomeKey.load(home.keys)
+        await database.write(lambda tx: _name_home(tx, ids.new("home")))
+    except ConfigError as error:
+        raise UnusableError(EXIT_CONFIG, f"configuration: {error}") from error
+    except GatewayError as error:
+        code = EXIT_CONFIG if error.reason == "invalid_params" else EXIT_UNUSABLE
+        raise UnusableError(code, error.message) from error
+    return Foundations(
+        home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner
+    )
+
+
+def _name_home(tx: Tx, home_id: str) -> None:
+    if tx.one(SQL["get_home"], {"name": "home_id"}) is None:
+        tx.run(SQL["put_home"], {"name": "home_id", "value": home_id})

@@ -1,0 +1,111 @@
+"""A home's queue with a clock that is turned by hand, for the tests of jobs."""
+
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from gateway.database import Database, connect
+from gateway.ids import SortableIds
+from gateway.job_runner import JobRunner
+from gateway.jobs import Jobs
+from gateway.owners import SQL
+from gateway.retry import RetryLimits
+from protocol.ports import JobHandle, JobKind, JobState, Tx
+
+NOW = 1_700_000_000_000
+
+
+class HandClock:
+    """A clock that a test turns by hand."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+        self.seconds = 0.0
+
+    def now(self) -> int:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+class Yard:
+    """A home's queue, its clock, and as many runners as a test starts."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        self.clock = HandClock()
+        self.jobs = Jobs(SortableIds(self.clock), self.clock)
+        self.limits = RetryLimits(1_000, 8_000, 3)
+        self.paused: list[tuple[str, str]] = []
+        self.resumed: list[str] = []
+        self.runners: list[JobRunner] = []
+
+    def runner(self, owner: str = "own_a") -> JobRunner:
+        made = JobRunner(
+            db=self.db, clock=self.clock, owner=owner, limits=lambda _kind: self.limits,
+            on_paused=lambda component, reason: self.paused.append((component, reason)), on_resumed=self.resumed.append,
+        )  # fmt: skip
+        self.runners.append(made)
+        self.jobs.wake = lambda: [each.wake() for each in self.runners] and None
+        return made
+
+    async def enqueue(self, subject: str, kind: JobKind = "index", **of: Any) -> str | None:
+        return await self.db.write(lambda tx: self.jobs.enqueue(tx, kind, subject, **of))
+
+    async def counts(self, kind: JobKind = "index") -> dict[JobState, int]:
+        found = await self.db.read(lambda tx: self.jobs.counts(tx, kind=kind))
+        return {state: count for state, count in found.items() if count}
+
+    async def rows(self, kind: JobKind = "index") -> list[tuple[str, str, int]]:
+        found = await self.db.read(lambda tx: self.jobs.jobs(tx, kind=kind, limit=100))
+        return [(job.subject, job.state, job.attempt_count) for job in reversed(found)]
+
+    async def lease(self, owner: str, kind: JobKind = "index") -> list[tuple[str, int]]:
+        """What a runner of that owner claims now."""
+        jobs = await self.db.note(lambda tx: self.runner(owner)._claim(tx, {kind: 100}))
+        self.runners.pop()
+        return [(job.subject, job.attempt_count) for job in jobs]
+
+    async def settled(self, runner: JobRunner) -> None:
+        """Return when the runner has nothing to do."""
+        result = await runner.drain(10)
+        assert result.idle
+
+
+async def done(held: JobHandle) -> None:
+    """A handler that has nothing to do."""
+
+
+def play(scene: Callable[[Yard], Awaitable[None]], tmp_path: Path) -> None:
+    async def main() -> None:
+        connection = connect(tmp_path / "x.db", synchronous="full")
+        for _ in connection.execute(files("gateway").joinpath("schema.sql").read_text(encoding="utf-8")):
+            pass
+        connection.close()
+        db = Database(tmp_path / "x.db")
+        try:
+            with anyio.fail_after(20):
+                await scene(Yard(db))
+        finally:
+            db.close()
+
+    anyio.run(main)
+
+
+async def with_runner(runner: JobRunner, scene: Callable[[], Awaitable[None]]) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runner.run)
+        await scene()
+        tasks.cancel_scope.cancel()
+
+
+def dead(tx: Tx, subject: str, ids: list[str]) -> None:
+    values = {"kind": "index", "subject": subject, "thread_id": None, "turn_id": None, "now": NOW}
+    ids.append(f"job_{subject}_{len(ids)}")
+    tx.run(SQL["add_job"], values | {"job_id": ids[-1]})
+    tx.run("UPDATE job SET state = 'dead', attempt_count = 3, last_error = 'x' WHERE job_id = ?", (ids[-1],))

@@ -1,0 +1,151 @@
+"""Homes and spawned gateways for the journey tests, and the few things that every journey says to them."""
+
+import asyncio
+import functools
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from gateway.client import CallFailed, Client, console_script
+
+JOURNEY_SECONDS = 60.0
+"""No journey takes a fifth of this; what hangs is told with its place instead of by the runner."""
+
+WITHOUT_MODEL = "[gateway.embedding]\nenabled = false\n"
+
+SCRIPTED = """
+[gateway.roles]
+main = "scripted"
+extractor = "scripted"
+
+[gateway.providers.scripted]
+kind = "scripted"
+script = "script.jsonl"
+record = "record.jsonl"
+"""
+
+
+def journey(story: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """A test that is a coroutine function, run in an event loop of its own."""
+
+    @functools.wraps(story)
+    def test(**given: Any) -> None:
+        async def told() -> None:
+            async with asyncio.timeout(JOURNEY_SECONDS):
+                await story(**given)
+
+        asyncio.run(told())
+
+    return test
+
+
+class Den:
+    """A folder with a home, its configuration, and the script of its model."""
+
+    def __init__(self, folder: Path, *, scripted: bool = False, config: str = "") -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.config = folder / "config.toml"
+        self.script = folder / "script.jsonl"
+        self.record = folder / "record.jsonl"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.config.write_text(WITHOUT_MODEL + (SCRIPTED if scripted else "") + config, encoding="utf-8")
+        self.write_script([])
+
+    def write_script(self, rules: list[dict[str, Any]]) -> None:
+        """Replace the scripted model's rules."""
+        self.script.write_text("".join(json.dumps(rule) + "\n" for rule in rules), encoding="utf-8")
+
+    def command(self) -> list[str]:
+        """What a desktop app would spawn."""
+        return [*console_script(), "serve", "--home", str(self.home), "--config", str(self.config)]
+
+    async def spawn(self, **how: Any) -> Client:
+        """A process that was not spoken to yet."""
+        return await Client.start(self.command(), **how)
+
+    @asynccontextmanager
+    async def client(self, workspace_id: str | None = "ws_here") -> AsyncIterator[Client]:
+        """A session that was initialized, and that is ended in order."""
+        async with await self.spawn() as client:
+            await hello(client, workspace_id)
+            yield client
+
+    def database(self) -> apsw.Connection:
+        """The home's database, to be read when its processes have ended."""
+        return apsw.Connection(str(self.home / "gateway.db"), flags=apsw.SQLITE_OPEN_READONLY)
+
+    def files(self) -> dict[str, bytes]:
+        """Every file of the home by its relative name."""
+        return {
+            path.relative_to(self.home).as_posix(): path.read_bytes()
+            for path in sorted(self.home.rglob("*"))
+            if path.is_file()
+        }
+
+
+async def hello(client: Client, workspace_id: str | None = "ws_here") -> dict[str, Any]:
+    """Initialize; the answer."""
+    params: dict[str, Any] = {"protocol_version": "2026-11", "client": {"name": "journey", "version": "1"}}
+    if workspace_id is not None:
+        params["workspace_id"] = workspace_id
+    return await client.request("initialize", params)
+
+
+async def drain(client: Client) -> None:
+    """Wait for the background work."""
+    drained = await client.request("gateway/drain", {"timeout_ms": 30_000})
+    assert drained["idle"], drained
+
+
+async def remember(client: Client, content: str, **more: Any) -> str:
+    """Keep something; its id."""
+    return (await client.request("memory/remember", {"content": content, **more}))["record"]["memory_id"]
+
+
+async def take_turn(client: Client, thread_id: str, text: str, turn_id: str, **more: Any) -> dict[str, Any]:
+    """A whole turn, its hooks of afterwards included; the turn as it ended."""
+    params = {"thread_id": thread_id, "turn_id": turn_id, "input": [{"type": "text", "text": text}], **more}
+    await client.request("turn/start", params)
+    await client.wait_for("turn/post_completed", lambda told: told["turn_id"] == turn_id)
+    return (await client.request("turn/get", {"turn_id": turn_id}))["turn"]
+
+
+async def every(client: Client, method: str, member: str, **params: Any) -> list[dict[str, Any]]:
+    """All pages of a list."""
+    found: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        page = await client.request(method, {**params, "limit": 100, **({"cursor": cursor} if cursor else {})})
+        found += page[member]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return found
+
+
+async def refusal(client: Client, method: str, params: Any = None) -> CallFailed:
+    """The error that a call ends with."""
+    try:
+        result = await client.request(method, params)
+    except CallFailed as failed:
+        return failed
+    raise AssertionError(f"{method} was answered: {result}")
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """This process's environment without what Python would read of it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | more
+
+
+def fact(content: str, quote: str, attribute: str, **semantic: Any) -> dict[str, Any]:
+    """A fact as an extractor that is sure of it answers."""
+    claims = {
+        "intent": "implicit_candidate", "explicitness": "explicit", "category": "preference", "subject": "current_user",
+        "attribute": attribute, "durability": "long_lived", "sensitivity": "none", "certainty": "high", **semantic,
+    }  # fmt: skip
+    return {"semantic": claims, "content": content, "evidence": {"quote": quote}}
