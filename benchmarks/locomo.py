@@ -16,8 +16,7 @@ from benchmarks.conversations import Conversation, Question, Said, Session, abse
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.stage import WORKSPACE, Stage, script, told_turns
 from protocol import methods as call
-from protocol.gateway import DrainParams
-from protocol.memory import Context, ListParams, StatsParams
+from protocol.memory import MAX_FACTS, Context, ListParams, StatsParams
 from protocol.thread_episodic import ThreadSearchParams, ThreadStatusParams
 from protocol.threads import (
     ImportItem,
@@ -52,6 +51,7 @@ class Plan(NamedTuple):
     told: list[tuple[Conversation, Said]]
     questions: list[tuple[Conversation, Question]]
     rules: bytes
+    facts: int
     is_killed: bool
 
 
@@ -72,7 +72,8 @@ def make_plan(conversations: list[Conversation], *, is_quick: bool, is_killed: b
     if is_quick:
         told, questions = told[:QUICK_TURNS], questions[::QUICK_STEP]
     rules = script([(said, seen) for _, said, seen in told])
-    return Plan(conversations, [(c, said) for c, said, _ in told], questions, rules, is_killed)
+    facts = sum(min(len(seen), MAX_FACTS) for _, _, seen in told)
+    return Plan(conversations, [(c, said) for c, said, _ in told], questions, rules, facts, is_killed)
 
 
 def _imported(conversation: Conversation, session: Session) -> ThreadImportParams:
@@ -195,13 +196,26 @@ def show_found(asked: list[Asked]) -> None:
         if not part:
             continue
         means = [sum(one.recall[i] for one in part) / len(part) for i in range(len(DEPTHS))]
-        hits, mrr = (sum(values) / len(part) for values in zip(*((o.is_hit, o.reciprocal_rank) for o in part), strict=True))
+        hits, mrr = (
+            sum(values) / len(part) for values in zip(*((o.is_hit, o.reciprocal_rank) for o in part), strict=True)
+        )
         times = [one.milliseconds for one in part]
         rows.append([name, len(part), *means, hits, mrr, percentile(times, 50), percentile(times, 95)])
     heads = ["category", "questions", *(f"recall@{k}" for k in DEPTHS), "hit@10", "MRR", "p50 ms", "p95 ms"]
     show_table("evidence found by thread_episodic/search", heads, rows)
     reached = sum(one.recall[DEPTHS.index(10)] for one in asked) / len(asked) if asked else 0.0
     print(f"\nrecall@10 >= {RECALL_FLOOR}: {'ok' if reached >= RECALL_FLOOR else 'MISSED'} ({reached:.3f})")
+
+
+def show_passes(first: dict[str, int], second: dict[str, int]) -> bool:
+    """Both counts side by side; whether they are equal."""
+    rows: list[list[object]] = []
+    for name in dict.fromkeys([*first, *second]):
+        pair = first.get(name, 0), second.get(name, 0)
+        rows.append([name, *pair, "" if pair[0] == pair[1] else "DIFFERS"])
+    show_table("the same home, passed over twice", ["count", "first", "second", ""], rows)
+    print(f"\nsecond pass changes nothing: {'ok' if first == second else 'MISSED'}")
+    return first == second
 
 
 class Timed:
@@ -244,14 +258,18 @@ async def perform(stage: Stage, plan: Plan) -> bool:
     await stage.close()
     show_table("time", ["part", "seconds"], timed.parts)
     imported = sum(len(session.turns) for c in plan.conversations for session in c.sessions)
-    whole = [("imported", imported), ("told", len(plan.told)), ("told to the end", len(took)), ("crashes", stage.crashes)]
-    show_table("turns", ["what", "count"], [*whole, ("p50 ms", percentile(took, 50)), ("p95 ms", percentile(took, 95))])
+    turns = [
+        ("imported", imported),
+        ("told", len(plan.told)),
+        ("told to the end, unkilled", len(took)),
+        ("facts scripted for them", plan.facts),
+        ("crashes", stage.crashes),
+        ("told: p50 ms", percentile(took, 50)),
+        ("told: p95 ms", percentile(took, 95)),
+    ]
+    show_table("turns", ["what", "figure"], turns)
     show_found(asked)
-    names = list(dict.fromkeys([*first, *second]))
-    rows = [(name, first.get(name, 0), second.get(name, 0), "" if first.get(name) == second.get(name) else "DIFFERS") for name in names]
-    show_table("the same home, passed over twice", ["count", "first", "second", ""], rows)
-    print(f"\nsecond pass changes nothing: {'ok' if first == second else 'MISSED'}")
-    return first == second
+    return show_passes(first, second)
 
 
 async def _run(folder: Path, plan: Plan) -> bool:
@@ -265,7 +283,7 @@ async def _run(folder: Path, plan: Plan) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it; 1 when a second pass changed what the first one stored."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks locomo", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks locomo", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--conversations", type=int, metavar="N", help="how many of the files (default: all)")
     parser.add_argument("--home", type=Path, metavar="DIR", help="keep everything there (default: temporary)")
     parser.add_argument("--quick", action="store_true", help="few turns, every fourth question")

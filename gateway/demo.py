@@ -153,7 +153,7 @@ async def _show_memory(
     told = await client.call(call.MEMORY_EXPLAIN, ExplainParams(target=ExplainTarget(kind="turn", id=turn_id)))
     for decision in told.decisions:
         if decision.action in {"reject", "suppress"}:
-            kinds = [f.name for f in decision.factors if decision.reason_code == "secret_detected" and f.weight == 0]
+            kinds = [f.name for f in decision.factors if decision.reason_code == "secret_detected" and f.value is True and not f.weight]
             named = f" ({', '.join(kinds)})" if kinds else ""
             stage.line("refused", f"{decision.reason_code}{named} - {WHY.get(decision.reason_code, '')}", "yellow")
     if told.outcome == "rejected" and not told.decisions:

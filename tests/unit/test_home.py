@@ -69,7 +69,9 @@ def test_the_tables_are_long_enough_to_mean_something() -> None:
     assert len(set(GOOD) | set(BAD)) >= 100
 
 
-PATHS = st.text(st.sampled_from("ab./\\:~ \u2025\uff0e\uff0f\uff3cC\x00\u202e") | st.characters(), min_size=1, max_size=20)
+PATHS = st.text(
+    st.sampled_from("ab./\\:~ \u2025\uff0e\uff0f\uff3cC\x00\u202e") | st.characters(), min_size=1, max_size=20
+)
 
 
 @given(PATHS)

@@ -88,7 +88,9 @@ def test_no_value_brings_a_secret_in(begin: End, value: Any, capfd: pytest.Captu
     assert SECRET not in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("value", [object(), 2**100, -(2**100), float("inf"), 1j, {1: {2: 3}}, "\ud800", lambda: 0], ids=ascii)
+@pytest.mark.parametrize(
+    "value", [object(), 2**100, -(2**100), float("inf"), 1j, {1: {2: 3}}, "\ud800", lambda: 0], ids=ascii
+)
 def test_any_value_is_logged_somehow(begin: End, value: Any) -> None:
     log.info("e", value=value)
     assert [line["event"] for line in begin()] == ["e"]
@@ -198,7 +200,9 @@ def test_a_full_disk_costs_only_the_file(begin: End, capfd: pytest.CaptureFixtur
     assert begin() == []
 
 
-def test_without_a_folder_there_is_only_stderr(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_a_folder_there_is_only_stderr(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     sink = logs._Sink()
     monkeypatch.setattr(logs, "_SINK", sink)
     sink.open(None)
@@ -207,7 +211,9 @@ def test_without_a_folder_there_is_only_stderr(monkeypatch: pytest.MonkeyPatch, 
     assert json.loads(capfd.readouterr().err)["event"] == "a"
 
 
-def test_before_and_after_nothing_is_written(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_before_and_after_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(logs, "_SINK", logs._Sink())
     log.info("early")
     logs.close()

@@ -12,8 +12,19 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from gateway.rpc import (
-    BadMessage, Bound, Dispatcher, Ignored, Message, Request, bind, decode, error_of, error_reply, is_request_id,
-    message_of, params_of,
+    BadMessage,
+    Bound,
+    Dispatcher,
+    Ignored,
+    Message,
+    Request,
+    bind,
+    decode,
+    error_of,
+    error_reply,
+    is_request_id,
+    message_of,
+    params_of,
 )  # fmt: skip
 from protocol.base import Empty, Params, Wire
 from protocol.errors import REASONS, CallerError, Defect, GatewayError, Refused, Unavailable
@@ -368,7 +379,9 @@ def deep(levels: int) -> list[Any]:
     return value
 
 
-@pytest.mark.parametrize("result", [Unencodable(), {"x": Unencodable()}, deep(100_000), "\ud800", {1j: 1}], ids=lambda _: "x")
+@pytest.mark.parametrize(
+    "result", [Unencodable(), {"x": Unencodable()}, deep(100_000), "\ud800", {1j: 1}], ids=lambda _: "x"
+)
 def test_a_result_that_cannot_be_encoded_is_an_incident(result: Any) -> None:
     async def answer(_params: Example) -> Any:
         return result

@@ -1,0 +1,103 @@
+"""The shape of the house, as failing tests."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.wiring import build as _wiring  # noqa: F401  # the composition root imports, so every module does
+from protocol.methods import METHODS
+
+ROOT = Path(__file__).resolve().parents[2]
+HOUSES = ("gateway", "agent", "memory", "thread_episodic", "promt", "protocol")
+MODULES = [path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))]
+
+MAX_LINES = 400
+TABLES = {"protocol/memory.py", "protocol/threads.py", "gateway/secret_rules.py"}
+"""Declarations without logic: a table is as long as what it lists."""
+
+FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core", "types"}
+HOME_OF = {
+    "jsonrpcserver": {"gateway/rpc.py"},
+    "apsw": {"gateway/database.py", "gateway/migrations.py"},
+    "tenacity": {"gateway/providers.py"},
+    "Stemmer": {"gateway/lexicon.py"},
+    "tomlkit": {"gateway/config.py"},
+    "filelock": {"gateway/config.py", "gateway/migrations.py", "gateway/owners.py"},
+    "platformdirs": {"gateway/home.py"},
+    "rich": {"gateway/demo.py"},
+    "usearch": set(),
+    "fastembed": set(),
+}
+SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_file_is_one_idea(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= MAX_LINES or name_of(path) in TABLES, f"{name_of(path)} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_modules_are_nouns_of_the_domain(path: Path) -> None:
+    assert path.stem not in FORBIDDEN_NAMES
+    assert not path.stem.startswith("base_")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_sql_stands_in_sql_files(path: Path) -> None:
+    strings = [
+        node.value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert not [text for text in strings if SQL_VERB.search(text)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_libraries_have_one_home(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    strangers = {name for name in imported & set(HOME_OF) if name_of(path) not in HOME_OF[name]}
+    assert not strangers
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__init__.py"], ids=name_of)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_folders_layers_and_wheel_agree() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    named = {house.strip() for layer in layers for house in layer.split("|")}
+    assert named == set(HOUSES)
+    assert set(settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == set(HOUSES)
+    assert set(settings["tool"]["importlinter"]["root_packages"]) == set(HOUSES)
+
+
+def test_nothing_heavy_is_imported_to_serve() -> None:
+    heavy = ("fastembed", "usearch", "numpy", "onnxruntime", "rich", "tomlkit", "httpx", "hypothesis")
+    code = f"import sys, gateway.process; print([name for name in {heavy!r} if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert told.stdout.strip() == "[]"
+
+
+def test_every_method_has_one_name_on_the_wire_and_one_sentence() -> None:
+    for name, method in METHODS.items():
+        assert re.fullmatch(r"[a-z_]+(?:/[a-z_]+)*", name)
+        assert method.summary.endswith(".")
+        assert "\n" not in method.summary
+
+
+def test_no_console_entry_but_the_script() -> None:
+    assert not [path for path in MODULES if path.name == "__main__.py"]
