@@ -67,13 +67,13 @@ class Stage:
 
         The gateway has read the request by then (a `ping` sent behind it is answered); how far it came is left to chance.
         """
-        if during is not None:
-            request = asyncio.ensure_future(during)
+        request = asyncio.ensure_future(during) if during is not None else None
+        if request is not None:
             await asyncio.sleep(0)  # the request is written before the ping
             await self.client.call(call.PING, Empty())
         self.client.kill()
         await self.client.wait()
-        if during is not None:
+        if request is not None:
             with contextlib.suppress(ConnectionClosed):
                 await request
         self.crashes += 1

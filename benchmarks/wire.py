@@ -118,10 +118,13 @@ async def per_second(numbers: range, request: Callable[[int], Awaitable[object]]
     return len(numbers) / (time.perf_counter() - begun)
 
 
-async def measure_starts(folder: Path) -> list[list[object]]:
+def imported_modules() -> list[str]:
+    """What a gateway imports of others, in order."""
+    return subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout.split()
+
+
+async def measure_starts(folder: Path, modules: list[str]) -> list[list[object]]:
     """Spawn to `initialize`, again and again on one home, beside a Python that imports the same and does nothing."""
-    told = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
-    modules = told.stdout.split()
     walls: list[float] = []
     used: list[Spent] = []
     for _ in range(STARTS):
@@ -205,7 +208,7 @@ async def measure_calls(folder: Path) -> tuple[list[list[object]], list[list[obj
     finally:
         await client.close()
     disk = measure_disk(folder)
-    latencies = [
+    latencies: list[list[object]] = [
         [name, len(took), percentile(took, 50), percentile(took, 95), percentile(took, 99)]
         for name, took in (
             ("ping", pings),
@@ -223,9 +226,9 @@ async def measure_calls(folder: Path) -> tuple[list[list[object]], list[list[obj
     return latencies, rates
 
 
-async def perform(folder: Path) -> None:
+async def perform(folder: Path, modules: list[str]) -> None:
     """Measure and print."""
-    starts = await measure_starts(folder)
+    starts = await measure_starts(folder, modules)
     heads = ["start", "wall min ms", "wall p50 ms", "cpu min ms", "cpu p50 ms", "RSS MB"]
     show_table(f"start, {STARTS} times", heads, starts)
     latencies, rates = await measure_calls(folder)
@@ -240,7 +243,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     print(f"wire: on {machine()}")
     with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as folder:
-        asyncio.run(perform(Path(folder)))
+        asyncio.run(perform(Path(folder), imported_modules()))
     return 0
 
 

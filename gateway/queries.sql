@@ -86,10 +86,6 @@ UPDATE job SET state = 'queued', attempt_count = 0, next_run_at = :now
 WHERE kind = :kind AND state = 'dead' AND id IN (SELECT max(id) FROM job WHERE kind = :kind AND state = 'dead' GROUP BY subject)
   AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
 
--- name: get_job
--- A job by id.
-SELECT job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error FROM job WHERE job_id = :job_id
-
 -- name: list_jobs
 -- Jobs of a kind in some states, newest first.
 SELECT job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error FROM job

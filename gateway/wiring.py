@@ -136,7 +136,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         paused=lambda: runner.paused("index"),
     )
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
-    memory_subscriptions, memory_tools = memory_hooks(memory, settings, model)
+    memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     files = ArtifactFiles(base.home.artifacts)
     artifact_subscriptions, artifact_tools = artifact_hooks(ArtifactTool(db=db, read=files.read))
     registry = Registry(

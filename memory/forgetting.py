@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from memory.identity import key_part
+from memory.notices import Notice, changed, note_change
 from memory.ports import Collaborators
 from memory.scopes import required
 from memory.store import (
@@ -26,7 +27,6 @@ from memory.store import (
     set_status,
 )
 from memory.visibility import ALL, KEPT, View, is_visible
-from memory.writing import Notice, changed, note_change
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
 from protocol.memory import (

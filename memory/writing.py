@@ -11,6 +11,7 @@ import msgspec
 
 from memory.admission import Proposal
 from memory.identity import Identity, identify, value_text
+from memory.notices import Notice, changed, note_change
 from memory.ports import Collaborators
 from memory.proposal import Checked, Proposed, check_evidence
 from memory.scopes import default_of
@@ -40,25 +41,16 @@ from protocol.errors import CallerError, Defect
 from protocol.memory import (
     Actor,
     Candidate,
-    ChangeKind,
     Decision,
     Evidence,
-    Origin,
     Record,
     WriteResult,
 )
-from protocol.notifications import CandidateCreated, MemoryChanged
+from protocol.notifications import CandidateCreated
 from protocol.ports import Tx
 
 NO_SCOPE = Scope(kind="workspace", key="none")
 """Stands in for the scope of a proposal for which none is active; such a proposal is always refused."""
-
-
-class Notice(NamedTuple):
-    """A notification to send once the transaction is committed."""
-
-    method: str
-    params: msgspec.Struct
 
 
 class Outcome(NamedTuple):
@@ -67,26 +59,6 @@ class Outcome(NamedTuple):
     result: WriteResult
     created: bool
     notices: list[Notice]
-
-
-def changed(record: Record, kind: ChangeKind, reason_code: str | None) -> Notice:
-    """`memory/changed` for a record; regulated content stays at home."""
-    source = record.provenance
-    return Notice(
-        "memory/changed",
-        MemoryChanged(
-            memory_id=record.memory_id,
-            scope=record.scope,
-            change_kind=kind,
-            record=record if record.sensitivity != "regulated" else None,
-            origin=Origin(turn_id=source.turn_id, source_kind=source.source_kind, reason_code=reason_code),
-        ),
-    )
-
-
-def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:
-    """Let other processes of the home know that a scope changed."""
-    tx.run(SQL["note_change"], {"scope_id": scope_id, "owner": means.owner, "at": means.clock.now()})
 
 
 def actor_of(proposed: Proposed) -> Actor:

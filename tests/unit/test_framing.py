@@ -2,6 +2,7 @@
 
 import time
 import tracemalloc
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -66,7 +67,7 @@ BYTES = st.lists(st.sampled_from([b"a", b"bc", b" ", b"\r", b"\n", b"\r\n", b"12
 def test_any_split_gives_the_same_frames(parts: list[bytes], cuts: list[int]) -> None:
     data = b"".join(parts)
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    pieces = [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [data[start:end] for start, end in pairwise(places)]
     assert frames_of(pieces) == frames_by_definition(data)
 
 

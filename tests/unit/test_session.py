@@ -270,6 +270,16 @@ def test_a_cancelled_request_is_answered_once() -> None:
     assert len(out) == 2
 
 
+def test_a_request_can_be_cancelled_before_it_begins() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.write(request(1, "hold", name="x"), notification("$/cancelRequest", id=1), request(2, "ping"))
+        await stage.replies(2)
+        assert stage.begun == []
+
+    _, out = play(scene)
+    assert answers(out) == {1: "cancelled", 2: "ok"}
+
+
 @pytest.mark.parametrize(
     "params",
     [

@@ -1,0 +1,254 @@
+"""The two ends of a turn, whoever runs its model.
+
+Rule 1: a turn has two durable commits: the user's item before the model, everything else before the notification that ends it.
+Rule 2: one turn at a time in a thread, across all processes of the home.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from agent.active import ActiveTurn
+from agent.artifacts import Artifacts
+from agent.background import Background, context_of
+from agent.compile import injected
+from agent.history import read_history
+from agent.ledger import Ledger
+from agent.model import History
+from agent.pipeline import Prepared
+from agent.store import SQL, add_item, add_run, encoded, get_thread, get_turn, read_items
+from protocol.errors import CallerError, Defect, GatewayError, Refused
+from protocol.hooks import OnItems, TurnContext
+from protocol.ports import Clock, Ids, Notify, Transact, Tx
+from protocol.settings import GatewayConfig
+from protocol.threads import (
+    ArtifactInput,
+    ArtifactRef,
+    Item,
+    Mode,
+    TextInput,
+    ToolEvent,
+    Turn,
+    TurnError,
+    TurnStartParams,
+    TurnStatus,
+)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Stored(NamedTuple):
+    """The beginning of a turn as the transaction left it; no context for one that was known already."""
+
+    turn: Turn
+    context: TurnContext | None = None
+    user_item: Item | None = None
+    history: History = History([], [], 0, None)
+
+
+class Begun(NamedTuple):
+    """A turn whose beginning is stored, or one that was known already."""
+
+    turn: Turn
+    active: ActiveTurn | None
+    history: History
+
+
+class TurnLifecycle:
+    """Begins and ends turns."""
+
+    def __init__(
+        self,
+        *,
+        db: Transact,
+        clock: Clock,
+        ids: Ids,
+        background: Background,
+        ledger: Ledger,
+        artifacts: Artifacts,
+        notify: Notify,
+        on_items: OnItems,
+        settings: Callable[[], GatewayConfig],
+        owner: str,
+        time_zone: Callable[[], str],
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._ids = ids
+        self._background = background
+        self._ledger = ledger
+        self._artifacts = artifacts
+        self._notify = notify
+        self._on_items = on_items
+        self._settings = settings
+        self._owner = owner
+        self._time_zone = time_zone
+        self.running: dict[str, ActiveTurn] = {}
+        """Turns that run in this process, by id."""
+        self._unsettled: dict[str, Callable[[Tx], None]] = {}
+
+    async def begin(self, params: TurnStartParams, status: TurnStatus, driver: str) -> Begun:
+        """Admit a turn and store its beginning: the first of its two durable commits."""
+        turn_id = params.turn_id or self._ids.new("trn")
+        text = "\n\n".join(part.text for part in params.input if isinstance(part, TextInput))
+        digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
+        workspace_id = await self._db.read(lambda tx: self._admit(tx, params, turn_id, digest))
+        files = [(n, part) for n, part in enumerate(params.input) if isinstance(part, ArtifactInput)]
+        refs = await self._artifacts.receive(files, workspace_id) if workspace_id is not None else []
+
+        def begin(tx: Tx) -> _Stored:
+            known = self._known(tx, turn_id, digest)
+            if known is not None:
+                return _Stored(known)
+            self._admit(tx, params, turn_id, digest)
+            self._settle(tx, params.thread_id)
+            return self._store_beginning(tx, params, turn_id, digest, text, refs, status, driver)
+
+        stored = await self._db.write(begin)
+        if stored.context is None or stored.user_item is None:
+            return Begun(stored.turn, None, stored.history)
+        active = self.running[turn_id] = ActiveTurn(
+            turn=stored.turn, context=stored.context, user_item=stored.user_item, ids=self._ids, clock=self._clock,
+            notify=self._notify,
+        )  # fmt: skip
+        return Begun(stored.turn, active, stored.history)
+
+    def _settle(self, tx: Tx, thread_id: str) -> None:
+        """Store the end of a turn of the thread that could not be stored when it came (the disk was full)."""
+        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": thread_id})
+        store = self._unsettled.get(running[0]) if running is not None else None
+        if running is not None and store is not None:
+            turn_id: str = running[0]
+            store(tx)
+            tx.after_commit(lambda: self._forget_unsettled(turn_id))
+
+    def _forget_unsettled(self, turn_id: str) -> None:
+        self._unsettled.pop(turn_id, None)
+
+    def _known(self, tx: Tx, turn_id: str, digest: bytes) -> Turn | None:
+        found = get_turn(tx, turn_id)
+        if found is not None and found.input_hash != digest:
+            raise Refused("conflict", "A turn of that id exists with other input.")
+        return found.turn if found is not None else None
+
+    def _admit(self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes) -> str | None:
+        """The workspace of a turn that may begin; None for one that is known. Raises for one that may not."""
+        found = get_thread(tx, params.thread_id)
+        if found is None:
+            raise CallerError.missing("thread")
+        if self._known(tx, turn_id, digest) is not None:
+            return None
+        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id})
+        if running is not None and running[0] not in self._unsettled:
+            raise Refused("turn_in_progress")
+        return found.thread.workspace_id
+
+    def _store_beginning(
+        self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, text: str, refs: Sequence[ArtifactRef],
+        status: TurnStatus, driver: str,
+    ) -> _Stored:  # fmt: skip
+        found = get_thread(tx, params.thread_id)
+        if found is None:
+            raise CallerError.missing("thread")
+        now = self._clock.now()
+        last = tx.one(SQL["last_position"], {"thread_id": params.thread_id})
+        position = (last[0] if last else 0) + 1
+        mode: Mode = params.mode or found.thread.mode
+        tx.run(SQL["add_turn"], {
+            "turn_id": turn_id, "thread_id": params.thread_id, "position": position, "driver": driver, "mode": mode,
+            "status": status, "options": encoded(params.options), "input_hash": digest, "started_at": now,
+            "completed_at": None, "owner": self._owner,
+        })  # fmt: skip
+        tx.run(SQL["touch_thread"], {"thread_id": params.thread_id, "now": now})
+        stored = get_turn(tx, turn_id)
+        if stored is None:
+            raise Defect
+        item = Item(
+            item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
+            status="completed", text=text, at=now, name=None, artifacts=list(refs), tool=None,
+        )  # fmt: skip
+        add_item(tx, item, 0)
+        settings = self._settings().agent
+        history = read_history(
+            tx,
+            params.thread_id,
+            position,
+            max_chars=settings.context_chars - len(text),
+            min_turns=settings.history_turns_min,
+        )
+        return _Stored(stored.turn, context_of(tx, stored, now, self._time_zone()), item, history)
+
+    async def end(
+        self,
+        active: ActiveTurn,
+        status: TurnStatus,
+        prepared: Prepared | None,
+        *,
+        error: TurnError | None = None,
+        tool_events: Sequence[ToolEvent] = (),
+    ) -> Turn:
+        """Store everything that a turn left and tell its end."""
+        turn_id = active.turn.turn_id
+        if turn_id not in self.running:
+            await active.ended.wait()
+            return active.turn
+        turn = msgspec.structs.replace(
+            active.turn,
+            status=status,
+            completed_at=self._clock.now(),
+            error=error if status == "failed" else None,
+            rounds=active.rounds,
+            usage=active.usage,
+            prompt_manifest=prepared.manifest() if prepared is not None else active.turn.prompt_manifest,
+        )
+        tell = active.terminal(turn)
+        new_runs = prepared is not None and active.turn.prompt_manifest is None
+
+        def store(tx: Tx) -> None:
+            for position, item in enumerate(active.items, 1):
+                add_item(tx, item, position)
+            if prepared is not None and new_runs:
+                for run in prepared.runs:
+                    add_run(tx, run)
+                place = (turn.workspace_id, turn.thread_id, turn_id)
+                self._ledger.record(tx, place, injected(prepared.compiled.blocks))
+            tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
+            ids = [active.user_item.item_id, *(item.item_id for item in active.items)]
+            self._on_items(tx, [fact for fact in read_items(tx, ids).values() if fact.indexable])
+            self._background.queue(tx, turn.thread_id, turn_id)
+
+        def store_and_tell(tx: Tx) -> None:
+            tx.after_commit(tell)
+            store(tx)
+
+        try:
+            await self._db.write(store_and_tell)
+        except GatewayError as failed:
+            # The client learns now that the end could not be stored; it is stored before the thread's next turn, and
+            # a process that ends before that leaves an interrupted turn.
+            self._unsettled[turn_id] = store
+            reason = TurnError(reason=failed.reason, retryable=failed.retryable)
+            turn = msgspec.structs.replace(turn, status="failed", error=reason)
+            active.seq -= 1
+            active.terminal(turn)()
+        finally:
+            active.turn = turn
+            self.running.pop(turn_id, None)
+            active.ended.set()
+        return turn
+
+
+def turn_values(
+    turn: Turn, seq: int, owner: str | None, tool_events: Sequence[ToolEvent]
+) -> dict[str, str | int | None]:
+    """What a turn is by now, as bindings."""
+    return {
+        "turn_id": turn.turn_id, "status": turn.status, "completed_at": turn.completed_at,
+        "error_reason": turn.error.reason if turn.error else None,
+        "error_retryable": turn.error.retryable if turn.error else None, "rounds": turn.rounds,
+        "usage": encoded(turn.usage) if turn.usage else None,
+        "manifest": encoded(turn.prompt_manifest) if turn.prompt_manifest else None, "last_seq": seq,
+        "owner": owner, "tool_events": encoded(list(tool_events)),
+    }  # fmt: skip

@@ -1,0 +1,180 @@
+"""How each door turns what it is given into a proposal: the wire, a tool, the extractor, a correction.
+
+Rule 1: pure; a door never decides what becomes of a proposal.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from memory.proposal import Proposed, compared
+from memory.scopes import PROJECT_CATEGORIES
+from memory.store import Stored, encoded
+from protocol.errors import CallerError
+from protocol.hooks import TurnContext
+from protocol.memory import (
+    MAX_CONTENT_BYTES,
+    MAX_METADATA_BYTES,
+    MAX_VALUE_BYTES,
+    Actor,
+    Evidence,
+    Fact,
+    Provenance,
+    ReasonCode,
+    RememberParams,
+    SemanticFields,
+    UpdateParams,
+    WriteParams,
+)
+
+
+def explicit_fields(params: RememberParams) -> SemanticFields:
+    """What an explicit wish claims about its fact."""
+    is_project = params.category in PROJECT_CATEGORIES
+    return SemanticFields(
+        intent="explicit_store",
+        explicitness="explicit",
+        category=params.category,
+        subject="project" if is_project else "current_user",
+        durability="project_lifetime" if is_project else "long_lived",
+        certainty="high",
+        sensitivity="regulated" if params.sensitivity == "regulated" else "none",
+    )
+
+
+def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | None) -> None:
+    """Sizes that the schema cannot say, in bytes. Raises `CallerError`."""
+    for path, size, limit in (
+        ("$.content", len(content.encode()) if content is not None else 0, MAX_CONTENT_BYTES),
+        ("$.value", len(encoded(value)) if value is not None else 0, MAX_VALUE_BYTES),
+        ("$.metadata", len(encoded(metadata)) if metadata else 0, MAX_METADATA_BYTES),
+    ):
+        if size > limit:
+            raise CallerError.at(path, f"It is larger than {limit} bytes")
+
+
+def forbidden_in(turn: TurnContext) -> ReasonCode | None:
+    """Why a turn may not write durable memory at all, or None."""
+    is_closed = turn.memory_mode != "normal" or turn.mode == "chat" or turn.parent_thread_id is not None
+    return "memory_write_disabled" if is_closed else None
+
+
+def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: str | None) -> Proposed:
+    """An explicit wish: the words themselves are its evidence."""
+    evidence = Evidence(
+        quote=params.content[:2000], thread_id=provenance.thread_id, turn_id=provenance.turn_id,
+        source_kind=provenance.source_kind,
+    )  # fmt: skip
+    return Proposed(
+        semantic=explicit_fields(params), content=params.content, workspace_id=workspace_id, scope=params.scope,
+        value=params.value, alias=params.key, evidence=[evidence], is_explicit=True, disposition="accept_active",
+        kind=params.kind, tags=params.tags, confidence=params.confidence, importance=params.importance,
+        valid_from=params.valid_from, expires_at=params.expires_at, metadata=params.metadata, provenance=provenance,
+        declared=params.sensitivity, supersedes=params.supersedes,
+    )  # fmt: skip
+
+
+def is_explicit(params: WriteParams) -> bool:
+    """Whether a proposal is the user's own wish: said so, and meant to be kept."""
+    return params.semantic.intent == "explicit_store" and params.semantic.explicitness == "explicit"
+
+
+def from_fact(
+    turn: TurnContext, fact: Fact, run_id: str, user_items: Mapping[str, str], *, policy_allows: bool
+) -> Proposed:
+    """A fact of the extractor; a quote without a message may stand in any message of the user."""
+    item_id = fact.evidence.item_id or _item_with(fact.evidence.quote, user_items)
+    evidence = Evidence(
+        quote=fact.evidence.quote, thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id or "itm_none"
+    )  # fmt: skip
+    forbidden: ReasonCode | None = None if policy_allows else "no_memory_requested"
+    return Proposed(
+        semantic=fact.semantic, content=fact.content, workspace_id=turn.workspace_id, value=fact.value,
+        evidence=[evidence], run_id=run_id, forbidden=forbidden or forbidden_in(turn),
+        is_explicit=fact.semantic.intent == "explicit_store" and fact.semantic.explicitness == "explicit",
+        owner="user" if turn.origin == "user" else turn.origin,
+        provenance=Provenance(
+            source_kind="user_statement", thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id,
+            created_by=Actor(kind="extractor"),
+        ),
+    )  # fmt: skip
+
+
+def _item_with(quote: str, user_items: Mapping[str, str]) -> str | None:
+    wanted = compared(quote)
+    return next(
+        (item_id for item_id, text in user_items.items() if wanted in compared(text)), next(iter(user_items), None)
+    )
+
+
+def correction(params: UpdateParams, stored: Stored, content: str, workspace_id: str | None) -> Proposed:
+    """New words for a record: an explicit correction that keeps its scope, key and everything not changed."""
+    old = stored.record
+    remember = RememberParams(
+        content=content,
+        category=old.category if params.category is UNSET else params.category,
+        scope=old.scope,
+        key=stored.alias or (old.key if stored.is_single else None),
+        kind=old.kind,
+        value=None if params.value is UNSET else params.value,
+        tags=old.tags if params.tags is UNSET else params.tags,
+        sensitivity=old.sensitivity,
+        confidence=old.confidence,
+        importance=old.importance if params.importance is UNSET else params.importance,
+        expires_at=old.expires_at if params.expires_at is UNSET else params.expires_at,
+        metadata=old.metadata if params.metadata is UNSET else params.metadata,
+        supersedes=old.memory_id,
+    )
+    return explicit_wish(remember, Provenance(source_kind="user_correction"), workspace_id)
+
+
+def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
+    """A proposal of a client; its place is that of its first evidence unless it says otherwise."""
+    first = params.evidence[0] if params.evidence else None
+    provenance = params.provenance or Provenance(
+        source_kind="user_statement",
+        thread_id=(first.thread_id if first else None) or params.context.thread_id,
+        turn_id=first.turn_id if first else None,
+        item_id=first.item_id if first else None,
+    )
+    return Proposed(
+        semantic=params.semantic,
+        content=params.content,
+        workspace_id=workspace_id,
+        scope=params.scope,
+        value=params.value,
+        alias=params.key,
+        evidence=params.evidence,
+        is_explicit=is_explicit(params),
+        disposition=params.disposition,
+        kind=params.kind,
+        tags=params.tags,
+        confidence=params.confidence,
+        importance=params.importance,
+        valid_from=params.valid_from,
+        expires_at=params.expires_at,
+        metadata=params.metadata,
+        provenance=provenance,
+    )
+
+
+def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool) -> Proposed:
+    """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn."""
+    given = params.provenance or Provenance()
+    source = "explicit_user_request" if explicit else "assistant_inference"
+    provenance = msgspec.structs.replace(
+        given,
+        source_kind=source,
+        thread_id=turn.thread_id,
+        turn_id=turn.turn_id,
+        created_by=Actor(kind="assistant"),
+    )
+    proposed = explicit_wish(params, provenance, turn.workspace_id)._replace(
+        owner="user" if turn.origin == "user" else turn.origin, forbidden=forbidden_in(turn)
+    )
+    if not explicit:
+        semantic = msgspec.structs.replace(proposed.semantic, intent="implicit_candidate", explicitness="implicit")
+        proposed = proposed._replace(semantic=semantic, is_explicit=False)
+    return proposed

@@ -1,0 +1,42 @@
+"""Forgetting to the last byte: the transaction, then the WAL, then the word that it is complete.
+
+Rule 1: a receipt is `complete` only when no file of the home holds the bytes any more.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from memory.forgetting import ERASE_SUBJECT, Forgotten
+from memory.idempotency import tell
+from memory.ports import Collaborators
+from protocol.memory import ForgetResult
+from protocol.notifications import MemoryErased
+from protocol.ports import JobHandle, RetryJob, Tx
+
+
+class Eraser:
+    """Runs forgettings and finishes erases."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    async def forget(self, work: Callable[[Tx], Forgotten]) -> ForgetResult:
+        """Run a forgetting and tell it; after an erase the receipt says whether every byte is gone."""
+        forgotten = await self._means.db.write(work)
+        result = forgotten.result
+        if result.receipt is not None and not result.dry_run:
+            receipt = result.receipt
+            is_cut = await self._means.truncate_wal()
+            if not is_cut:
+                await self._means.db.write(lambda tx: self._means.jobs.enqueue(tx, "erase_finish", ERASE_SUBJECT))
+            receipt = msgspec.structs.replace(receipt, wal="truncated" if is_cut else "pending", complete=is_cut)
+            result = msgspec.structs.replace(result, receipt=receipt)
+        tell(self._means, forgotten.notices)
+        return result
+
+    async def finish_erase(self, _handle: JobHandle) -> None:
+        """The handler of `erase_finish` jobs: empty the WAL of erased bytes, again and again until it succeeds."""
+        if not await self._means.truncate_wal():
+            raise RetryJob("wal_busy")
+        self._means.notify("memory/erased", MemoryErased(memory_ids=[]))

@@ -1,0 +1,50 @@
+"""Writes with their notifications, once under an idempotency key.
+
+Rule 1: a repeat of the same request gets the same answer with the record as it is now; another request under the key is refused.
+Rule 2: notifications go out after the commit, and only then.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from memory.answers import answer_of, answered
+from memory.notices import Notice
+from memory.ports import Collaborators
+from memory.store import SQL, encoded
+from memory.writing import Outcome
+from protocol.errors import Refused
+from protocol.ports import Tx
+
+KEEP_ANSWERS_MS = 30 * 86_400_000
+
+
+def tell(means: Collaborators, notices: Sequence[Notice]) -> None:
+    """Send what a committed transaction left to tell."""
+    for notice in notices:
+        means.notify(notice.method, notice.params)
+
+
+async def write_once(
+    means: Collaborators, key: str | None, request: list[Any], workspace_id: str | None, work: Callable[[Tx], Outcome]
+) -> Outcome:
+    """Run a write in a transaction of its own and tell what it left."""
+    named = f"{workspace_id or '-'}|{key}" if key is not None else None
+    digest = means.keyed.digest("request", encoded(request))
+    after = means.clock.now() - KEEP_ANSWERS_MS
+
+    def write(tx: Tx) -> Outcome:
+        if named is None:
+            return work(tx)
+        known = tx.one(SQL["get_answer"], {"key": named, "after": after})
+        if known is not None:
+            if known[0] != digest:
+                raise Refused("idempotency_mismatch")
+            return answered(tx, known[1], means.clock.now())
+        outcome = work(tx)
+        answer = encoded(answer_of(outcome))
+        tx.run(SQL["put_answer"], {"key": named, "request": digest, "answer": answer, "at": means.clock.now()})
+        return outcome
+
+    outcome = await means.db.write(write)
+    tell(means, outcome.notices)
+    return outcome

@@ -1,0 +1,155 @@
+"""Durable memory as one turn may use it. Satisfies `MemoryForTurns`.
+
+Rule 1: every call takes its scopes from the turn; what a turn may not write is decided by the write path, as a reason.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from memory.answers import manifest_entry
+from memory.doors import check_bounds, from_fact, from_tool
+from memory.erasing import Eraser
+from memory.forgetting import Forgetter
+from memory.idempotency import tell, write_once
+from memory.ports import Collaborators
+from memory.proposal import Proposed
+from memory.reads import Reader, Recall
+from memory.scopes import narrowed, of_turn, required
+from memory.store import SQL, encoded, get_candidate, scope_ids_of
+from memory.writing import Outcome, Writer
+from protocol.base import Scope
+from protocol.errors import Unavailable
+from protocol.hooks import TurnContext
+from protocol.memory import (
+    Actor,
+    Fact,
+    ForgetParams,
+    ForgetResult,
+    GetParams,
+    GetResult,
+    ListParams,
+    ListResult,
+    RememberParams,
+    SearchParams,
+    SearchResult,
+    WriteResult,
+)
+from protocol.ports import Tx
+
+
+class TurnMemory:
+    """What hooks and tools may ask of durable memory."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+        self._reader = Reader(means)
+        self._writer = Writer(means)
+        self._forgetter = Forgetter(means)
+        self._eraser = Eraser(means)
+
+    def turn_scopes(self, turn: TurnContext) -> list[Scope]:
+        """The scopes that are active in a turn."""
+        return of_turn(turn, self._means.settings())
+
+    def _require_enabled(self) -> None:
+        if not self._means.settings().enabled:
+            raise Unavailable("memory_disabled")
+
+    async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
+        """Hits within a turn's scopes."""
+        self._require_enabled()
+        return await self._reader.search(params, narrowed(self.turn_scopes(turn), params.scopes))
+
+    async def get_in_turn(self, turn: TurnContext, params: GetParams) -> GetResult:
+        """One record within a turn's scopes."""
+        return await self._reader.get(params, self.turn_scopes(turn))
+
+    async def list_in_turn(self, turn: TurnContext, params: ListParams) -> ListResult:
+        """Records within a turn's scopes."""
+        return await self._reader.list_records(params, narrowed(self.turn_scopes(turn), params.scopes))
+
+    async def recall(self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = ()) -> Recall:
+        """What is worth putting into a turn's prompt."""
+        scopes = self.turn_scopes(turn)
+        return await self._reader.recall(text, scopes, limit=limit, exclude=exclude, turn_id=turn.turn_id)
+
+    async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+        """Active and waiting memory near a text, for the extractor."""
+        scopes = self.turn_scopes(turn)
+        found = await self._reader.search(SearchParams(query=text[:4096], limit=limit), scopes)
+        shown = [
+            manifest_entry("memory_id", h.record.memory_id, h.record.category, h.record.key, h.record.content)
+            for h in found.hits
+        ]
+
+        def waiting(tx: Tx) -> list[dict[str, Any]]:
+            rows = [
+                row[1]
+                for scope_id in scope_ids_of(tx, scopes)
+                for row in tx.all(SQL["pending_candidates"], {"scope_id": scope_id, "limit": limit})
+            ]
+            candidates = [found.candidate for row in rows if (found := get_candidate(tx, row)) is not None]
+            return [manifest_entry("candidate_id", c.candidate_id, c.category, c.key, c.content) for c in candidates]
+
+        return [*shown, *await self._means.db.read(waiting)][:limit]
+
+    async def remember_in_turn(self, turn: TurnContext, params: RememberParams, *, explicit: bool) -> WriteResult:
+        """A model's `memory_remember`: a wish of the user where they asked in this turn, else a mere proposal."""
+        check_bounds(params.content, params.value, params.metadata)
+        scopes = self.turn_scopes(turn)
+        if params.scope is not None:
+            required(scopes, params.scope)
+        proposed = from_tool(turn, params, explicit=explicit)
+        write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
+        return (
+            await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
+        ).result
+
+    def _write_in_turn(self, tx: Tx, *, proposed: Proposed, scopes: Sequence[Scope]) -> Outcome:
+        return self._writer.write(tx, proposed, scopes)
+
+    async def propose(
+        self,
+        turn: TurnContext,
+        facts: Sequence[Fact],
+        *,
+        run_id: str,
+        user_items: Mapping[str, str],
+        policy_allows: bool,
+    ) -> list[WriteResult]:
+        """Decide on the facts of an extraction, all in one transaction, once for a run."""
+        scopes = self.turn_scopes(turn)
+        outcomes: list[Outcome] = []
+
+        def apply(tx: Tx) -> None:
+            key = f"run:{run_id}"
+            if tx.one(SQL["get_answer"], {"key": key, "after": 0}) is not None:
+                return
+            for fact in facts:
+                proposed = from_fact(turn, fact, run_id, user_items, policy_allows=policy_allows)
+                outcomes.append(self._writer.write(tx, proposed, scopes))
+            counts: dict[str, int] = {}
+            for outcome in outcomes:
+                code = outcome.result.decision.reason_code
+                counts[code] = counts.get(code, 0) + 1
+            values = {"key": key, "request": b"", "answer": encoded(counts), "at": self._means.clock.now()}
+            tx.run(SQL["put_answer"], values)
+
+        await self._means.db.write(apply)
+        for outcome in outcomes:
+            tell(self._means, outcome.notices)
+        return [outcome.result for outcome in outcomes]
+
+    async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
+        """What an earlier attempt of a run left, by reason; None if none was committed."""
+        row = await self._means.db.read(lambda tx: tx.one(SQL["get_answer"], {"key": f"run:{run_id}", "after": 0}))
+        return msgspec.json.decode(row[1], type=dict[str, Any]) if row else None
+
+    async def forget_in_turn(self, turn: TurnContext, params: ForgetParams) -> ForgetResult:
+        """Forget within a turn's scopes."""
+        scopes = self.turn_scopes(turn)
+        actor = Actor(kind="assistant")
+        return await self._eraser.forget(lambda tx: self._forgetter.forget(tx, params, scopes, actor))

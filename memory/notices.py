@@ -1,0 +1,41 @@
+"""What is told about a change: to the client after the commit, to other processes through the change table.
+
+Rule 1: regulated content stays at home; a notification names the record without it.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from memory.ports import Collaborators
+from memory.store import SQL
+from protocol.memory import ChangeKind, Origin, Record
+from protocol.notifications import MemoryChanged
+from protocol.ports import Tx
+
+
+class Notice(NamedTuple):
+    """A notification to send once the transaction is committed."""
+
+    method: str
+    params: msgspec.Struct
+
+
+def changed(record: Record, kind: ChangeKind, reason_code: str | None) -> Notice:
+    """`memory/changed` for a record; regulated content stays at home."""
+    source = record.provenance
+    return Notice(
+        "memory/changed",
+        MemoryChanged(
+            memory_id=record.memory_id,
+            scope=record.scope,
+            change_kind=kind,
+            record=record if record.sensitivity != "regulated" else None,
+            origin=Origin(turn_id=source.turn_id, source_kind=source.source_kind, reason_code=reason_code),
+        ),
+    )
+
+
+def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:
+    """Let other processes of the home know that a scope changed."""
+    tx.run(SQL["note_change"], {"scope_id": scope_id, "owner": means.owner, "at": means.clock.now()})

@@ -1,0 +1,142 @@
+"""The benchmark itself: it survives kills, repeats without a trace, and says so when there is nothing to measure."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # `benchmarks` is not installed
+
+from benchmarks.conversations import data_folder, read_conversations  # noqa: E402
+from benchmarks.report import percentile  # noqa: E402
+
+TALK = [
+    [
+        ("Ines", "I finally signed the lease for a pottery studio near the canal."),
+        ("Tomasz", "Wonderful! My week was dull, I mostly repaired bicycles for the club."),
+        ("Ines", "The kiln arrives in March, it is a second-hand one from a school."),
+        ("Tomasz", "I could carry it with my brother Pavel, he owns a van."),
+        ("Ines", "That would save me. I will pay you both in soup bowls."),
+        ("Tomasz", "Deal. Pavel is allergic to walnuts, so no walnut bread this time."),
+    ],
+    [
+        ("Tomasz", "The club elected me treasurer yesterday, nobody else wanted it."),
+        ("Ines", "Congratulations! My first glaze cracked, a green one with copper."),
+        ("Tomasz", "Look at the bicycle I restored."),
+        ("Ines", "What a beauty. Next month I teach a course for eight beginners."),
+        ("Tomasz", "Put me on the list, I want to make a teapot."),
+        ("Ines", "You are number three. The course begins on the ninth."),
+    ],
+]
+OBSERVED = {
+    "Ines": [["Ines rents a pottery studio near the canal.", "D1:1"], ["Ines teaches a course.", ["D2:4", "D2:6"]]],
+    "Tomasz": [["Pavel is allergic to walnuts.", "D1:6"], ["Tomasz is treasurer of the club.", "D2:1"]],
+}
+ASKED = [
+    ("Where is the pottery studio of Ines?", ["D1:1"], 4),
+    ("What is Pavel allergic to?", ["D1:6"], 4),
+    ("Who became treasurer of the club?", ["D2:1; see D2:99"], 2),
+    ("What happened to the green copper glaze, and when does the kiln arrive?", ["D2:2 D1:3"], 1),
+    ("Which boat does Ines own?", [], 5),
+]
+
+
+@pytest.fixture
+def tiny_data(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    conversation = {"speaker_a": "Ines", "speaker_b": "Tomasz", "qa": []}
+    for number, turns in enumerate(TALK, 1):
+        conversation[f"session_{number}_date_time"] = f"1:5{number} pm on {number} May, 2023"
+        conversation[f"session_{number}"] = [
+            {"speaker": speaker, "dia_id": f"D{number}:{place}", "text": text}
+            for place, (speaker, text) in enumerate(turns, 1)
+        ]
+        conversation[f"session_{number}_observation"] = {
+            speaker: [fact for fact in facts if f"D{number}:" in str(fact[1])] for speaker, facts in OBSERVED.items()
+        }
+    conversation["session_2"][2]["blip_caption"] = "a red bicycle against a wall"
+    conversation["qa"] = [
+        {"question": text, "answer": "", "evidence": evidence, "category": category}
+        for text, evidence, category in ASKED
+    ]
+    (folder / "conv-tiny.json").write_text(json.dumps(conversation), encoding="utf-8")
+    return folder
+
+
+def run(data, *options, seconds):
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "locomo", *options],
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PIONEER_BENCH_DATA": str(data)},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    return done, done.stdout
+
+
+def counts(printed):
+    table = printed.partition("the same home, passed over twice\n")[2].partition("\n\n")[0]
+    rows = (re.fullmatch(r"\s+(\S.*?)\s{2,}(\d+)\s+(\d+)(?:\s+DIFFERS)?", line) for line in table.splitlines())
+    return {row[1]: (int(row[2]), int(row[3])) for row in rows if row}
+
+
+def test_a_file_is_read_as_it_was_said(tiny_data):
+    (conversation,) = read_conversations(tiny_data)
+    first, second = conversation.sessions
+    assert [said.at for said in first.turns[:2]] == [1_682_949_060_000, 1_682_949_120_000]
+    assert second.turns[2].text == "Look at the bicycle I restored. [shares a red bicycle against a wall]"
+    assert [question.evidence for question in conversation.questions] == [
+        {"D1:1"},
+        {"D1:6"},
+        {"D2:1"},
+        {"D2:2", "D1:3"},
+    ]
+    assert {dia_id: len(facts) for dia_id, facts in conversation.observed.items()} == {
+        "D1:1": 1, "D1:6": 1, "D2:1": 1, "D2:4": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(50, 2), (51, 3), (95, 4), (100, 4), (0, 1)])
+def test_a_percentile_is_a_value_of_the_sample(percent, expected):
+    assert percentile([3, 1, 4, 2], percent) == expected
+
+
+def test_a_killed_run_repeats_without_a_trace(tiny_data, tmp_path):
+    home = tmp_path / "kept"
+    done, printed = run(tiny_data, "--kill", "--home", str(home), seconds=60)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"crashes +2\n", printed)
+    assert "second pass changes nothing: ok" in printed
+    first = counts(printed)
+    assert first["turns"] == (16, 16)  # 12 imported, 4 told
+    assert first["chunks indexed"][0] >= 12 + 3 * 2
+    assert first["decided active_created"] == first["memories active"] == (2, 2)  # the killed turn taught nothing
+    assert first["decided regulated_needs_request"] == (1, 1)  # an allergy is health
+    assert all(before == after for before, after in first.values())
+    again, printed_again = run(tiny_data, "--home", str(home), seconds=60)
+    assert again.returncode == 0, again.stderr
+    assert counts(printed_again) == first
+
+
+def test_absent_data_is_an_answer(tmp_path):
+    done, printed = run(tmp_path / "nowhere", seconds=30)
+    assert done.returncode == 0
+    assert "no LoCoMo data" in printed
+
+
+@pytest.mark.skipif(data_folder() is None, reason="the LoCoMo data is not here")
+@pytest.mark.slow
+def test_a_real_conversation_is_found_again():
+    done, printed = run(data_folder(), "--conversations", "1", "--kill", seconds=110)
+    assert done.returncode == 0, done.stderr
+    floor = re.search(r"recall@10 >= 0\.62: \w+ \((\d\.\d+)\)", printed)
+    assert floor is not None
+    assert float(floor[1]) >= 0.55

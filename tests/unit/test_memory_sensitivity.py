@@ -1,0 +1,75 @@
+"""How careful a fact must be handled."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.secret_scanner import RuleScanner
+from memory.sensitivity import clean, judge, level_of
+
+SCANNER = RuleScanner()
+
+REGULATED = [
+    "I was diagnosed with epilepsy", "She is allergic to penicillin", "My passport number is kept here", "Takes insulin",
+    "У меня диабет", "Ich bin schwanger", "Je suis enceinte", "Estoy embarazada", "Ich habe Krebs",
+    "My card is 4111 1111 1111 1111", "ＤＩＡＢＥＴＥＳ runs in the family",
+]  # fmt: skip
+INNOCENT = [
+    "Prefers tea", "Works on the diagram editor", "The account has two numbers", "The build is healthy", "Likes crabs",
+    "Lives in Cancun", "Version 4111", "depressions in the road surface", "Sort the code",
+]  # fmt: skip
+
+
+def findings(text: str) -> Any:
+    return judge([text], SCANNER.find(text))
+
+
+@pytest.mark.parametrize("text", REGULATED)
+def test_regulated_text_is_recognised(text: str) -> None:
+    assert findings(text).is_regulated
+    assert findings(text).secret_kinds == []
+
+
+@pytest.mark.parametrize("text", INNOCENT)
+def test_innocent_text_is_not(text: str) -> None:
+    assert findings(text) == ([], False)
+
+
+def test_a_credential_is_named_and_an_account_is_not_one() -> None:
+    text = "AKIA" + "IOSFODNN7EXAMPLE" + " and 4111 1111 1111 1111"
+    assert findings(text).is_regulated
+    assert findings(text).secret_kinds == ["aws_access_key"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "hint", "category", "is_regulated", "level"),
+    [
+        (None, "none", "preference", False, "normal"),
+        (None, "unknown", "preference", False, "normal"),
+        (None, "none", "preference", True, "regulated"),
+        ("regulated", "none", "preference", False, "regulated"),
+        ("normal", "regulated", "preference", False, "regulated"),
+        ("normal", "none", "preference", True, "regulated"),
+        ("personal", "none", "custom", False, "personal"),
+        ("normal", "personal", "custom", False, "personal"),
+        ("normal", "none", "identity", False, "personal"),
+        (None, "none", "relationship", False, "personal"),
+        (None, "none", "biography", False, "personal"),
+    ],
+)
+def test_the_strictest_word_holds(declared: Any, hint: Any, category: Any, is_regulated: bool, level: str) -> None:  # noqa: FBT001
+    assert level_of(declared, hint, category, is_regulated=is_regulated) == level
+
+
+def test_what_cannot_be_seen_is_taken_out_and_line_breaks_stay() -> None:
+    assert clean("a\x00b\u200bc\u202ed\ufeff\U000e0041e\n\tf\r\ng") == "abcde\n\tf\r\ng"
+
+
+@given(st.text())
+def test_cleaning_is_stable_and_only_removes(text: str) -> None:
+    cleaned = clean(text)
+    assert clean(cleaned) == cleaned
+    rest = iter(text)
+    assert all(char in rest for char in cleaned)

@@ -1,0 +1,86 @@
+"""The one gate of every read, against a model that spells the rule out."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.visibility import ACTIVE, ALL, KEPT, Seen, View, effective_status, hidden_by, is_visible
+from protocol.memory import Sensitivity, Status
+
+times = st.integers(0, 4)
+seen = st.builds(
+    Seen,
+    scope_id=st.integers(1, 3),
+    status=st.sampled_from(get_args(Status)),
+    sensitivity=st.sampled_from(get_args(Sensitivity)),
+    expires_at=st.none() | times,
+    is_intact=st.booleans(),
+)
+views = st.builds(
+    View,
+    scope_ids=st.frozensets(st.integers(1, 3)),
+    statuses=st.frozensets(st.sampled_from(get_args(Status))),
+    now=times,
+    shows_regulated=st.booleans(),
+)
+
+
+def naive(record: Seen, view: View) -> bool:
+    is_over = record.status == "active" and record.expires_at is not None and view.now >= record.expires_at
+    status = "expired" if is_over else record.status
+    if record.sensitivity == "regulated" and not view.shows_regulated:
+        return False
+    return record.is_intact and record.scope_id in view.scope_ids and status in view.statuses
+
+
+@given(seen, views)
+def test_visible_is_what_the_rule_says(record: Seen, view: View) -> None:
+    assert is_visible(record, view) == naive(record, view)
+    why = hidden_by(record, view)
+    assert (why is None) == naive(record, view)
+
+
+@given(seen, views)
+def test_a_narrower_view_never_shows_more(record: Seen, view: View) -> None:
+    if not is_visible(record, view):
+        assert not is_visible(record, view._replace(scope_ids=frozenset(list(view.scope_ids)[1:])))
+        assert not is_visible(record, view._replace(statuses=frozenset(list(view.statuses)[1:])))
+        assert not is_visible(record, view._replace(shows_regulated=False))
+    assert not is_visible(record._replace(is_intact=False), view)
+
+
+PLAIN = Seen(1, "active", "normal", None, is_intact=True)
+VIEW = View(frozenset({1}), ACTIVE, 10, shows_regulated=False)
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        (PLAIN, None),
+        (PLAIN._replace(scope_id=2, is_intact=False), ("scope_active", "scope_out_of_context")),
+        (PLAIN._replace(is_intact=False, status="deleted"), ("integrity", "damaged")),
+        (PLAIN._replace(expires_at=10), ("expiry", "expired")),
+        (PLAIN._replace(status="expired"), ("expiry", "expired")),
+        (PLAIN._replace(expires_at=11), None),
+        (PLAIN._replace(status="deleted", sensitivity="regulated"), ("status", "deleted")),
+        (PLAIN._replace(status="superseded"), ("status", "superseded")),
+        (PLAIN._replace(sensitivity="regulated"), ("sensitivity", "regulated")),
+        (PLAIN._replace(sensitivity="personal"), None),
+    ],
+)
+def test_the_first_gate_that_hides_is_told(record: Seen, why: tuple[str, str] | None) -> None:
+    assert hidden_by(record, VIEW) == why
+
+
+@pytest.mark.parametrize(("at", "status"), [(9, "active"), (10, "expired"), (11, "expired")])
+def test_expiry_is_exact(at: int, status: str) -> None:
+    assert effective_status("active", 10, at) == status
+    assert effective_status("superseded", 10, at) == "superseded"
+    assert effective_status("active", None, at) == "active"
+
+
+def test_status_sets() -> None:
+    assert ACTIVE < KEPT < ALL == frozenset(get_args(Status))
+    assert ALL - KEPT == {"deleted"}

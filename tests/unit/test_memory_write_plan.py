@@ -1,0 +1,178 @@
+"""What a proposal comes to, gate by gate and row by row."""
+
+import itertools
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.admission import Proposal
+from memory.write_plan import ORIGIN_REASONS, ORIGINS, Known, KnownCandidate, Situation, plan_write
+from protocol.memory import SourceKind
+
+GOOD = Proposal(
+    explicitness="implicit", durability="long_lived", certainty="high", sensitivity="none", is_scope_clear=True,
+    is_user_said=True, turns=1, contradicts=False,
+)  # fmt: skip
+MIDDLING = GOOD._replace(certainty="medium")
+POOR = GOOD._replace(certainty="low")
+
+PLAIN = Situation(
+    proposal=GOOD, origin="user", is_explicit=False, is_own_block=False, secret_kinds=(), is_regulated=False,
+    intent_forbids=False, write_forbidden=None, has_scope=True, quote_failed=False, owner="user", duplicate=None,
+    same_key=None, pending=None, is_suppressed=False, supersedes=None, proactive_enabled=True, review_enabled=False,
+    wants_candidate=False, wants_rejection=False,
+)  # fmt: skip
+
+KNOWN = Known("mem_old", is_contested=False)
+DOUBTED = Known("mem_old", is_contested=True)
+WAITING = KnownCandidate("cand_1", None)
+RIVAL = KnownCandidate("cand_1", "mem_old")
+
+# In the order in which a proposal meets them.
+GATES: list[tuple[dict[str, Any], str]] = [
+    ({"is_own_block": True}, "own_context_block"),
+    ({"secret_kinds": ("aws_access_key",)}, "secret_detected"),
+    ({"intent_forbids": True}, "no_memory_requested"),
+    ({"write_forbidden": "memory_write_disabled"}, "memory_write_disabled"),
+    ({"has_scope": False}, "invalid_scope"),
+    ({"quote_failed": True}, "quote_not_found"),
+    ({"owner": "task"}, "task_owned"),
+    ({"owner": "system"}, "system_source"),
+    ({"origin": "assistant"}, "assistant_inference"),
+    ({"is_regulated": True}, "regulated_needs_request"),
+    ({"proposal": GOOD._replace(durability="transient")}, "transient"),
+    ({"proposal": GOOD._replace(durability="session_only")}, "session_only"),
+    ({"is_suppressed": True}, "suppressed_by_rejection"),
+    ({"wants_rejection": True}, "suppressed_by_rejection"),
+]
+WISHED_AWAY = {"regulated_needs_request", "transient", "session_only"}
+"""Gates that a person's explicit wish opens."""
+
+
+@pytest.mark.parametrize(("changes", "reason"), GATES)
+def test_each_gate_stops_alone(changes: dict[str, Any], reason: str) -> None:
+    plan = plan_write(PLAIN._replace(**changes))
+    assert plan.decision.reason_code == reason
+    assert plan.action == ("suppress" if reason == "suppressed_by_rejection" else "reject")
+    assert plan.relation == ("suppressed_by_rejection" if plan.action == "suppress" else "novel")
+    assert plan[3:] == (None, None, None, None, None, False)
+    assert plan.decision.action == plan.action
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(GATES, 2)))
+def test_the_earlier_gate_speaks(first: tuple[dict[str, Any], str], second: tuple[dict[str, Any], str]) -> None:
+    merged = second[0] | first[0]
+    assert plan_write(PLAIN._replace(**merged)).decision.reason_code == first[1]
+
+
+@pytest.mark.parametrize(("changes", "reason"), [gate for gate in GATES if "wants_rejection" not in gate[0]])
+def test_what_an_explicit_wish_opens(changes: dict[str, Any], reason: str) -> None:
+    plan = plan_write(PLAIN._replace(is_explicit=True, **changes))
+    is_open = reason in WISHED_AWAY or "is_suppressed" in changes
+    assert plan.action == ("activate" if is_open else "reject")
+
+
+@pytest.mark.parametrize(("origin", "reason"), list(ORIGIN_REASONS.items()))
+def test_who_spoke(origin: Any, reason: str) -> None:
+    assert plan_write(PLAIN._replace(origin=origin)).decision.reason_code == reason
+    assert plan_write(PLAIN._replace(origin=origin, duplicate=KNOWN)).action == "reject"
+
+
+def test_every_source_has_an_origin_and_only_the_user_passes() -> None:
+    assert set(ORIGINS) == set(get_args(SourceKind))
+    assert set(ORIGINS.values()) == {"user", *ORIGIN_REASONS} - {"none"}
+
+
+def test_a_secret_is_told_by_kind_only() -> None:
+    decision = plan_write(PLAIN._replace(secret_kinds=("aws_access_key", "jwt"))).decision
+    assert [f.name for f in decision.factors[-2:]] == ["aws_access_key", "jwt"]
+    assert (decision.score, decision.bucket) == (0.0, "low")
+
+
+@pytest.mark.parametrize("durability", ["transient", "session_only"])
+def test_a_fleeting_fact_keeps_its_true_score(durability: Any) -> None:
+    decision = plan_write(PLAIN._replace(proposal=GOOD._replace(durability=durability))).decision
+    assert decision.score > 0
+
+
+# (the situation, action, relation, reason, what else the plan says)
+ROWS: list[tuple[str, dict[str, Any], str, str, str, dict[str, Any]]] = [
+    ("explicit", {"is_explicit": True, "proposal": GOOD._replace(explicitness="explicit")}, "activate", "novel", "active_created", {}),
+    ("implicit, sure", {}, "activate", "novel", "active_created", {}),
+    ("implicit, sure, proactive off", {"proactive_enabled": False}, "reject", "novel", "proactive_writes_disabled", {"remember_turn": True}),
+    ("explicit, proactive off", {"is_explicit": True, "proactive_enabled": False}, "activate", "novel", "active_created", {}),
+    ("middle", {"proposal": MIDDLING}, "reject", "novel", "review_disabled_middle_confidence", {"remember_turn": True}),
+    ("middle, reviewed", {"proposal": MIDDLING, "review_enabled": True}, "candidate", "novel", "candidate_created", {"remember_turn": True}),
+    ("middle again, reviewed", {"proposal": MIDDLING, "review_enabled": True, "pending": WAITING}, "candidate", "duplicate", "duplicate_candidate", {"merge_into": "cand_1", "remember_turn": True}),
+    ("middle, third turn", {"proposal": MIDDLING._replace(turns=3), "pending": WAITING}, "activate", "novel", "active_created", {"promote": "cand_1"}),
+    ("low", {"proposal": POOR}, "reject", "novel", "low_score", {"remember_turn": True}),
+    ("candidate wanted", {"wants_candidate": True}, "candidate", "novel", "candidate_created", {"remember_turn": True}),
+    ("explicit promotes", {"is_explicit": True, "pending": WAITING}, "activate", "novel", "active_created", {"promote": "cand_1"}),
+    ("duplicate", {"duplicate": KNOWN}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old"}),
+    ("duplicate of the same key", {"duplicate": KNOWN, "same_key": KNOWN}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old"}),
+    ("duplicate, proactive off", {"duplicate": KNOWN, "proactive_enabled": False}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old"}),
+    ("duplicate settles a doubt", {"duplicate": DOUBTED}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old", "uncontest": "mem_old"}),
+    ("duplicate of what is believed again", {"duplicate": KNOWN, "is_suppressed": True}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old"}),
+    ("duplicate that corrects another", {"duplicate": KNOWN, "supersedes": "mem_wrong", "is_explicit": True}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old", "supersede": "mem_wrong"}),
+    ("correction", {"is_explicit": True, "same_key": KNOWN}, "supersede", "contradiction", "superseded_by_correction", {"supersede": "mem_old"}),
+    ("correction that waited", {"is_explicit": True, "same_key": KNOWN, "pending": RIVAL}, "supersede", "contradiction", "superseded_by_correction", {"supersede": "mem_old", "promote": "cand_1"}),
+    ("named correction", {"is_explicit": True, "supersedes": "mem_x"}, "supersede", "contradiction", "superseded_by_correction", {"supersede": "mem_x"}),
+    ("contradiction", {"same_key": KNOWN}, "candidate", "contradiction", "contradiction_candidate", {"contest": "mem_old", "remember_turn": True}),
+    ("contradiction, low", {"same_key": KNOWN, "proposal": POOR}, "reject", "contradiction", "low_score", {"remember_turn": True}),
+    ("contradiction, same turn", {"same_key": KNOWN, "pending": RIVAL}, "candidate", "duplicate", "duplicate_candidate", {"merge_into": "cand_1", "remember_turn": True}),
+    ("contradiction, second turn", {"same_key": KNOWN, "pending": RIVAL, "proposal": GOOD._replace(turns=2)}, "supersede", "contradiction", "contradiction_resolved", {"supersede": "mem_old", "promote": "cand_1"}),
+    ("contradiction, second turn, proactive off", {"same_key": KNOWN, "pending": RIVAL, "proposal": GOOD._replace(turns=2), "proactive_enabled": False}, "candidate", "duplicate", "duplicate_candidate", {"merge_into": "cand_1", "remember_turn": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "action", "relation", "reason", "told"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])  # fmt: skip
+def test_each_row(changes: dict[str, Any], action: str, relation: str, reason: str, told: dict[str, Any]) -> None:
+    plan = plan_write(PLAIN._replace(**changes))
+    assert (plan.action, plan.relation, plan.decision.reason_code) == (action, relation, reason)
+    rest = {"merge_into": None, "supersede": None, "contest": None, "uncontest": None, "promote": None, "remember_turn": False}
+    assert {name: getattr(plan, name) for name in rest} == rest | told
+
+
+situations = st.builds(
+    Situation,
+    proposal=st.sampled_from([GOOD, MIDDLING, POOR, GOOD._replace(durability="transient"), GOOD._replace(turns=2)]),
+    origin=st.sampled_from(["user", "user", "user", "assistant", "tool", "system", "summary", "none"]),
+    is_explicit=st.booleans(),
+    is_own_block=st.just(False),
+    secret_kinds=st.sampled_from([(), (), (), ("jwt",)]),
+    is_regulated=st.booleans(),
+    intent_forbids=st.booleans(),
+    write_forbidden=st.sampled_from([None, None, "memory_write_disabled"]),
+    has_scope=st.booleans(),
+    quote_failed=st.booleans(),
+    owner=st.sampled_from(["user", "user", "task", "system"]),
+    duplicate=st.sampled_from([None, KNOWN, DOUBTED]),
+    same_key=st.sampled_from([None, KNOWN]),
+    pending=st.sampled_from([None, WAITING, RIVAL]),
+    is_suppressed=st.booleans(),
+    supersedes=st.sampled_from([None, None, "mem_x"]),
+    proactive_enabled=st.booleans(),
+    review_enabled=st.booleans(),
+    wants_candidate=st.booleans(),
+    wants_rejection=st.booleans(),
+)
+
+
+@given(situations)
+def test_a_plan_is_consistent(s: Situation) -> None:
+    plan = plan_write(s)
+    assert plan == plan_write(s)
+    assert plan.decision.action == plan.action
+    if plan.action in {"activate", "supersede", "merge"}:
+        assert s.origin == "user"
+        assert not s.secret_kinds
+        assert s.owner == "user"
+        assert s.has_scope
+    if plan.action in {"activate", "supersede"} and not s.is_explicit and s.supersedes is None:
+        assert s.proactive_enabled
+    assert (plan.action == "supersede") == (plan.supersede is not None and plan.action != "merge")
+    assert plan.action != "merge" or plan.merge_into is not None
+    if plan.action in {"reject", "suppress"}:
+        assert (plan.merge_into, plan.supersede, plan.contest, plan.promote) == (None,) * 4
