@@ -96,10 +96,6 @@ UPDATE turn SET status = :status, completed_at = :completed_at, error_reason = :
     usage = :usage, manifest = :manifest, last_seq = :last_seq, owner = :owner, tool_events = :tool_events
 WHERE turn_id = :turn_id AND status IN ('in_progress', 'awaiting_host')
 
--- name: place_turn
--- An imported turn's place, time and content hash.
-UPDATE turn SET position = :position, started_at = :started_at, completed_at = :started_at, input_hash = :input_hash WHERE turn_id = :turn_id
-
 -- name: move_turn
 -- A turn's place in its thread.
 UPDATE turn SET position = :position WHERE turn_id = :turn_id
@@ -107,10 +103,6 @@ UPDATE turn SET position = :position WHERE turn_id = :turn_id
 -- name: remove_turn
 -- A turn goes.
 DELETE FROM turn WHERE turn_id = :turn_id
-
--- name: advance_seq
--- The next number of a turn's notifications.
-UPDATE turn SET last_seq = last_seq + 1 WHERE turn_id = :turn_id RETURNING last_seq
 
 -- name: post_complete
 -- All work after a turn is done; only the first to say so changes a row.

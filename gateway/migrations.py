@@ -37,14 +37,21 @@ def version_of(connection: Handle) -> int:
 
 
 def stored_version(path: Path) -> int:
-    """The version of a file that is only looked at: not even its write-ahead log is moved into it."""
+    """The version of a file that is only looked at: not even its write-ahead log is moved into it.
+
+    Raises `Unavailable` for a database that is not ours.
+    """
     if not path.exists():
         return 0
     connection: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        return version_of(connection)
+        tables = connection.execute("PRAGMA table_list").fetchall()  # parses the whole schema: a torn one is found here
+        version = version_of(connection)
+        if version == 0 and any(not name.startswith("sqlite_") for _, name, *_ in tables):
+            raise Unavailable(message="gateway.db is another program's database; it is left untouched.")
+        return version
     finally:
         connection.close()
 

@@ -75,11 +75,12 @@ def identify(
         attribute = key_part(semantic.custom_attribute)
     base = f"{scope.kind}:{scope.key}:{semantic.category}:{subject}:{attribute}"
     said = folded(value_text(content, value))
-    fingerprint = keyed.digest("fact", f"{base}\n{said}")
     text_hash = keyed.digest("text", f"{scope.kind}:{scope.key}\n{folded(content)}")
     named = key_part(alias) if alias is not None else None
-    if named is not None:
+    if named is not None:  # two names are two facts, also where they say the same
+        fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}")
         return Identity(f"{base}:{named}", named, fingerprint, text_hash, is_single=True)
+    fingerprint = keyed.digest("fact", f"{base}\n{said}")
     if cardinality_of(semantic) == "single":
         return Identity(base, None, fingerprint, text_hash, is_single=True)
     return Identity(f"{base}:{fingerprint.hex()[:ITEM_HEX]}", None, fingerprint, text_hash, is_single=False)

@@ -6,10 +6,6 @@ INSERT INTO scope (kind, key) VALUES (:kind, :key) ON CONFLICT (kind, key) DO NO
 -- The row number of a scope.
 SELECT id FROM scope WHERE kind = :kind AND key = :key
 
--- name: scope_by_id
--- A scope by its row number.
-SELECT kind, key FROM scope WHERE id = :id
-
 -- name: add_record
 -- A new record.
 INSERT INTO record (memory_id, scope_id, category, kind, key, alias, is_single, content, value, status, sensitivity, confidence, importance, tags, provenance,

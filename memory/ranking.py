@@ -8,8 +8,10 @@ the weight of the shared terms over the weight of the query's terms, or over the
 """
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 INJECTION_FLOOR = 0.30
@@ -89,6 +91,9 @@ def snippet(content: str, words: Sequence[str], max_chars: int) -> str:
         return content
     low = content.casefold()
     places = [place for word in words if (place := low.find(word)) >= 0]
-    start = max(0, min(places, default=0) - max_chars // 4)
+    place = min(places, default=0)
+    if len(low) != len(content):  # folding made the text longer: "ß" is "ss"
+        place = bisect_right(list(accumulate(len(char.casefold()) for char in content)), place)
+    start = max(0, min(place - max_chars // 4, len(content) - max_chars + 2))
     piece = content[start : start + max_chars - 2].strip()
-    return ("…" if start else "") + piece + "…"
+    return ("…" if start else "") + piece + ("…" if start + max_chars - 2 < len(content) else "")

@@ -94,7 +94,7 @@ def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
         (s.is_regulated and not s.is_explicit, "regulated_needs_request", []),
         (s.proposal.durability == "transient" and not s.is_explicit, "transient", []),
         (s.proposal.durability == "session_only" and not s.is_explicit, "session_only", []),
-        (s.is_suppressed and not s.is_explicit, "suppressed_by_rejection", []),
+        (s.is_suppressed and not s.is_explicit and s.duplicate is None, "suppressed_by_rejection", []),
         (s.wants_rejection, "suppressed_by_rejection", []),
     ]
     return next(((reason, factors) for fails, reason, factors in gates if fails), None)
@@ -117,7 +117,7 @@ def plan_write(s: Situation) -> Plan:
         score = verdict.score if bucket == verdict.bucket else min(verdict.score, 0.0)
         return Plan(action, relation, _decided(verdict._replace(score=score, bucket=bucket), action, reason, extra))
     if s.duplicate is not None:
-        return _merged(s.duplicate, verdict)
+        return _merged(s, s.duplicate, verdict)
     if s.supersedes is not None or (contradicts and s.is_explicit):
         replaced = s.supersedes or (s.same_key.memory_id if s.same_key else None)
         promote = s.pending.candidate_id if s.pending else None
@@ -138,18 +138,20 @@ def _decided(verdict: Verdict, action: Action, reason: ReasonCode, extra: Sequen
     )
 
 
-def _merged(known: Known, verdict: Verdict) -> Plan:
-    """The same is believed already: its evidence grows, and a doubt about it is settled."""
+def _merged(s: Situation, known: Known, verdict: Verdict) -> Plan:
+    """The same is believed already: its evidence grows, a doubt about it is settled, and what it corrects gives way."""
     uncontest = known.memory_id if known.is_contested else None
     decision = _decided(verdict, "merge", "duplicate_active")
-    return Plan("merge", "duplicate", decision, merge_into=known.memory_id, uncontest=uncontest)
+    return Plan(
+        "merge", "duplicate", decision, merge_into=known.memory_id, supersede=s.supersedes, uncontest=uncontest
+    )
 
 
 def _contradiction(s: Situation, known: Known, verdict: Verdict) -> Plan:
     """Something else is believed: nothing is overwritten silently, a second statement of the user resolves it."""
     if verdict.bucket == "low":
         return Plan("reject", "contradiction", _decided(verdict, "reject", "low_score"), remember_turn=True)
-    if s.pending is not None and s.proposal.turns > 1:
+    if s.pending is not None and s.proposal.turns > 1 and s.proactive_enabled:
         decision = _decided(verdict, "supersede", "contradiction_resolved")
         return Plan("supersede", "contradiction", decision, supersede=known.memory_id, promote=s.pending.candidate_id)
     if s.pending is not None:

@@ -42,7 +42,7 @@ async def test_the_other_process_is_told_within_a_second(tmp_path):
             began = time.monotonic()
             changed = await second.wait_for("memory/invalidated", since=told)
             took.append(time.monotonic() - began)
-            assert {"kind": "workspace", "key": "ws_here"} in changed["scopes"]
+            assert changed["scopes"] == [{"kind": "user", "key": "default"}]
         assert min(took) < TELL_SECONDS, took
         await drain(first)
         assert "memory/invalidated" not in {method for method, _ in first.received}

@@ -94,7 +94,7 @@ def test_a_short_record_inside_a_long_question_is_a_hit_but_one_word_is_chance()
 
 
 def test_no_query_and_no_words_score_nothing() -> None:
-    assert score([], scored(["tea"]), {}, NOW).total == 0
+    assert score([], scored(["tea"]), rarity([], [["tea"]], 1), NOW).total == 0
     assert score(["tea"], scored([]), rarity(["tea"], [], 0), NOW).total == 0
 
 

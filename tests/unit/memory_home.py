@@ -1,0 +1,246 @@
+"""Durable memory over a real database file, with a clock that tests set and a list for what it tells."""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from agent.ledger import Ledger
+from agent.store import SQL, add_item, read_items, read_run, read_thread, read_turn, workspace_exists
+from agent.threads import ensure_workspace
+from gateway.database import Database
+from gateway.ids import SortableIds
+from gateway.jobs import Jobs
+from gateway.keys import HomeKey
+from gateway.lexicon import SnowballLexicon
+from gateway.migrations import migrate
+from gateway.secret_scanner import RuleScanner
+from memory.service import MemoryService
+from protocol.base import Scope
+from protocol.hooks import TurnContext
+from protocol.memory import (
+    Context,
+    Evidence,
+    ForgetById,
+    ForgetParams,
+    ForgetResult,
+    GetParams,
+    ListParams,
+    Record,
+    RememberParams,
+    RememberResult,
+    SearchParams,
+    SemanticFields,
+    WriteParams,
+    WriteResult,
+)
+from protocol.ports import Tx
+from protocol.settings import MemorySettings
+from protocol.threads import Item, Role, TurnOptions
+
+T = TypeVar("T")
+
+USER = Scope(kind="user", key="default")
+WS1 = Scope(kind="workspace", key="ws_1")
+WS2 = Scope(kind="workspace", key="ws_2")
+HERE = Context(workspace_id="ws_1")
+ELSEWHERE = Context(workspace_id="ws_2")
+START = 1_700_000_000_000
+DAY = 86_400_000
+
+SURE = SemanticFields(
+    explicitness="implicit", category="preference", attribute="food", durability="long_lived", certainty="high",
+    sensitivity="none",
+)  # fmt: skip
+MIDDLING = msgspec.structs.replace(SURE, certainty="medium")
+WISH = msgspec.structs.replace(SURE, intent="explicit_store", explicitness="explicit")
+NAME = msgspec.structs.replace(SURE, category="identity", attribute="name")
+
+_LEXICON = SnowballLexicon()
+_SCANNER = RuleScanner()
+_template: list[Path] = []
+
+
+class SetClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.at = START
+
+    def now(self) -> int:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at / 1000
+
+
+class Told(NamedTuple):
+    """A notification."""
+
+    method: str
+    params: Any
+
+
+def fresh_database(folder: Path) -> Path:
+    """A file at the newest schema: migrated once, then copied."""
+    if not _template or not _template[0].exists():
+        made = folder / "template"
+        made.mkdir()
+        migrate(made / "gateway.db", made, made / "backups")
+        _template[:] = [made / "gateway.db"]
+    return Path(shutil.copy(_template[0], folder / "gateway.db"))
+
+
+class MemoryHome:
+    """The service and everything under it. Calls run on one event loop, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.runner = asyncio.Runner()
+        self.path = fresh_database(folder)
+        self.clock = SetClock()
+        self.told: list[Told] = []
+        self.settings = MemorySettings()
+        self.key = HomeKey(b"k" * 32)
+        self.ledger = Ledger(self.key)
+        self.ids = SortableIds(self.clock)
+        self.jobs = Jobs(self.ids, self.clock)
+        self.default_workspace: str | None = "ws_1"
+        self.wal_is_held = False
+        self.scanner: Any = _SCANNER
+        self.lexicon: Any = _LEXICON
+        self.db = Database(self.path)
+        self.service = self.make_service()
+        self.items = 0
+        for workspace_id in ("ws_1", "ws_2"):
+            self.sql(lambda tx, w=workspace_id: ensure_workspace(tx, w, START))
+        self.add_thread("thr_1")
+
+    def make_service(self) -> MemoryService:
+        return MemoryService(
+            db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, scanner=self.scanner,
+            jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
+            settings=lambda: self.settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
+            read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
+            echo_spans=self.ledger.echo_spans, truncate_wal=self._truncate, owner="own_1",
+        )  # fmt: skip
+
+    async def _truncate(self) -> bool:
+        return False if self.wal_is_held else await self.db.truncate_wal()
+
+    def close(self) -> None:
+        self.db.close()
+        self.runner.close()
+
+    # -- doing -----------------------------------------------------------------------------------------------------
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(work)
+
+    def sql(self, work: Callable[[Tx], T]) -> T:
+        return self.do(self.db.write(work))
+
+    def switch(self, **changes: Any) -> None:
+        self.settings = msgspec.structs.replace(self.settings, **changes)
+
+    def later(self, milliseconds: int = 1000) -> int:
+        self.clock.at += milliseconds
+        return self.clock.at
+
+    def tell(self) -> list[tuple[str, str | None]]:
+        """What was told since the last call, by method and kind of change."""
+        told, self.told[:] = list(self.told), []
+        return [(one.method, getattr(one.params, "change_kind", None)) for one in told]
+
+    # -- conversation ----------------------------------------------------------------------------------------------
+
+    def add_thread(self, thread_id: str, workspace_id: str = "ws_1", **changes: Any) -> None:
+        values = {
+            "thread_id": thread_id, "workspace_id": workspace_id, "agent_id": None, "parent_thread_id": None, "name": None,
+            "mode": "agent", "memory_mode": "normal", "origin": "user", "task_id": None, "instructions": None,
+            "model": None, "provider": None, "now": START,
+        }  # fmt: skip
+        self.sql(lambda tx: tx.run(SQL["add_thread"], values | changes))
+
+    def say(self, text: str, *, role: Role = "user", thread_id: str = "thr_1", turn_id: str | None = None) -> Evidence:
+        """Store a message in a turn of its own, and quote it whole."""
+        self.items += 1
+        turn, item_id = turn_id or f"trn_{self.items}", f"itm_{self.items}"
+        kinds: Any = {"user": "user_message", "assistant": "agent_message", "tool": "tool_result", "system": "system_event"}
+        item = Item(
+            item_id=item_id, turn_id=turn, thread_id=thread_id, kind=kinds[role], role=role, status="completed",
+            text=text, at=self.clock.at, name=None, artifacts=[], tool=None,
+        )  # fmt: skip
+
+        def store(tx: Tx) -> None:
+            if tx.one(SQL["get_turn"], {"turn_id": turn}) is None:
+                tx.run(SQL["add_turn"], {
+                    "turn_id": turn, "thread_id": thread_id, "position": self.items, "driver": "host", "mode": "agent",
+                    "status": "completed", "options": "{}", "input_hash": None, "started_at": self.clock.at,
+                    "completed_at": self.clock.at, "owner": None,
+                })  # fmt: skip
+            add_item(tx, item, self.items)
+
+        self.sql(store)
+        return Evidence(quote=text, thread_id=thread_id, turn_id=turn, item_id=item_id)
+
+    def turn(self, **changes: Any) -> TurnContext:
+        values: dict[str, Any] = {
+            "workspace_id": "ws_1", "thread_id": "thr_1", "turn_id": "trn_now", "agent_id": None, "task_id": None,
+            "parent_thread_id": None, "mode": "agent", "memory_mode": "normal", "origin": "user", "driver": "gateway",
+            "options": TurnOptions(), "now": self.clock.at, "time_zone": "UTC",
+        }  # fmt: skip
+        return TurnContext(**values | changes)
+
+    # -- memory ----------------------------------------------------------------------------------------------------
+
+    def remember(self, content: str, **given: Any) -> RememberResult:
+        return self.do(self.service.remember(RememberParams(content=content, **{"context": HERE} | given)))
+
+    def propose(self, content: str, semantic: SemanticFields = SURE, evidence: Sequence[Evidence] | None = None,
+                **given: Any) -> WriteResult:  # fmt: skip
+        """`memory/write`; without evidence the user says the content in a turn of its own."""
+        quotes = [self.say(content)] if evidence is None else list(evidence)
+        params = WriteParams(content=content, semantic=semantic, evidence=quotes, **{"context": HERE} | given)
+        return self.do(self.service.write(params))
+
+    def get(self, memory_id: str, context: Context = HERE, **given: Any) -> Record | None:
+        return self.do(self.service.get(GetParams(memory_id=memory_id, context=context, **given))).record
+
+    def named(self, key: str, scope: Scope = USER, **given: Any) -> Record | None:
+        return self.do(self.service.get(GetParams(scope=scope, key=key, context=HERE, **given))).record
+
+    def found(self, query: str, context: Context = HERE, **given: Any) -> list[str]:
+        """The contents of the hits."""
+        hits = self.do(self.service.search(SearchParams(query=query, context=context, **given))).hits
+        return [hit.record.content for hit in hits]
+
+    def listed(self, context: Context = HERE, **given: Any) -> list[str]:
+        records = self.do(self.service.list_records(ListParams(context=context, **given))).records
+        return [record.content for record in records]
+
+    def forget(self, memory_id: str, **given: Any) -> ForgetResult:
+        target = ForgetById(memory_id=memory_id)
+        return self.do(self.service.forget(ForgetParams(target=target, **{"context": HERE} | given)))
+
+    # -- looking underneath ----------------------------------------------------------------------------------------
+
+    def bytes_on_disk(self) -> bytes:
+        """Every byte of the database and of its log."""
+        return b"".join(path.read_bytes() for path in sorted(self.path.parent.glob("gateway.db*")))
+
+    def vocabulary(self) -> set[str]:
+        """Every term that the full-text index holds."""
+
+        def read(tx: Tx) -> set[str]:
+            tx.run("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'memory_fts', 'row')")
+            terms = {row[0] for row in tx.all("SELECT term FROM temp.vocabulary")}
+            tx.run("DROP TABLE temp.vocabulary")
+            return terms
+
+        return self.sql(read)
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.do(self.db.read(lambda tx: tx.all(statement)))
