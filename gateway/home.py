@@ -18,6 +18,8 @@ _RESERVED = frozenset(
 MAX_NAME_BYTES = 255
 """Longer names no usual file system keeps."""
 
+OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "gateway.db", "config.toml"})
+
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
 
@@ -53,7 +55,10 @@ def problem_of_relative(path: str) -> str | None:
         return "must not name a drive"
     if any(not char.isprintable() or char in _FORBIDDEN for char in folded):
         return "must not hold control, invisible or special characters"
-    for part in folded.replace("\\", "/").split("/"):
+    parts = folded.replace("\\", "/").split("/")
+    if parts[0].lower() in OWN_NAMES:
+        return "must not be a folder that the gateway itself uses"
+    for part in parts:
         if part in {"", ".", ".."}:
             return "must not hold `.`, `..` or empty parts"
         if part[-1] in ". " or part.split(".")[0].strip().lower() in _RESERVED:

@@ -1,6 +1,7 @@
 """Two gateways on one home: each sees what the other writes, and takes over what the other leaves."""
 
 import asyncio
+import contextlib
 import random
 import time
 
@@ -66,7 +67,10 @@ async def operate(client, name, count, rng, errors):
                 changed = {"memory_id": rng.choice(kept), "importance": rng.random()}
                 await client.request("memory/update", changed)
             else:
-                await take_turn(client, f"thr_{name}", f"How heavy is crate {name}{n}?", f"trn_{name}_{n}")
+                said = [{"type": "text", "text": f"How heavy is crate {name}{n}?"}]
+                asked = {"thread_id": f"thr_{name}", "turn_id": f"trn_{name}_{n}", "input": said}
+                await client.request("turn/start", asked)
+                await client.wait_for("turn/completed", lambda told, turn_id=asked["turn_id"]: told["turn_id"] == turn_id)
         except Exception as error:  # noqa: BLE001  # every one of them is reported
             errors.append((name, n, kind, repr(error)))
     return set(kept)
@@ -95,6 +99,33 @@ async def test_four_hundred_operations_of_two_processes_end_without_an_error(tmp
             assert status["processes"] == 2
             assert status["last_errors"] == []
             assert status["degraded"] == []
+
+
+@journey
+async def test_each_client_is_told_the_whole_end_of_its_own_turns_and_of_no_others(tmp_path):
+    """Background work is shared between the processes; what is told about it goes to the client whose turn it was."""
+    first, second = await two(Den(tmp_path, scripted=True))
+    async with first, second:
+        turns = {client: [f"trn_{client.pid}_{n}" for n in range(15)] for client in (first, second)}
+
+        async def talk(client):
+            await client.request("thread/start", {"thread_id": f"thr_{client.pid}"})
+            for turn_id in turns[client]:
+                said = [{"type": "text", "text": f"I noted {turn_id}."}]
+                asked = {"thread_id": f"thr_{client.pid}", "turn_id": turn_id, "input": said}
+                await client.request("turn/start", asked)
+                await client.wait_for("turn/completed", lambda told: told["turn_id"] == turn_id)  # noqa: B023
+
+        await asyncio.gather(talk(first), talk(second))
+        await drain(first)
+        await drain(second)
+        for client in (first, second):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TELL_SECONDS * 2):
+                    for turn_id in turns[client]:
+                        await client.wait_for("turn/post_completed", lambda told: told["turn_id"] == turn_id)  # noqa: B023
+            told = [params["turn_id"] for method, params in client.received if method == "turn/post_completed"]
+            assert sorted(told) == sorted(turns[client])
 
 
 @journey
@@ -135,6 +166,7 @@ async def test_a_running_turn_of_a_killed_process_becomes_interrupted(tmp_path):
         assert (await second.request("turn/get", {"turn_id": "trn_a"}))["turn"]["status"] == "in_progress"
         first.kill()
         await first.wait()
+        den.write_script([])
         await drain(second)
         assert (await second.request("turn/get", {"turn_id": "trn_a"}))["turn"]["status"] == "interrupted"
         turn = await take_turn(second, "thr_a", "And now quickly.", "trn_b")

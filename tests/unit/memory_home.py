@@ -32,6 +32,7 @@ from protocol.memory import (
     Record,
     RememberParams,
     RememberResult,
+    RestoreParams,
     SearchParams,
     SemanticFields,
     WriteParams,
@@ -224,6 +225,9 @@ class MemoryHome:
     def forget(self, memory_id: str, **given: Any) -> ForgetResult:
         target = ForgetById(memory_id=memory_id)
         return self.do(self.service.forget(ForgetParams(target=target, **{"context": HERE} | given)))
+
+    def restore(self, memory_id: str, context: Context = HERE) -> Record:
+        return self.do(self.service.restore(RestoreParams(memory_id=memory_id, context=context))).record
 
     # -- looking underneath ----------------------------------------------------------------------------------------
 

@@ -83,4 +83,4 @@ def test_expiry_is_exact(at: int, status: str) -> None:
 
 def test_status_sets() -> None:
     assert ACTIVE < KEPT < ALL == frozenset(get_args(Status))
-    assert ALL - KEPT == {"deleted"}
+    assert {"deleted"} == ALL - KEPT
