@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from benchmarks.conversations import Conversation, Question, Said, Session, absence, data_folder, read_conversations
 from benchmarks.report import machine, percentile, show_table
+from benchmarks.retrieval import ask, show_found
 from benchmarks.stage import WORKSPACE, Stage, script, told_turns
 from protocol import methods as call
 from protocol.memory import MAX_FACTS, Context, ListParams, StatsParams
-from protocol.thread_episodic import ThreadSearchParams, ThreadStatusParams
+from protocol.thread_episodic import ThreadStatusParams
 from protocol.threads import (
     ImportItem,
     ImportSource,
@@ -29,19 +30,12 @@ from protocol.threads import (
     TurnStartParams,
 )
 
-RECALL_FLOOR = 0.62
-"""What plain BM25 with a sensible tokenizer reaches with room to spare; less is a defect, not a matter of taste."""
-
-DEPTHS = (5, 10, 20)
-SEARCH_LIMIT = 20
-SEARCH_CHARS = 12_000
 TOLD_CONVERSATIONS = 2
 QUICK_TURNS = 40
 QUICK_STEP = 4
 """With --quick every fourth question is asked."""
 
 TURN_SECONDS = 60.0
-CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
 
 class Plan(NamedTuple):
@@ -53,16 +47,6 @@ class Plan(NamedTuple):
     rules: bytes
     facts: int
     is_killed: bool
-
-
-class Asked(NamedTuple):
-    """What a question found."""
-
-    category: int
-    recall: tuple[float, ...]
-    is_hit: bool
-    reciprocal_rank: float
-    milliseconds: float
 
 
 def make_plan(conversations: list[Conversation], *, is_quick: bool, is_killed: bool) -> Plan:
@@ -139,21 +123,6 @@ async def tell_all(stage: Stage, plan: Plan, *, is_killed: bool) -> list[float]:
     return took
 
 
-async def ask(stage: Stage, conversation: Conversation, question: Question) -> Asked:
-    """One question, by the search a prompt would make."""
-    params = ThreadSearchParams(
-        workspace_id=conversation.name, query=question.text, mode="workspace_threads", limit=SEARCH_LIMIT,
-        max_prompt_chars=SEARCH_CHARS, min_score=0.0,
-    )  # fmt: skip
-    begun = time.perf_counter()
-    found = await stage.client.call(call.EPISODIC_SEARCH, params)
-    took = (time.perf_counter() - begun) * 1000
-    ranked = list(dict.fromkeys(hit.turn_id.partition(":")[2] for hit in found.hits))
-    ranks = [rank for rank, dia_id in enumerate(ranked, 1) if dia_id in question.evidence]
-    recall = tuple(sum(rank <= depth for rank in ranks) / len(question.evidence) for depth in DEPTHS)
-    return Asked(question.category, recall, any(r <= 10 for r in ranks), 1 / ranks[0] if ranks else 0.0, took)
-
-
 async def count(stage: Stage, plan: Plan) -> dict[str, int]:
     """What the home holds, counted over the wire."""
     counts = {"turns": 0}
@@ -186,25 +155,6 @@ async def _evidence(stage: Stage, context: Context) -> int:
         total += sum(record.evidence_count for record in page.records)
         if (cursor := page.next_cursor) is None:
             return total
-
-
-def show_found(asked: list[Asked]) -> None:
-    """The retrieval table, one row per category and one for all, and the floor."""
-    rows: list[list[object]] = []
-    for name, of in [*((name, number) for number, name in CATEGORIES.items()), ("all", None)]:
-        part = [one for one in asked if of is None or one.category == of]
-        if not part:
-            continue
-        means = [sum(one.recall[i] for one in part) / len(part) for i in range(len(DEPTHS))]
-        hits, mrr = (
-            sum(values) / len(part) for values in zip(*((o.is_hit, o.reciprocal_rank) for o in part), strict=True)
-        )
-        times = [one.milliseconds for one in part]
-        rows.append([name, len(part), *means, hits, mrr, percentile(times, 50), percentile(times, 95)])
-    heads = ["category", "questions", *(f"recall@{k}" for k in DEPTHS), "hit@10", "MRR", "p50 ms", "p95 ms"]
-    show_table("evidence found by thread_episodic/search", heads, rows)
-    reached = sum(one.recall[DEPTHS.index(10)] for one in asked) / len(asked) if asked else 0.0
-    print(f"\nrecall@10 >= {RECALL_FLOOR}: {'ok' if reached >= RECALL_FLOOR else 'MISSED'} ({reached:.3f})")
 
 
 def show_passes(first: dict[str, int], second: dict[str, int]) -> bool:

@@ -61,7 +61,7 @@ class Stage:
         """One labelled line, wrapped under itself."""
         first = True
         for part in Text(text).wrap(self.out, self.out.width - 14):
-            self.out.print(Text(f"{label if first else '':>12}  ", style="dim").append(part.plain, style=style))
+            self.out.print(Text.assemble((f"{label if first else '':>12}  ", "dim"), (part.plain, style)))
             first = False
 
     def box(self, title: str, lines: list[str], style: str) -> None:
@@ -153,7 +153,11 @@ async def _show_memory(
     told = await client.call(call.MEMORY_EXPLAIN, ExplainParams(target=ExplainTarget(kind="turn", id=turn_id)))
     for decision in told.decisions:
         if decision.action in {"reject", "suppress"}:
-            kinds = [f.name for f in decision.factors if decision.reason_code == "secret_detected" and f.value is True and not f.weight]
+            kinds = [
+                f.name
+                for f in decision.factors
+                if decision.reason_code == "secret_detected" and f.value is True and not f.weight
+            ]
             named = f" ({', '.join(kinds)})" if kinds else ""
             stage.line("refused", f"{decision.reason_code}{named} - {WHY.get(decision.reason_code, '')}", "yellow")
     if told.outcome == "rejected" and not told.decisions:

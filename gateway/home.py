@@ -58,13 +58,17 @@ def problem_of_relative(path: str) -> str | None:
     parts = folded.replace("\\", "/").split("/")
     if parts[0].lower() in OWN_NAMES:
         return "must not be a folder that the gateway itself uses"
-    for part in parts:
-        if part in {"", ".", ".."}:
-            return "must not hold `.`, `..` or empty parts"
-        if part[-1] in ". " or part.split(".")[0].strip().lower() in _RESERVED:
-            return "must not hold a name that some platforms reserve"
-        if len(part.encode()) > MAX_NAME_BYTES:
-            return f"must not hold a name of more than {MAX_NAME_BYTES} bytes"
+    return next((problem for part in parts if (problem := _problem_of_name(part)) is not None), None)
+
+
+def _problem_of_name(part: str) -> str | None:
+    """Why a single name of a path may not be used, or None."""
+    if part in {"", ".", ".."}:
+        return "must not hold `.`, `..` or empty parts"
+    if part[-1] in ". " or part.split(".", maxsplit=1)[0].strip().lower() in _RESERVED:
+        return "must not hold a name that some platforms reserve"
+    if len(part.encode()) > MAX_NAME_BYTES:
+        return f"must not hold a name of more than {MAX_NAME_BYTES} bytes"
     return None
 
 

@@ -28,10 +28,20 @@ ON CONFLICT (kind, subject) WHERE state IN ('queued', 'retry_wait') DO NOTHING
 -- Lease the oldest due jobs of a kind.
 UPDATE job SET state = 'leased', owner = :owner, leased_at = :real_now, attempt_count = attempt_count + 1
 WHERE id IN (
-    SELECT id FROM job
-    WHERE kind = :kind AND (state = 'queued' OR (state = 'retry_wait' AND next_run_at <= :now))
-      AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
-    ORDER BY next_run_at, id LIMIT :limit
+    SELECT id FROM (
+        SELECT id FROM job
+        WHERE kind = :kind AND state = 'retry_wait' AND next_run_at <= :now
+          AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
+        ORDER BY next_run_at LIMIT :limit
+    )
+    UNION ALL
+    SELECT id FROM (
+        SELECT id FROM job
+        WHERE kind = :kind AND state = 'queued'
+          AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
+        ORDER BY id LIMIT :limit
+    )
+    LIMIT :limit
 )
 RETURNING job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error
 
@@ -99,6 +109,18 @@ SELECT state, count(*) FROM job WHERE kind = :kind AND (:thread_id IS NULL OR th
 -- name: count_all_jobs
 -- Jobs by kind and state.
 SELECT kind, state, count(*) FROM job GROUP BY kind, state
+
+-- name: has_queued
+-- Whether a job of the kind waits for a worker.
+SELECT 1 FROM job WHERE kind = :kind AND state = 'queued' LIMIT 1
+
+-- name: has_leased
+-- Whether a job of the kind is being worked on, here or elsewhere.
+SELECT 1 FROM job WHERE kind = :kind AND state = 'leased' LIMIT 1
+
+-- name: has_due
+-- Whether a retry of the kind is due.
+SELECT 1 FROM job WHERE kind = :kind AND state = 'retry_wait' AND next_run_at <= :now LIMIT 1
 
 -- name: count_active_jobs
 -- Unfinished jobs by kind and state, without looking at the finished.

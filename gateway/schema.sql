@@ -31,6 +31,9 @@ CREATE TABLE job (
 
 -- Enqueuing what is already waiting is a no-op.
 CREATE UNIQUE INDEX job_unfinished ON job (kind, subject) WHERE state IN ('queued', 'retry_wait');
-CREATE INDEX job_runnable ON job (kind, state, next_run_at) WHERE state IN ('queued', 'retry_wait', 'leased');
+-- One small index for each question of the runner: a queue of a hundred thousand costs a claim no more than a queue of ten.
+CREATE INDEX job_queued ON job (kind, id) WHERE state = 'queued';
+CREATE INDEX job_waiting ON job (kind, next_run_at) WHERE state = 'retry_wait';
+CREATE INDEX job_leased ON job (kind, subject) WHERE state = 'leased';
 CREATE INDEX job_thread ON job (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX job_state ON job (state, kind);

@@ -41,17 +41,17 @@ def test_a_queue_pauses_without_costing_an_attempt_and_resumes(
                 raise failure
 
         runner = yard.runner()
-        runner.handle("index", work)
+        runner.handle("graph", work)
         runner.handle("embed", done)
-        await yard.enqueue("a")
-        await yard.enqueue("b")
+        await yard.enqueue("a", "graph")
+        await yard.enqueue("b", "graph")
 
         async def story() -> None:
             nonlocal is_down
             await yard.settled(runner)
-            assert runner.paused("index") == told
+            assert runner.paused("graph") == told
             assert runner.paused("embed") is None
-            assert await yard.rows() == [("a", "queued", 0), ("b", "queued", 0)]
+            assert await yard.rows("graph") == [("a", "queued", 0), ("b", "queued", 0)]
             assert tries == ["a"]
             await yard.enqueue("c", "embed")  # another queue goes on
             await yard.settled(runner)
@@ -64,11 +64,11 @@ def test_a_queue_pauses_without_costing_an_attempt_and_resumes(
             assert (yard.paused, yard.resumed) == ([told], [])
             is_down = False
             runner.resume("embed")
-            runner.resume("index")
+            runner.resume("graph")
             await yard.settled(runner)
-            assert runner.paused("index") is None
+            assert runner.paused("graph") is None
             assert (yard.paused, yard.resumed) == ([told], [told[0]])
-            assert await yard.rows() == [("a", "done", 1), ("b", "done", 1)]
+            assert await yard.rows("graph") == [("a", "done", 1), ("b", "done", 1)]
 
         await with_runner(runner, story)
 

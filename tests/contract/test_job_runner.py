@@ -119,7 +119,7 @@ def test_no_more_than_its_concurrency_run_at_once(tmp_path: Path) -> None:
         kinds: tuple[JobKind, ...] = ("index", "hook_run")
         for kind in kinds:
             runner.handle(kind, work)
-            for n in range(9):
+            for n in range(2 * CONCURRENCY[kind] + 1):
                 await yard.enqueue(f"s{n}", kind)
         await with_runner(runner, lambda: yard.settled(runner))
         assert most == {kind: CONCURRENCY[kind] for kind in kinds}
