@@ -65,6 +65,7 @@ class Plan(NamedTuple):
     remove: list[str]
     skipped: int
     order: list[str]
+    is_moving: bool
 
 
 def plan_import(known: Sequence[Known], incoming: Sequence[Incoming], *, is_replacing: bool) -> Plan:
@@ -85,11 +86,38 @@ def plan_import(known: Sequence[Known], incoming: Sequence[Incoming], *, is_repl
     ]
     if not is_replacing:
         order = [turn.turn_id for turn in known] + [entry.turn_id for entry in add]
-        return Plan(add, [], [], len(incoming) - len(add), order)
+        return Plan(add, [], [], len(incoming) - len(add), order, is_moving=False)
     remove = [turn.turn_id for turn in known if turn.driver == "import" and turn.turn_id not in named]
     live = [turn.turn_id for turn in known if turn.driver != "import"]
     order = [entry.turn_id for entry in incoming] + live
-    return Plan(add, changed, remove, len(incoming) - len(add) - len(changed), order)
+    stays = [turn.turn_id for turn in known if turn.turn_id in {*order}]
+    is_moving = [turn_id for turn_id in order if turn_id in present] != stays
+    return Plan(add, changed, remove, len(incoming) - len(add) - len(changed), order, is_moving=is_moving)
+
+
+def identified(
+    known: Sequence[Known], turns: Sequence[ImportTurn], source: Sequence[str], *, is_replacing: bool
+) -> list[Incoming]:
+    """Each turn with its id: the one it has, else one made from the source and its place.
+
+    What is appended may be a part of the source: a turn that is there already is known by its content, and a place that
+    is taken by another turn makes the content a part of the id.
+    """
+    taken = {turn.turn_id for turn in known} | {turn.turn_id for turn in turns if turn.turn_id is not None}
+    there: dict[bytes | None, list[str]] = {}
+    for turn in known:
+        there.setdefault(turn.content, []).append(turn.turn_id)
+    incoming: list[Incoming] = []
+    for index, turn in enumerate(turns):
+        content = content_hash(turn)
+        turn_id = turn.turn_id or derived_id("trn", *source, str(index))
+        if turn.turn_id is None and not is_replacing:
+            if there.get(content):
+                turn_id = there[content].pop(0)
+            elif turn_id in taken:
+                turn_id = derived_id("trn", *source, str(index), content.hex())
+        incoming.append(Incoming(turn_id, turn, content))
+    return incoming
 
 
 class Imports:
@@ -104,23 +132,16 @@ class Imports:
         """Bring turns in; importing twice changes nothing."""
         source = (params.source.kind, params.source.id)
         thread_id = params.thread_id or derived_id("thr", params.workspace_id, *source)
-        incoming = [
-            Incoming(turn.turn_id or derived_id("trn", thread_id, *source, str(index)), turn, content_hash(turn))
-            for index, turn in enumerate(params.turns)
-        ]
-        work = _Import(params, thread_id, incoming, self._neighbours, self._clock.now())
+        work = _Import(params, thread_id, self._neighbours, self._clock.now())
         return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(work.apply))
 
 
 class _Import:
     """One import on one transaction."""
 
-    def __init__(
-        self, params: ThreadImportParams, thread_id: str, incoming: list[Incoming], neighbours: Neighbours, now: int
-    ) -> None:
+    def __init__(self, params: ThreadImportParams, thread_id: str, neighbours: Neighbours, now: int) -> None:
         self._params = params
         self._thread_id = thread_id
-        self._incoming = incoming
         self._neighbours = neighbours
         self._now = now
 
@@ -132,7 +153,10 @@ class _Import:
             raise Refused("conflict", "A thread of that id exists in another workspace.")
         rows = tx.all(SQL["turns_of_thread"], {"thread_id": self._thread_id})
         known = [Known(turn_id, driver, content, position) for turn_id, driver, content, position, _ in rows]
-        return plan_import(known, self._incoming, is_replacing=self._params.mode == "replace")
+        source, is_replacing = self._params.source, self._params.mode == "replace"
+        place = (self._thread_id, source.kind, source.id)
+        incoming = identified(known, self._params.turns, place, is_replacing=is_replacing)
+        return plan_import(known, incoming, is_replacing=is_replacing)
 
     def rehearse(self, tx: Tx) -> ThreadImportResult:
         """What an import would do."""
@@ -158,7 +182,7 @@ class _Import:
         places = {turn_id: position for position, turn_id in enumerate(plan.order, 1)}
         for entry in [*plan.replace, *plan.add]:
             self._add(tx, entry, places[entry.turn_id])
-        if plan.add or plan.replace or plan.remove:
+        if plan.add or plan.replace or plan.remove or plan.is_moving:
             for turn_id, position in places.items():
                 tx.run(SQL["move_turn"], {"turn_id": turn_id, "position": position})
             for entry in [*plan.replace, *plan.add]:

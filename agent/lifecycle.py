@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import anyio
 import msgspec
 
 from agent.active import ActiveTurn
@@ -20,6 +21,7 @@ from agent.model import History
 from agent.pipeline import Prepared
 from agent.store import SQL, add_item, add_run, encoded, get_thread, get_turn, read_items
 from protocol.errors import CallerError, Defect, GatewayError, Refused
+from protocol.gateway import HookRun
 from protocol.hooks import OnItems, TurnContext
 from protocol.ports import Clock, Ids, Notify, Transact, Tx
 from protocol.settings import GatewayConfig
@@ -106,7 +108,11 @@ class TurnLifecycle:
             self._settle(tx, params.thread_id)
             return self._store_beginning(tx, params, turn_id, digest, text, refs, status, driver)
 
-        stored = await self._db.write(begin)
+        stored: _Stored | None = None
+        with anyio.CancelScope(shield=True):  # a beginning that is stored must have someone who ends it
+            stored = await self._db.write(begin)
+        if stored is None:
+            raise Defect
         if stored.context is None or stored.user_item is None:
             return Begun(stored.turn, None, stored.history)
         active = self.running[turn_id] = ActiveTurn(
@@ -188,8 +194,9 @@ class TurnLifecycle:
         *,
         error: TurnError | None = None,
         tool_events: Sequence[ToolEvent] = (),
+        runs: Sequence[HookRun] = (),
     ) -> Turn:
-        """Store everything that a turn left and tell its end."""
+        """Store everything that a turn left and tell its end; `runs` are those of a turn that was never prepared."""
         turn_id = active.turn.turn_id
         if turn_id not in self.running:
             await active.ended.wait()
@@ -209,9 +216,9 @@ class TurnLifecycle:
         def store(tx: Tx) -> None:
             for position, item in enumerate(active.items, 1):
                 add_item(tx, item, position)
+            for run in prepared.runs if prepared is not None and new_runs else runs:
+                add_run(tx, run)
             if prepared is not None and new_runs:
-                for run in prepared.runs:
-                    add_run(tx, run)
                 place = (turn.workspace_id, turn.thread_id, turn_id)
                 self._ledger.record(tx, place, injected(prepared.compiled.blocks))
             tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))

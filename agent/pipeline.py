@@ -12,7 +12,7 @@ import msgspec
 from agent.compile import Compiled, compile_prompt
 from agent.model import Contributed, History
 from agent.preflight import Planners, plan_turn
-from agent.runtime import HookRuntime, PhaseResult, manifest_run
+from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError, manifest_run
 from agent.tools import Toolset
 from protocol.gateway import HookRun
 from protocol.hooks import HookInput, PolicyContribution, PromptContext, Recalled, ToolBundle, TurnContext
@@ -74,7 +74,10 @@ class _Run:
 
     async def phase(self, phase: Phase) -> PhaseResult:
         given = msgspec.structs.replace(self.base, phase=phase)
-        result = await self._runtime.dispatch(phase, given)
+        try:
+            result = await self._runtime.dispatch(phase, given)
+        except RequiredHookFailedError as failed:
+            raise RequiredHookFailedError(failed.hook_id, [*self.runs, *failed.runs]) from failed
         self.phases.append(ManifestPhase(phase=phase, hook_runs=[manifest_run(run) for run in result.runs]))
         self.runs += result.runs
         self.contributed += result.contributed

@@ -5,7 +5,7 @@ Rule 2: results stand in the order of the calls, whatever finishes first.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import anyio
@@ -13,6 +13,7 @@ import msgspec
 
 from agent.active import ActiveTurn
 from agent.tools import REQUEST_TOOLS, Toolset, failure, result_text
+from protocol.errors import GatewayError
 from protocol.hooks import ToolCall, ToolContext
 from protocol.models import Message, Model, ModelRequest, ToolRequest
 from protocol.threads import ToolReply, ToolUse, TurnPolicy, Usage
@@ -29,6 +30,7 @@ class Tools(NamedTuple):
     toolset: Toolset
     calls: Mapping[str, ToolCall]
     policy: TurnPolicy
+    incident: Callable[[BaseException], str]
 
 
 async def run_tool(active: ActiveTurn, tools: Tools, request: ToolRequest) -> ToolReply:
@@ -45,8 +47,14 @@ async def run_tool(active: ActiveTurn, tools: Tools, request: ToolRequest) -> To
     if call is None:
         return failure("unknown_tool", "That tool is not available.")
     context = ToolContext(turn=active.context, policy=tools.policy, user_text=active.text, call_id=request.call_id)
-    with anyio.move_on_after(TOOL_SECONDS):
-        return await call(context, request.name, request.arguments)
+    try:
+        with anyio.move_on_after(TOOL_SECONDS):
+            return await call(context, request.name, request.arguments)
+    except GatewayError as failed:
+        return failure(failed.reason, failed.message)
+    except Exception as failed:  # noqa: BLE001  # the boundary of a tool: the model hears of it, the turn goes on
+        tools.incident(failed)
+        return failure("internal", "The tool failed.")
     return failure("deadline_exceeded", "The tool took too long.")
 
 

@@ -39,8 +39,9 @@ _encode = msgspec.json.Encoder().encode
 class RequiredHookFailedError(Exception):
     """A hook without which its registration forbids the turn."""
 
-    def __init__(self, hook_id: str) -> None:
+    def __init__(self, hook_id: str, runs: list[HookRun]) -> None:
         self.hook_id = hook_id
+        self.runs = runs
         super().__init__(hook_id)
 
 
@@ -101,12 +102,22 @@ def _judged(phase: Phase, output: Any) -> Verdict:
         return _failed("bad_output")
     if not all(isinstance(contribution, ALLOWED[phase]) for contribution in output.contributions):
         return _failed("contribution_not_allowed")
+    try:  # a Struct does not look at what it is made of
+        for contribution in output.contributions:
+            msgspec.json.decode(_encode(contribution), type=type(contribution))
+    except (TypeError, ValueError):
+        return _failed("bad_output")
     return Verdict("succeeded", output.contributions, None, [])
+
+
+async def _called(subscription: Subscription, given: HookInput) -> Any:
+    """Whatever the hook is or does, it happens inside a task."""
+    return await subscription.call(given)
 
 
 async def call_hook(subscription: Subscription, given: HookInput, incident: Callable[[BaseException], str]) -> Verdict:
     """Call a hook within its deadline. Only the cancellation of the turn itself comes out of here as an exception."""
-    task: asyncio.Task[Any] = asyncio.ensure_future(subscription.call(given))
+    task: asyncio.Task[Any] = asyncio.ensure_future(_called(subscription, given))
     try:
         await asyncio.wait({task}, timeout=subscription.timeout_ms / 1000)
         if not task.done():
@@ -181,8 +192,9 @@ class HookRuntime:
             for subscription, (run, contributions) in zip(batch, outcomes, strict=True):
                 runs.append(run)
                 contributed += [Contributed(subscription.hook_id, contribution) for contribution in contributions]
+            for subscription, (run, _) in zip(batch, outcomes, strict=True):
                 if subscription.failure_policy == "required" and run.status in {"failed", "timed_out"}:
-                    raise RequiredHookFailedError(subscription.hook_id)
+                    raise RequiredHookFailedError(subscription.hook_id, runs)
         order = {s.hook_id: index for index, s in enumerate(self.registry.enabled(phase))}
         return PhaseResult(
             sorted(runs, key=lambda run: order.get(run.hook_id, len(order))),

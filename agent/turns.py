@@ -23,8 +23,8 @@ from agent.pipeline import Pipeline, Prepared
 from agent.rounds import Tools, run_rounds, run_tool
 from agent.runtime import RequiredHookFailedError
 from agent.store import SQL, add_run, encoded, get_thread, get_turn
-from agent.tools import failure
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
+from protocol.gateway import HookRun
 from protocol.hooks import OnItems, ToolCall
 from protocol.models import Model, ModelRequest, ProviderFailed, ToolRequest
 from protocol.ports import Clock, Ids, Notify, Spawn, Transact, Tx
@@ -123,6 +123,7 @@ class Turns:
         prepared: Prepared | None = None
         status: TurnStatus = "failed"
         error: TurnError | None = None
+        runs: list[HookRun] = []
         try:
             with active.scope:
                 active.started()
@@ -134,6 +135,7 @@ class Turns:
             if active.scope.cancelled_caught:
                 status = active.end_as
         except RequiredHookFailedError as failed:
+            runs = failed.runs
             error = TurnError(reason=f"hook_failed:{failed.hook_id}", retryable=True)
         except ProviderFailed as failed:
             error = TurnError(reason=failed.reason, retryable=failed.retryable)
@@ -145,7 +147,7 @@ class Turns:
         finally:
             with anyio.CancelScope(shield=True):
                 active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
-                await self._life.end(active, status, prepared, error=error)
+                await self._life.end(active, status, prepared, error=error, runs=runs)
 
     async def _rounds(self, active: ActiveTurn, prepared: Prepared, history: History, params: TurnStartParams) -> None:
         settings = self._settings().agent
@@ -160,7 +162,7 @@ class Turns:
             model=params.model or (found.model if found is not None else None),
             provider=params.provider or (found.provider if found is not None else None),
         )
-        tools = Tools(prepared.toolset, self._tools, prepared.policy)
+        tools = Tools(prepared.toolset, self._tools, prepared.policy, self._incident)
         await run_rounds(active, tools, self._model, request, settings.max_rounds)
 
     # -- the host calls the model ----------------------------------------------------------------------------------
@@ -174,19 +176,38 @@ class Turns:
             if host is None:
                 raise Refused("conflict", "That turn has ended, or another process runs it.")
             return self._prepared_result(host)
-        try:
-            active.started()
-            active.complete(active.user_item, is_stored=True)
-            prepared = await self._pipeline.prepare(active.context, active.text, begun.history, calls_tools=True)
-        except BaseException as failed:
-            with anyio.CancelScope(shield=True):
-                reason = "cancelled" if not isinstance(failed, Exception) else "internal"
-                await self._life.end(active, "failed", None, error=TurnError(reason=reason, retryable=True))
-            raise
+        prepared = await self._prepare_for_host(active, begun.history)
         host = self._host[active.turn.turn_id] = _HostTurn(active, prepared)
         active.turn = msgspec.structs.replace(active.turn, prompt_manifest=prepared.manifest())
         await self._db.write(lambda tx: self._store_prepared(tx, host))
         return self._prepared_result(host)
+
+    async def _prepare_for_host(self, active: ActiveTurn, history: History) -> Prepared:
+        prepared: Prepared | None = None
+        status: TurnStatus = "cancelled"  # unless something below says that it failed
+        error: TurnError | None = None
+        runs: list[HookRun] = []
+        try:
+            with active.scope:
+                active.started()
+                active.complete(active.user_item, is_stored=True)
+                prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=True)
+            if active.scope.cancel_called:
+                prepared, status = None, active.end_as
+        except RequiredHookFailedError as failed:
+            status, runs = "failed", failed.runs
+            error = TurnError(reason=f"hook_failed:{failed.hook_id}", retryable=True)
+            raise Unavailable("unavailable", "A hook without which the turn may not begin has failed.") from failed
+        except Exception:
+            status, error = "failed", TurnError(reason="internal", retryable=True)
+            raise
+        finally:
+            if prepared is None:
+                with anyio.CancelScope(shield=True):
+                    await self._life.end(active, status, None, error=error, runs=runs)
+        if prepared is None:
+            raise Refused("conflict", "The turn was cancelled.")
+        return prepared
 
     def _store_prepared(self, tx: Tx, host: _HostTurn) -> None:
         turn = host.active.turn
@@ -224,12 +245,9 @@ class Turns:
                 result=msgspec.json.decode(known[1], type=ToolReply),
                 visible_tools=host.prepared.toolset.visible_names(),
             )
-        tools = Tools(host.prepared.toolset, self._tools, host.prepared.policy)
+        tools = Tools(host.prepared.toolset, self._tools, host.prepared.policy, self._incident)
         wanted = ToolRequest(call_id=params.call_id, name=params.name, arguments=params.arguments)
-        try:
-            reply = await run_tool(host.active, tools, wanted)
-        except GatewayError as failed:
-            reply = failure(failed.reason, failed.message)
+        reply = await run_tool(host.active, tools, wanted)
         values = {**key, "request": request, "result": encoded(reply)}
         await self._db.write(lambda tx: tx.run(SQL["add_tool_reply"], values))
         return ToolCallResult(result=reply, visible_tools=host.prepared.toolset.visible_names())

@@ -84,6 +84,8 @@ async def open_home(options: Options) -> Foundations:
     except GatewayError as error:
         code = EXIT_CONFIG if error.reason == "invalid_params" else EXIT_UNUSABLE
         raise UnusableError(code, error.message) from error
+    except OSError as error:
+        raise UnusableError(EXIT_UNUSABLE, f"the home cannot be used ({type(error).__name__})") from error
     return Foundations(
         home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner
     )

@@ -4,6 +4,7 @@ Rule 1: a job's effect and its mark `done` can share the handler's own transacti
 Rule 2: a component that is down pauses its queue; it costs no job an attempt.
 """
 
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -35,6 +36,8 @@ POLL_SECONDS = 1.0  # while a retry waits for the clock, and the clock may be a 
 log = Log("jobs")
 
 Handler = Callable[[JobHandle], Awaitable[None]]
+Gate = Callable[[], tuple[str, str] | None]
+"""The component and reason that hold a queue, or None while it is open."""
 
 
 class _Claimed:
@@ -82,13 +85,16 @@ class JobRunner:
         self._on_resumed = on_resumed
         self._handlers: dict[JobKind, Handler] = {}
         self._running: dict[JobKind, int] = {}
+        self._gates: dict[JobKind, Gate] = {}
         self._paused: dict[JobKind, tuple[str, str, float]] = {}
         self._wake = anyio.Event()
         self._idle_waiters: list[anyio.Event] = []
 
-    def handle(self, kind: JobKind, handler: Handler) -> None:
-        """Register the handler of a kind; done once, before `run`."""
+    def handle(self, kind: JobKind, handler: Handler, gate: Gate | None = None) -> None:
+        """Register the handler of a kind, and what holds its queue while it says so; done once, before `run`."""
         self._handlers[kind] = handler
+        if gate is not None:
+            self._gates[kind] = gate
         self._running[kind] = 0
 
     def wake(self) -> None:
@@ -97,7 +103,7 @@ class JobRunner:
 
     def resume(self, kind: JobKind) -> None:
         """The component of a paused queue may work again."""
-        if kind in self._paused:
+        if kind in self._paused and self._paused[kind][2] != math.inf:
             component, reason, _ = self._paused[kind]
             self._paused[kind] = (component, reason, 0.0)
         self.wake()
@@ -127,6 +133,7 @@ class JobRunner:
 
     async def _look(self, group: TaskGroup) -> float | None:
         """Claim and start what fits; the seconds until the next look, or None to wait for a wake."""
+        self._look_at_gates()
         open_kinds: dict[JobKind, int] = {
             kind: CONCURRENCY.get(kind, 1) - self._running[kind]
             for kind in self._handlers
@@ -141,6 +148,17 @@ class JobRunner:
                 group.start_soon(self._work, job)
         waits = await self._db.read(lambda tx: tx.all(SQL["next_retry"]))
         return POLL_SECONDS if waits or self._paused else None
+
+    def _look_at_gates(self) -> None:
+        """Pause what its gate holds, and let go what it holds no more."""
+        for kind, gate in self._gates.items():
+            held, known = gate(), self._paused.get(kind)
+            if held is not None and known is None:
+                self._on_paused(*held)
+                self._paused[kind] = (*held, math.inf)
+            elif held is None and known is not None and known[2] == math.inf:
+                del self._paused[kind]
+                self._on_resumed(known[0])
 
     def _is_held(self, kind: JobKind) -> bool:
         held = self._paused.get(kind)

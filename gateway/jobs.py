@@ -21,7 +21,8 @@ def job_of(row: Row) -> Job:
 class Jobs:
     """Enqueues and inspects work. `wake` is called on the event loop when a transaction that queued work is committed."""
 
-    def __init__(self, ids: Ids, clock: Clock) -> None:
+    def __init__(self, ids: Ids, clock: Clock, owner: str) -> None:
+        self._owner = owner
         self._ids = ids
         self._clock = clock
         self.wake: Callable[[], None] = lambda: None
@@ -33,6 +34,7 @@ class Jobs:
         job_id = self._ids.new("job")
         values = {
             "job_id": job_id, "kind": kind, "subject": subject, "thread_id": thread_id, "turn_id": turn_id,
+            "maker": self._owner,
             "now": self._clock.now(),
         }  # fmt: skip
         tx.after_commit(self._awake)

@@ -43,6 +43,8 @@ def stored_version(path: Path) -> int:
     """
     if not path.exists():
         return 0
+    if not path.is_file():  # a pipe would make us wait for ever
+        raise Unavailable(message="gateway.db is not a file; it is left untouched.")
     connection: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         connection.set_busy_timeout(BUSY_MS)

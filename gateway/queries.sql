@@ -20,17 +20,18 @@ DELETE FROM owner WHERE owner = :owner
 
 -- name: add_job
 -- Queue work unless the same is waiting already.
-INSERT INTO job (job_id, kind, subject, thread_id, turn_id, state, next_run_at, created_at)
-VALUES (:job_id, :kind, :subject, :thread_id, :turn_id, 'queued', :now, :now)
+INSERT INTO job (job_id, kind, subject, thread_id, turn_id, maker, state, next_run_at, created_at)
+VALUES (:job_id, :kind, :subject, :thread_id, :turn_id, :maker, 'queued', :now, :now)
 ON CONFLICT (kind, subject) WHERE state IN ('queued', 'retry_wait') DO NOTHING
 
 -- name: claim_jobs
--- Lease the oldest due jobs of a kind.
+-- Lease the oldest due jobs of a kind: a process does its own work, so that its client hears of it, and that of the dead.
 UPDATE job SET state = 'leased', owner = :owner, leased_at = :real_now, attempt_count = attempt_count + 1
 WHERE id IN (
     SELECT id FROM (
         SELECT id FROM job
         WHERE kind = :kind AND state = 'retry_wait' AND next_run_at <= :now
+          AND (maker = :owner OR NOT EXISTS (SELECT 1 FROM owner WHERE owner.owner = job.maker))
           AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
         ORDER BY next_run_at LIMIT :limit
     )
@@ -38,6 +39,7 @@ WHERE id IN (
     SELECT id FROM (
         SELECT id FROM job
         WHERE kind = :kind AND state = 'queued'
+          AND (maker = :owner OR NOT EXISTS (SELECT 1 FROM owner WHERE owner.owner = job.maker))
           AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
         ORDER BY id LIMIT :limit
     )

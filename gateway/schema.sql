@@ -18,6 +18,7 @@ CREATE TABLE job (
     subject       TEXT NOT NULL,
     thread_id     TEXT,
     turn_id       TEXT,
+    maker         TEXT NOT NULL,
     state         TEXT NOT NULL CHECK (state IN ('queued', 'leased', 'retry_wait', 'dead', 'cancelled', 'done')),
     attempt_count INTEGER NOT NULL DEFAULT 0,
     next_run_at   INTEGER NOT NULL,

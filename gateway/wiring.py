@@ -79,7 +79,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     db, clock, ids, config = base.database, base.clock, base.ids, base.config
     outbox = Outbox(send)
     health = Health(outbox.notify, clock)
-    jobs = Jobs(ids, clock)
+    jobs = Jobs(ids, clock, base.owners.owner)
     lexicon = SnowballLexicon()
     ledger = Ledger(base.key)
 
@@ -179,7 +179,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         time_zone=client.time_zone,
         incident=log.incident,
     )
-    runner.handle("index", episodic.index)
+    runner.handle("index", episodic.index, lambda: _index_gate(settings()))
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
     shell = Shell(
@@ -207,6 +207,11 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         shell=shell,
         bound=bound,
     )
+
+
+def _index_gate(config: GatewayConfig) -> tuple[str, str] | None:
+    """What holds the index queue: the switch that stops indexing."""
+    return None if config.thread_episodic.indexing_enabled else ("thread_episodic", "indexing_disabled")
 
 
 def _bound(

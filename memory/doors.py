@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from memory.proposal import Proposed, compared
 from memory.scopes import PROJECT_CATEGORIES
+from memory.sensitivity import clean
 from memory.store import Stored, encoded
 from protocol.errors import CallerError
 from protocol.hooks import TurnContext
@@ -48,8 +49,8 @@ def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | 
     """Sizes that the schema cannot say, in bytes. Raises `CallerError`."""
     for path, size, limit in (
         ("$.content", len(content.encode()) if content is not None else 0, MAX_CONTENT_BYTES),
-        ("$.value", len(encoded(value)) if value is not None else 0, MAX_VALUE_BYTES),
-        ("$.metadata", len(encoded(metadata)) if metadata else 0, MAX_METADATA_BYTES),
+        ("$.value", len(encoded(value).encode()) if value is not None else 0, MAX_VALUE_BYTES),
+        ("$.metadata", len(encoded(metadata).encode()) if metadata else 0, MAX_METADATA_BYTES),
     ):
         if size > limit:
             raise CallerError.at(path, f"It is larger than {limit} bytes")
@@ -81,6 +82,15 @@ def is_explicit(params: WriteParams) -> bool:
     return params.semantic.intent == "explicit_store" and params.semantic.explicitness == "explicit"
 
 
+def is_malformed(fact: Fact) -> bool:
+    """Whether a fact says nothing, or more than a record holds."""
+    try:
+        check_bounds(fact.content, fact.value, None)
+    except CallerError:
+        return True
+    return not clean(fact.content).strip()
+
+
 def from_fact(
     turn: TurnContext, fact: Fact, run_id: str, user_items: Mapping[str, str], *, policy_allows: bool
 ) -> Proposed:
@@ -89,10 +99,11 @@ def from_fact(
     evidence = Evidence(
         quote=fact.evidence.quote, thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id or "itm_none"
     )  # fmt: skip
-    forbidden: ReasonCode | None = None if policy_allows else "no_memory_requested"
+    forbidden = None if policy_allows else "no_memory_requested"
+    malformed = "malformed_fact" if is_malformed(fact) else None
     return Proposed(
         semantic=fact.semantic, content=fact.content, workspace_id=turn.workspace_id, value=fact.value,
-        evidence=[evidence], run_id=run_id, forbidden=forbidden or forbidden_in(turn),
+        evidence=[evidence], run_id=run_id, forbidden=forbidden or forbidden_in(turn) or malformed,
         is_explicit=fact.semantic.intent == "explicit_store" and fact.semantic.explicitness == "explicit",
         owner="user" if turn.origin == "user" else turn.origin,
         provenance=Provenance(

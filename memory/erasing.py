@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from memory.forgetting import ERASE_SUBJECT, Forgotten
+from memory.forgetting import Forgotten, finish_later
 from memory.idempotency import tell
 from memory.ports import Collaborators
 from protocol.memory import ForgetResult
@@ -29,14 +29,14 @@ class Eraser:
             receipt = result.receipt
             is_cut = await self._means.truncate_wal()
             if not is_cut:
-                await self._means.db.write(lambda tx: self._means.jobs.enqueue(tx, "erase_finish", ERASE_SUBJECT))
+                await self._means.db.write(lambda tx: finish_later(tx, self._means, receipt.memory_ids))
             receipt = msgspec.structs.replace(receipt, wal="truncated" if is_cut else "pending", complete=is_cut)
             result = msgspec.structs.replace(result, receipt=receipt)
         tell(self._means, forgotten.notices)
         return result
 
-    async def finish_erase(self, _handle: JobHandle) -> None:
+    async def finish_erase(self, handle: JobHandle) -> None:
         """The handler of `erase_finish` jobs: empty the WAL of erased bytes, again and again until it succeeds."""
         if not await self._means.truncate_wal():
             raise RetryJob("wal_busy")
-        self._means.notify("memory/erased", MemoryErased(memory_ids=[]))
+        self._means.notify("memory/erased", MemoryErased(memory_ids=handle.job.subject.split(",")))

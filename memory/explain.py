@@ -75,7 +75,7 @@ SENTENCES: dict[str, str] = {
     "superseded": "It was saved and replaced what was believed before: {reason}.",
     "candidate": "It waits as a candidate: {reason}.",
     "rejected": "It was not saved: {reason}.",
-    "recalled": "{count} memories would be recalled.",
+    "recalled": "Recalled would be {count} of what is remembered.",
     "not_recalled": "Nothing would be recalled: {reason}.",
     "unknown": "Nothing is stored that tells: {reason}.",
 }

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from memory.identity import key_part
-from memory.notices import Notice, changed, note_change
+from memory.notices import Notice, changed, expire, note_change
 from memory.ports import Collaborators
 from memory.scopes import required
 from memory.store import (
@@ -43,6 +43,7 @@ from protocol.memory import (
     Remaining,
     RemovedCounts,
     SourceItem,
+    Status,
 )
 from protocol.notifications import MemoryForgotten
 from protocol.ports import Tx
@@ -52,8 +53,6 @@ SWEEP_LIMIT = 500  # rows of one sweep transaction; a writer that waits for it w
 KEEP_ANSWERS_MS = 30 * DAY_MS
 KEEP_CHANGES_MS = DAY_MS
 KEEP_RECALLS_MS = 7 * DAY_MS
-ERASE_SUBJECT = "wal"
-"""Every pending erase waits for the same thing, the WAL, so one job does for all."""
 
 
 class Forgotten(NamedTuple):
@@ -109,9 +108,9 @@ class Forgetter:
         receipt = self._receipt(tx, found, removed)
         for stored in found:
             if stored.record.status != "deleted":
-                notices += self.bury(
-                    tx, stored, actor, restore_superseded=params.restore_superseded and stored.is_single
-                )
+                is_last = stored.record.supersedes not in ids  # what it replaced is forgotten with it
+                brings_back = params.restore_superseded and stored.is_single and is_last
+                notices += self.bury(tx, stored, actor, restore_superseded=brings_back)
             if params.mode == "erase":
                 removed = _sum(removed, self.erase(tx, stored))
         notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=params.reason)))
@@ -158,7 +157,8 @@ class Forgetter:
     def _bring_back(self, tx: Tx, memory_id: str, actor: Actor) -> list[Notice]:
         """A record that the forgotten one had replaced holds again."""
         old = get_record(tx, memory_id)
-        if old is None or old.record.status != "superseded":
+        taken = {"scope_id": old.scope_id, "key": old.record.key, "alias": old.alias} if old is not None else {}
+        if old is None or old.record.status != "superseded" or tx.one(SQL["active_by_key"], taken):
             return []
         now = self._means.clock.now()
         set_status(tx, old, "active", now)
@@ -202,10 +202,12 @@ class Forgetter:
         if stored.record.status != "deleted":
             raise Refused("conflict", "That memory is not forgotten.")
         taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
-        if tx.one(SQL["active_by_key"], taken):
+        successor = stored.record.superseded_by
+        status: Status = "active" if successor is None else "superseded"  # as it was before
+        if status == "active" and tx.one(SQL["active_by_key"], taken):
             raise Refused("conflict", "Another memory has that key now.")
-        set_status(tx, stored, "active", now)
-        add_event(tx, memory_id, now, Change("restored", actor, None, "deleted", "active"))
+        set_status(tx, stored, status, now, superseded_by=successor)
+        add_event(tx, memory_id, now, Change("restored", actor, None, "deleted", status))
         add_text(tx, stored, self._means.lexicon)
         note_change(tx, self._means, stored.scope_id)
         record = _current(tx, memory_id)
@@ -221,17 +223,14 @@ class Forgetter:
         for (memory_id,) in expired:
             stored = get_record(tx, memory_id)
             if stored is not None:
-                set_status(tx, stored, "expired", now)
-                add_event(tx, memory_id, now, Change("expired", Actor(kind="system"), None, "active", "expired"))
-                note_change(tx, means, stored.scope_id)
-                notices.append(changed(_current(tx, memory_id), "expired", None))
+                notices.append(expire(tx, means, stored))
         over = tx.all(SQL["due_erasures"], {"before": now - retention_days * DAY_MS, "limit": SWEEP_LIMIT})
         for (memory_id,) in over:
             stored = get_record(tx, memory_id)
             if stored is not None:
                 self.erase(tx, stored)
         if over:
-            means.jobs.enqueue(tx, "erase_finish", ERASE_SUBJECT)
+            finish_later(tx, means, [memory_id for (memory_id,) in over])
         done = len(expired) + len(over)
         done += tx.run(SQL["forget_answers"], {"before": now - KEEP_ANSWERS_MS})
         tx.run(SQL["forget_changes"], {"before": now - KEEP_CHANGES_MS})
@@ -246,6 +245,11 @@ class Forgetter:
         if erasure and erasure[0] is not None:
             times.append(erasure[0] + retention_days * DAY_MS)
         return min(times, default=None)
+
+
+def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str]) -> None:
+    """Queue the end of an erase that another reader holds back; the job names what it is about."""
+    means.jobs.enqueue(tx, "erase_finish", ",".join(memory_ids))
 
 
 def _current(tx: Tx, memory_id: str) -> Record:

@@ -28,7 +28,7 @@ async def write_once(
     means: Collaborators, key: str | None, request: list[Any], workspace_id: str | None, work: Callable[[Tx], Outcome]
 ) -> Outcome:
     """Run a write in a transaction of its own and tell what it left."""
-    named = f"{workspace_id or '-'}|{key}" if key is not None else None
+    named = means.keyed.digest("idempotency", f"{workspace_id or '-'}|{key}").hex() if key is not None else None
     digest = means.keyed.digest("request", encoded(request))
     after = means.clock.now() - KEEP_ANSWERS_MS
 

@@ -77,8 +77,8 @@ def identify(
     said = folded(value_text(content, value))
     text_hash = keyed.digest("text", f"{scope.kind}:{scope.key}\n{folded(content)}")
     named = key_part(alias) if alias is not None else None
-    if named is not None:  # two names are two facts, also where they say the same
-        fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}")
+    if named is not None:  # two names are two facts, also where they say the same; other words under a name are news
+        fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}\n{folded(content)}")
         return Identity(f"{base}:{named}", named, fingerprint, text_hash, is_single=True)
     fingerprint = keyed.digest("fact", f"{base}\n{said}")
     if cardinality_of(semantic) == "single":

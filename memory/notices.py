@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from memory.ports import Collaborators
-from memory.store import SQL
-from protocol.memory import ChangeKind, Origin, Record
+from memory.store import SQL, Change, Stored, add_event, set_status
+from protocol.memory import Actor, ChangeKind, Origin, Record
 from protocol.notifications import MemoryChanged
 from protocol.ports import Tx
 
@@ -34,6 +34,16 @@ def changed(record: Record, kind: ChangeKind, reason_code: str | None) -> Notice
             origin=Origin(turn_id=source.turn_id, source_kind=source.source_kind, reason_code=reason_code),
         ),
     )
+
+
+def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
+    """A record's time has come: its row says so from now on."""
+    memory_id, now = stored.record.memory_id, means.clock.now()
+    set_status(tx, stored, "expired", now)
+    add_event(tx, memory_id, now, Change("expired", Actor(kind="system"), None, "active", "expired"))
+    note_change(tx, means, stored.scope_id)
+    record = msgspec.structs.replace(stored.record, status="expired", contested=False, updated_at=now)
+    return changed(record, "expired", None)
 
 
 def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:

@@ -5,7 +5,9 @@ Rule 2: words that the gateway itself had injected are nobody's evidence.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from memory.identity import folded
 from memory.ports import Collaborators
@@ -23,7 +25,7 @@ from protocol.memory import (
     SourceKind,
 )
 from protocol.ports import Tx
-from protocol.threads import Role
+from protocol.threads import Role, ThreadOrigin
 
 _TYPOGRAPHY = {
     **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u2032"), "'"),
@@ -35,6 +37,10 @@ ROLE_ORIGINS: dict[Role, Origin] = {"user": "user", "assistant": "assistant", "t
 ROLE_SOURCES: dict[Role, SourceKind] = {
     "user": "user_statement", "assistant": "assistant_inference", "tool": "tool_observation", "system": "system",
 }  # fmt: skip
+
+
+_OWNERS: tuple[ThreadOrigin, ...] = ("user", "task", "system")
+"""Words that the user also said in a thread of their own are theirs."""
 
 
 class Proposed(NamedTuple):
@@ -61,17 +67,18 @@ class Proposed(NamedTuple):
     supersedes: str | None = None
     run_id: str | None = None
     forbidden: ReasonCode | None = None
-    owner: Literal["user", "task", "system"] = "user"
+    owner: ThreadOrigin = "user"
 
 
 class Checked(NamedTuple):
-    """Evidence that was verified, and who spoke."""
+    """Evidence that was verified, who spoke, and whose thread it was said in."""
 
     evidence: list[Evidence]
     origin: Origin
     source_kind: SourceKind
     turns: set[str]
     has_failed_quote: bool
+    owner: ThreadOrigin
 
 
 def compared(text: str) -> str:
@@ -94,6 +101,7 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
     kept: list[Evidence] = []
     origins: list[tuple[Origin, SourceKind]] = []
     turns: set[str] = set()
+    owners: set[ThreadOrigin] = set()
     failed = False
     default: SourceKind = "explicit_user_request" if proposed.semantic.intent == "explicit_store" else "user_statement"
     for evidence in proposed.evidence:
@@ -104,13 +112,27 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
             continue
         item = means.read_items(tx, [evidence.item_id]).get(evidence.item_id)
         is_there = item is not None and item.workspace_id == proposed.workspace_id
-        if item is None or not is_there or compared(evidence.quote) not in _own_words(tx, means, item):
+        quote = compared(evidence.quote)
+        if item is None or not is_there or not quote or quote not in _own_words(tx, means, item):
             failed = True
             continue
+        thread = means.read_thread(tx, item.thread_id)
+        owners.add(thread.origin if thread is not None else "user")
         kind = default if item.role == "user" else ROLE_SOURCES[item.role]
         origins.append((ROLE_ORIGINS[item.role], kind))
-        kept.append(evidence)
+        kept.append(msgspec.structs.replace(evidence, thread_id=item.thread_id, turn_id=item.turn_id))
         if item.role == "user":
             turns.add(item.turn_id)
     best = next((entry for entry in origins if entry[0] == "user"), origins[0] if origins else ("none", default))
-    return Checked(kept, best[0], best[1], turns, failed and not kept)
+    owner = proposed.owner if proposed.owner != "user" or not owners else min(owners, key=_OWNERS.index)
+    return Checked(kept, best[0], best[1], turns, failed and not kept, owner)
+
+
+def sourced(proposed: Proposed, checked: Checked) -> Proposed:
+    """The proposal with the place where its verified words were really said."""
+    given = proposed.provenance
+    source = next((e for e in checked.evidence if e.item_id is not None and given.item_id in {None, e.item_id}), None)
+    if source is None:
+        return proposed
+    place = {"thread_id": source.thread_id, "turn_id": source.turn_id, "item_id": source.item_id}
+    return proposed._replace(provenance=msgspec.structs.replace(given, **place))

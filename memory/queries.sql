@@ -34,7 +34,8 @@ WHERE scope_id = :scope_id AND status = 'active' AND (record.key = :key OR alias
 -- name: active_by_fingerprint
 -- The active record that says the same, by fingerprint or by its words.
 SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id
-WHERE scope_id = :scope_id AND status = 'active' AND (fingerprint = :fingerprint OR (:by_text AND text_hash = :text_hash))
+WHERE scope_id = :scope_id AND status = 'active'
+  AND (fingerprint = :fingerprint OR (:by_text AND text_hash = :text_hash AND (value IS NULL OR :value IS NULL OR value = :value)))
 ORDER BY fingerprint = :fingerprint DESC, record.id LIMIT 1
 
 -- name: is_suppressed
@@ -53,8 +54,11 @@ WHERE instr(:scope_ids, ',' || scope_id || ',') > 0
 ORDER BY place DESC, record.id DESC LIMIT :limit
 
 -- name: search_records
--- Full-text matches within scopes, best first; the scope is part of the match, so that only it is scored.
-SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match ORDER BY bm25(memory_fts, 0.0, 1.0), rowid LIMIT :limit
+-- Full-text matches within scopes, best first; the scope is part of the match, and what cannot be shown takes no place.
+SELECT memory_fts.rowid FROM memory_fts CROSS JOIN record ON record.id = memory_fts.rowid
+WHERE memory_fts MATCH :match AND instr(:statuses, record.status) > 0 AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0)
+  AND (:shows_regulated OR sensitivity <> 'regulated')
+ORDER BY bm25(memory_fts, 0.0, 1.0), memory_fts.rowid LIMIT :limit
 
 -- name: count_in_scope
 -- How many active records a scope has.
@@ -99,15 +103,15 @@ UPDATE record SET access_count = access_count + 1, last_accessed_at = :now WHERE
 
 -- name: records_of_turn
 -- What was learnt from a turn.
-SELECT memory_id FROM record WHERE turn_id = :turn_id AND status <> 'deleted'
+SELECT memory_id FROM record WHERE turn_id = :turn_id ORDER BY id
 
 -- name: records_of_thread
 -- What was learnt from a thread.
-SELECT memory_id FROM record WHERE thread_id = :thread_id AND status <> 'deleted'
+SELECT memory_id FROM record WHERE thread_id = :thread_id ORDER BY id
 
 -- name: records_of_scope
 -- Everything in a scope.
-SELECT memory_id FROM record WHERE scope_id = :scope_id AND status <> 'deleted'
+SELECT memory_id FROM record WHERE scope_id = :scope_id ORDER BY id
 
 -- name: due_expiries
 -- Active records whose time has come.

@@ -42,9 +42,10 @@ class Scored(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A score, its parts, and the query's terms that the record has."""
+    """A score, its place among others before it is cut at 1, its parts, and the query's terms that the record has."""
 
     total: float
+    place: float
     parts: Mapping[str, float]
     shared: list[str]
 
@@ -82,7 +83,7 @@ def score(query: Sequence[str], record: Scored, weights: Mapping[str, float], no
     for name, factor in parts.items():
         if name != "lexical":
             total *= factor
-    return Score(round(min(1.0, total), 4), {name: round(part, 4) for name, part in parts.items()}, shared)
+    return Score(round(min(1.0, total), 4), total, {name: round(part, 4) for name, part in parts.items()}, shared)
 
 
 def snippet(content: str, words: Sequence[str], max_chars: int) -> str:

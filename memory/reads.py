@@ -131,7 +131,12 @@ class Reader:
             if not ids:
                 return Ranking([], [])
             view = View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive)
-            rows = tx.all(SQL["search_records"], {"match": match_of(list(ids), terms), "limit": WORK_LIMIT})
+            stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}  # until a sweep comes by
+            rows = tx.all(SQL["search_records"], {
+                "match": match_of(list(ids), terms), "limit": WORK_LIMIT, "statuses": ",".join(sorted(stored_as)),
+                "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
+                "shows_regulated": int(filters.include_sensitive),
+            })  # fmt: skip
             found = [stored for (row,) in rows if (stored := record_by_row(tx, row)) is not None]
             hidden = [(s.record.memory_id, why[0]) for s in found if (why := hidden_by(s.seen, view)) is not None]
             visible = [s for s in found if is_visible(s.seen, view) and passes(s.record, filters)]
@@ -146,7 +151,7 @@ class Reader:
         bodies = [body_terms(s.record, s.alias, self._means.lexicon) for s in found]
         weights = rarity(terms, bodies, population)
         words = self._words(query, terms)
-        hits: list[Hit] = []
+        hits: list[tuple[float, Hit]] = []
         for stored, body in zip(found, bodies, strict=True):
             r = stored.record
             gist = self._means.lexicon.query_terms(r.content)
@@ -155,16 +160,16 @@ class Reader:
             )
             got = score(terms, given, weights, now)
             matched = [word for word, of_word in words if of_word & set(got.shared)]
-            hits.append(
-                Hit(
-                    record=at_time(r, now),
-                    score=got.total,
-                    breakdown=dict(got.parts),
-                    snippet=snippet(r.content, matched, SNIPPET_CHARS),
-                    matched_terms=matched,
-                )
+            hit = Hit(
+                record=at_time(r, now),
+                score=got.total,
+                breakdown=dict(got.parts),
+                snippet=snippet(r.content, matched, SNIPPET_CHARS),
+                matched_terms=matched,
             )
-        return _collapsed(sorted(hits, key=lambda hit: (-hit.score, hit.record.memory_id)))
+            hits.append((got.place, hit))
+        ordered = sorted(hits, key=lambda entry: (-entry[0], entry[1].record.memory_id))
+        return _collapsed([hit for _, hit in ordered])
 
     def _words(self, query: str, terms: Sequence[str]) -> list[tuple[str, set[str]]]:
         """The query's words as the user wrote them, each with its terms."""
@@ -235,7 +240,7 @@ class Reader:
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
         """Records in an order, each exactly once over all pages."""
         now = self._means.clock.now()
-        statuses = frozenset(params.statuses) if params.statuses is not None else ACTIVE
+        statuses = frozenset(params.statuses) - {"deleted"} if params.statuses is not None else ACTIVE
         start = place_of(params.cursor, (LAST, LAST))
 
         def read(tx: Tx) -> ListResult:

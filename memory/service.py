@@ -110,13 +110,17 @@ class MemoryService:
         if not self._means.settings().enabled:
             raise Unavailable("memory_disabled")
 
-    def _require_writable(self, tx: Tx, context: Context, scope: Scope | None, scopes: Sequence[Scope]) -> None:
-        """Raise for a thread that may not write, a scope that is not active, or one that does not exist."""
+    def _require_normal_thread(self, tx: Tx, context: Context) -> None:
+        """Raise for a thread that may not change memory."""
         thread = self._means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
         if thread is not None and thread.memory_mode == "read_only":
             raise Refused("memory_write_disabled")
         if thread is not None and thread.memory_mode == "ignored":
             raise Refused("memory_ignored")
+
+    def _require_writable(self, tx: Tx, context: Context, scope: Scope | None, scopes: Sequence[Scope]) -> None:
+        """Raise for a thread that may not write, a scope that is not active, or one that does not exist."""
+        self._require_normal_thread(tx, context)
         if scope is not None:
             required(scopes, scope)
         written = scope or next((s for s in scopes if s.kind == "workspace"), None)
@@ -232,9 +236,8 @@ class MemoryService:
         place = self._place(params.context)
 
         def check(tx: Tx) -> Forgotten:
-            thread = self._means.read_thread(tx, params.context.thread_id) if params.context.thread_id else None
-            if thread is not None and thread.memory_mode != "normal" and not params.dry_run:
-                raise Refused("memory_write_disabled")
+            if not params.dry_run:
+                self._require_normal_thread(tx, params.context)
             return self._forgetter.forget(tx, params, place.scopes, USER_ACTOR)
 
         return await self._eraser.forget(check)
@@ -243,9 +246,12 @@ class MemoryService:
         """Undo a forgetting."""
         self._require_enabled()
         scopes = self._place(params.context).scopes
-        record, notices = await self._means.db.write(
-            lambda tx: self._forgetter.restore(tx, params.memory_id, scopes, USER_ACTOR)
-        )
+
+        def restore(tx: Tx) -> tuple[Record, list[Notice]]:
+            self._require_normal_thread(tx, params.context)
+            return self._forgetter.restore(tx, params.memory_id, scopes, USER_ACTOR)
+
+        record, notices = await self._means.db.write(restore)
         tell(self._means, notices)
         return RestoreResult(record=record)
 
@@ -311,7 +317,7 @@ class MemoryService:
         for scope_id in scope_ids_of(tx, [scope]):
             for (memory_id,) in tx.all(SQL["records_of_scope"], {"scope_id": scope_id}):
                 stored = get_record(tx, memory_id)
-                if stored is not None:
+                if stored is not None and stored.record.status != "deleted":
                     notices += self._forgetter.bury(tx, stored, Actor(kind="system"), restore_superseded=False)
                     buried += 1
         tx.after_commit(lambda: tell(self._means, notices))

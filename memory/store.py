@@ -131,11 +131,11 @@ def active_by_key(tx: Tx, scope_id: int, identity: Identity) -> Stored | None:
     return _one(tx, "active_by_key", {"scope_id": scope_id, "key": identity.key, "alias": identity.alias})
 
 
-def active_duplicate(tx: Tx, scope_id: int, identity: Identity) -> Stored | None:
-    """The active record that says the same."""
+def active_duplicate(tx: Tx, scope_id: int, identity: Identity, value: str | None) -> Stored | None:
+    """The active record that says the same; equal words with another value do not."""
     values = {
         "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
-        "by_text": int(identity.alias is None),
+        "by_text": int(identity.alias is None), "value": value,
     }  # fmt: skip
     return _one(tx, "active_by_fingerprint", values)
 

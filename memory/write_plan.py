@@ -142,9 +142,7 @@ def _merged(s: Situation, known: Known, verdict: Verdict) -> Plan:
     """The same is believed already: its evidence grows, a doubt about it is settled, and what it corrects gives way."""
     uncontest = known.memory_id if known.is_contested else None
     decision = _decided(verdict, "merge", "duplicate_active")
-    return Plan(
-        "merge", "duplicate", decision, merge_into=known.memory_id, supersede=s.supersedes, uncontest=uncontest
-    )
+    return Plan("merge", "duplicate", decision, merge_into=known.memory_id, supersede=s.supersedes, uncontest=uncontest)
 
 
 def _contradiction(s: Situation, known: Known, verdict: Verdict) -> Plan:

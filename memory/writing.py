@@ -11,9 +11,9 @@ import msgspec
 
 from memory.admission import Proposal
 from memory.identity import Identity, identify, value_text
-from memory.notices import Notice, changed, note_change
+from memory.notices import Notice, changed, expire, note_change
 from memory.ports import Collaborators
-from memory.proposal import Checked, Proposed, check_evidence
+from memory.proposal import Checked, Proposed, check_evidence, sourced
 from memory.scopes import default_of
 from memory.sensitivity import Findings, clean, judge, level_of
 from memory.store import (
@@ -34,18 +34,12 @@ from memory.store import (
     pending_candidate,
     set_status,
 )
+from memory.visibility import effective_status
 from memory.write_plan import Known, KnownCandidate, Plan, Situation, plan_write
 from promt.render import carries_own_block
 from protocol.base import Scope
-from protocol.errors import CallerError, Defect
-from protocol.memory import (
-    Actor,
-    Candidate,
-    Decision,
-    Evidence,
-    Record,
-    WriteResult,
-)
+from protocol.errors import CallerError, Defect, Refused
+from protocol.memory import Actor, Candidate, Decision, Evidence, Record, WriteResult
 from protocol.notifications import CandidateCreated
 from protocol.ports import Tx
 
@@ -85,7 +79,7 @@ class Writer:
     def write(self, tx: Tx, given: Proposed, active: Sequence[Scope]) -> Outcome:
         """Gather, decide, apply. Raises `CallerError` for what is no proposal at all."""
         proposed = given._replace(content=clean(given.content))
-        if not proposed.content.strip():
+        if not proposed.content.strip() and proposed.forbidden is None:
             raise CallerError.at("$.content", "There are no words in it")
         scope, is_clear = proposed.scope, True
         if scope is None:
@@ -115,6 +109,7 @@ class _Write:
         p = self._p
         parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *p.tags]
         parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
+        parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
         parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
         return [part for part in parts if part]
 
@@ -142,21 +137,34 @@ class _Write:
                 stored = get_record(tx, named[1])
                 alias = stored.alias if stored else None
                 self._identity = self._identity._replace(key=self._p.alias, alias=alias, is_single=True)
-        same_key = active_by_key(tx, scope_id, self._identity)
+        same_key = self._live(active_by_key(tx, scope_id, self._identity))
         superseded = None
         if self._p.supersedes is not None:
             superseded = get_record(tx, self._p.supersedes)
             if superseded is None or superseded.record.scope not in active or superseded.record.status != "active":
                 raise CallerError.missing("record to supersede")
-        duplicate = active_duplicate(tx, scope_id, self._identity)
+        value = encoded(self._p.value) if self._p.value is not None else None
+        duplicate = self._live(active_duplicate(tx, scope_id, self._identity, value))
+        if duplicate is None and same_key is not None and same_key.text_hash == self._identity.text_hash:
+            duplicate = same_key if same_key.record.value == self._p.value else None
         if duplicate is not None and superseded is not None and duplicate.row == superseded.row:
             superseded = None
+        if superseded is not None and duplicate is None and same_key is not None and same_key.row != superseded.row:
+            raise Refused("conflict", "The key belongs to another memory than the one to supersede.")
         return _Known(duplicate, same_key, pending_candidate(tx, scope_id, self._identity), superseded)
+
+    def _live(self, found: Stored | None) -> Stored | None:
+        """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
+        if found is None or effective_status(found.record.status, found.record.expires_at, self._now) == "active":
+            return found
+        self._notices.append(expire(self._tx, self._means, found))
+        return None
 
     def gather(self, active: Sequence[Scope], *, is_clear: bool, has_scope: bool) -> tuple[Situation, Checked]:
         """Everything that the decision depends on."""
+        checked = check_evidence(self._tx, self._means, self._p)
+        self._p = sourced(self._p, checked)
         p, settings = self._p, self._means.settings()
-        checked = check_evidence(self._tx, self._means, p)
         known = self._meet(active)
         turns = checked.turns | self._earlier_turns()
         proposal = Proposal(
@@ -182,13 +190,9 @@ class _Write:
             write_forbidden=p.forbidden,
             has_scope=has_scope,
             quote_failed=checked.has_failed_quote,
-            owner=p.owner,
-            duplicate=Known(known.duplicate.record.memory_id, known.duplicate.record.contested)
-            if known.duplicate
-            else None,
-            same_key=Known(known.same_key.record.memory_id, known.same_key.record.contested)
-            if known.same_key
-            else None,
+            owner=checked.owner,
+            duplicate=_known(known.duplicate),
+            same_key=_known(known.same_key),
             pending=_pending(known.pending),
             is_suppressed=is_suppressed(self._tx, self._scope_id, self._identity),
             supersedes=known.superseded.record.memory_id if known.superseded else None,
@@ -214,10 +218,13 @@ class _Write:
         record: Record | None = None
         candidate: Candidate | None = None
         replaced: Stored | None = None
+        if plan.supersede is not None:
+            replaced = get_record(self._tx, plan.supersede)
         if plan.action in {"activate", "supersede"}:
-            replaced = get_record(self._tx, plan.supersede) if plan.supersede is not None else None
             record = self._create(plan, checked, replaced)
         elif plan.action == "merge" and plan.merge_into is not None:
+            if replaced is not None:
+                self._supersede(replaced, plan.merge_into, plan.decision)
             record = self._merge(plan, checked)
         elif plan.action == "candidate":
             candidate = self._propose(plan, checked)
@@ -241,6 +248,8 @@ class _Write:
 
     def _create(self, plan: Plan, checked: Checked, replaced: Stored | None) -> Record:
         tx, memory_id = self._tx, self._means.ids.new("mem")
+        if plan.promote is not None:  # before the doubts about what it replaces are settled
+            self._end_candidate(plan.promote, "approved", memory_id)
         if replaced is not None:
             self._supersede(replaced, memory_id, plan.decision)
         values = self._record_values(memory_id, checked, replaced)
@@ -248,7 +257,6 @@ class _Write:
         self._add_evidence(checked.evidence, checked, memory_id=memory_id)
         if plan.promote is not None:
             tx.run(SQL["adopt_evidence"], {"memory_id": memory_id, "candidate_id": plan.promote})
-            self._end_candidate(plan.promote, "approved", memory_id)
         tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
         change = Change("created", actor_of(self._p), plan.decision.reason_code, None, "active")
         add_event(tx, memory_id, self._now, change)
@@ -380,6 +388,10 @@ class _Write:
         if stored is None:
             raise Defect
         return stored
+
+
+def _known(found: Stored | None) -> Known | None:
+    return Known(found.record.memory_id, found.record.contested) if found is not None else None
 
 
 def _pending(found: StoredCandidate | None) -> KnownCandidate | None:

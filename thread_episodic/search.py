@@ -13,6 +13,7 @@ from msgspec import structs
 from protocol.hooks import ItemFact, ReadItems, ReadThread, WorkspaceExists
 from protocol.ports import Lexicon, SecretScanner, SecretSpan, Tx
 from protocol.thread_episodic import DiagnosticCode, SearchStatus, ThreadHit
+from protocol.threads import ArtifactRef
 from thread_episodic import store
 from thread_episodic.budget import Floor, snippet_of
 from thread_episodic.model import Candidate, Filter, Places
@@ -169,7 +170,9 @@ class Searcher:
         )
         artifacts = self.read_artifacts(tx, [hit.item_id for hit in shown.hits])
         return Found(
-            hits=[structs.replace(hit, artifacts=artifacts.get(hit.item_id, [])) for hit in shown.hits],
+            hits=[
+                structs.replace(hit, artifacts=self._named_safely(artifacts.get(hit.item_id, []))) for hit in shown.hits
+            ],
             whole=frozenset(shown.whole),
             names={hit.thread_id: self._name_of(tx, hit.thread_id) for hit in shown.hits},
             status="partial" if is_pending else "completed" if shown.hits else "empty",
@@ -177,6 +180,10 @@ class Searcher:
             candidates=shown.candidates,
             cut_reason=shown.cut_reason,
         )
+
+    def _named_safely(self, refs: Sequence[ArtifactRef]) -> list[ArtifactRef]:
+        """File references as they are shown: a secret in a name is masked like one in a text."""
+        return [structs.replace(ref, name=self.scanner.mask(ref.name)) for ref in refs]
 
     def _name_of(self, tx: Tx, thread_id: str) -> str:
         fact = self.read_thread(tx, thread_id)

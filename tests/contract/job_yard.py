@@ -39,7 +39,7 @@ class Yard:
     def __init__(self, db: Database) -> None:
         self.db = db
         self.clock = HandClock()
-        self.jobs = Jobs(SortableIds(self.clock), self.clock)
+        self.jobs = Jobs(SortableIds(self.clock), self.clock, "own_test")
         self.limits = RetryLimits(1_000, 8_000, 3)
         self.paused: list[tuple[str, str]] = []
         self.resumed: list[str] = []
@@ -105,7 +105,7 @@ async def with_runner(runner: JobRunner, scene: Callable[[], Awaitable[None]]) -
 
 
 def dead(tx: Tx, subject: str, ids: list[str]) -> None:
-    values = {"kind": "index", "subject": subject, "thread_id": None, "turn_id": None, "now": NOW}
+    values = {"kind": "index", "subject": subject, "thread_id": None, "turn_id": None, "maker": "own_test", "now": NOW}
     ids.append(f"job_{subject}_{len(ids)}")
     tx.run(SQL["add_job"], values | {"job_id": ids[-1]})
     tx.run("UPDATE job SET state = 'dead', attempt_count = 3, last_error = 'x' WHERE job_id = ?", (ids[-1],))

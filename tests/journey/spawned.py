@@ -4,12 +4,16 @@ import asyncio
 import functools
 import json
 import os
+import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 
 from gateway.client import CallFailed, Client, console_script
 
@@ -149,3 +153,23 @@ def fact(content: str, quote: str, attribute: str, **semantic: Any) -> dict[str,
         "attribute": attribute, "durability": "long_lived", "sensitivity": "none", "certainty": "high", **semantic,
     }  # fmt: skip
     return {"semantic": claims, "content": content, "evidence": {"quote": quote}}
+
+
+# -- processes without a session -------------------------------------------------------------------------------------
+
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+on_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and permissions")
+
+RSS_MIB = 160
+"""A process without a model has about 50; what is queued for a reader who does not read is bounded by 16."""
+
+
+def proc_status(pid: int, name: str) -> int:
+    """A figure of /proc/PID/status in KiB."""
+    text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.findall(rf"^{name}:\s+(\d+)", text, re.MULTILINE)[0])
+
+
+def run_to_end(command: list[str], *, send: bytes = b"", **how: Any) -> subprocess.CompletedProcess[bytes]:
+    """A process that is given all its input at once."""
+    return subprocess.run(command, input=send, capture_output=True, timeout=30, check=False, **how)

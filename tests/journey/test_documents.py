@@ -66,7 +66,9 @@ def test_the_demo_shows_the_main_job() -> None:
     assert "Aldermouth" not in after.split("forgotten is forgotten")[1]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["demo", "--help"], ["replay", "--help"], ["schemas", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["serve", "--help"], ["demo", "--help"], ["replay", "--help"], ["schemas", "--help"]]
+)
 def test_help_is_there(arguments: list[str]) -> None:
     told = subprocess.run([*console_script(), *arguments], capture_output=True, text=True, timeout=30, check=False)
     assert (told.returncode, told.stderr) == (0, "")
@@ -74,7 +76,9 @@ def test_help_is_there(arguments: list[str]) -> None:
 
 
 def test_a_wrong_command_line_ends_with_64_and_one_hint() -> None:
-    told = subprocess.run([*console_script(), "serve", "--hom"], capture_output=True, text=True, timeout=30, check=False)
+    told = subprocess.run(
+        [*console_script(), "serve", "--hom"], capture_output=True, text=True, timeout=30, check=False
+    )
     assert told.returncode == 64
     assert "usage: pioneer serve" in told.stderr
 
@@ -94,7 +98,19 @@ def test_methods_stand_in_the_generated_description() -> None:
 def test_the_wheel_holds_the_houses_and_nothing_else(tmp_path: Path) -> None:
     pytest.importorskip("hatchling", reason="the build backend is not installed here")
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", str(tmp_path), str(ROOT)], check=True
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            "-q",
+            "-w",
+            str(tmp_path),
+            str(ROOT),
+        ],
+        check=True,
     )
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()

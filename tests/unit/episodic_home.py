@@ -71,7 +71,7 @@ class Home:
         self.told: list[tuple[str, Any]] = []
         self.settings = ThreadEpisodicSettings()
         ids = SortableIds(self.clock)
-        self.jobs = Jobs(ids, self.clock)
+        self.jobs = Jobs(ids, self.clock, "own_test")
         self.service = EpisodicService(
             db=self.db, clock=self.clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=SnowballLexicon(),
             scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),

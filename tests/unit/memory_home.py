@@ -35,6 +35,8 @@ from protocol.memory import (
     RestoreParams,
     SearchParams,
     SemanticFields,
+    UpdateParams,
+    UpdateResult,
     WriteParams,
     WriteResult,
 )
@@ -56,7 +58,7 @@ SURE = SemanticFields(
     explicitness="implicit", category="preference", attribute="food", durability="long_lived", certainty="high",
     sensitivity="none",
 )  # fmt: skip
-MIDDLING = msgspec.structs.replace(SURE, certainty="medium")
+MIDDLING = msgspec.structs.replace(SURE, durability="unknown", certainty="medium")
 WISH = msgspec.structs.replace(SURE, intent="explicit_store", explicitness="explicit")
 NAME = msgspec.structs.replace(SURE, category="identity", attribute="name")
 
@@ -107,7 +109,7 @@ class MemoryHome:
         self.key = HomeKey(b"k" * 32)
         self.ledger = Ledger(self.key)
         self.ids = SortableIds(self.clock)
-        self.jobs = Jobs(self.ids, self.clock)
+        self.jobs = Jobs(self.ids, self.clock, "own_test")
         self.default_workspace: str | None = "ws_1"
         self.wal_is_held = False
         self.scanner: Any = _SCANNER
@@ -169,7 +171,12 @@ class MemoryHome:
         """Store a message in a turn of its own, and quote it whole."""
         self.items += 1
         turn, item_id = turn_id or f"trn_{self.items}", f"itm_{self.items}"
-        kinds: Any = {"user": "user_message", "assistant": "agent_message", "tool": "tool_result", "system": "system_event"}
+        kinds: Any = {
+            "user": "user_message",
+            "assistant": "agent_message",
+            "tool": "tool_result",
+            "system": "system_event",
+        }
         item = Item(
             item_id=item_id, turn_id=turn, thread_id=thread_id, kind=kinds[role], role=role, status="completed",
             text=text, at=self.clock.at, name=None, artifacts=[], tool=None,
@@ -225,6 +232,10 @@ class MemoryHome:
     def forget(self, memory_id: str, **given: Any) -> ForgetResult:
         target = ForgetById(memory_id=memory_id)
         return self.do(self.service.forget(ForgetParams(target=target, **{"context": HERE} | given)))
+
+    def update(self, memory_id: str, **changes: Any) -> UpdateResult:
+        params = UpdateParams(memory_id=memory_id, **{"context": HERE} | changes)
+        return self.do(self.service.update(params))
 
     def restore(self, memory_id: str, context: Context = HERE) -> Record:
         return self.do(self.service.restore(RestoreParams(memory_id=memory_id, context=context))).record

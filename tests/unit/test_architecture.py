@@ -65,8 +65,12 @@ def test_sql_stands_in_sql_files(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_libraries_have_one_home(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    imported |= {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    imported = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {
+        node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module
+    }
     strangers = {name for name in imported & set(HOME_OF) if name_of(path) not in HOME_OF[name]}
     assert not strangers
 

@@ -100,7 +100,14 @@ def test_what_was_middle_once_is_high_when_said_in_three_turns(proposal: Proposa
 
 @pytest.mark.parametrize(
     ("score", "bucket"),
-    [(0.0, "low"), (MIDDLE - 0.0001, "low"), (MIDDLE, "middle"), (HIGH - 0.0001, "middle"), (HIGH, "high"), (1, "high")],
+    [
+        (0.0, "low"),
+        (MIDDLE - 0.0001, "low"),
+        (MIDDLE, "middle"),
+        (HIGH - 0.0001, "middle"),
+        (HIGH, "high"),
+        (1, "high"),
+    ],
 )
 def test_buckets(score: float, bucket: str) -> None:
     assert bucket_of(score) == bucket

@@ -35,6 +35,7 @@ def test_a_score_is_between_0_and_1_and_the_same_again(query: list[str], found: 
     for record in found:
         got = score(query, record, weights, NOW)
         assert 0 <= got.total <= 1
+        assert got.total == pytest.approx(min(1.0, got.place), abs=1e-4)
         assert got == score(query, record, weights, NOW)
         assert got.shared == [term for term in query if term in record.terms]
         assert (got.total > 0) == bool(got.shared)
@@ -59,7 +60,9 @@ def test_a_better_property_never_lowers_a_score(query: list[str], record: Scored
 
 
 @given(queries, bodies, st.integers(1, 50), st.permutations(range(4)))
-def test_the_order_of_records_does_not_matter(query: list[str], terms: list[str], population: int, order: list[int]) -> None:
+def test_the_order_of_records_does_not_matter(
+    query: list[str], terms: list[str], population: int, order: list[int]
+) -> None:
     others = [["tea"], ["jam", "vim"], ["dog"], ["blue", "tea"]]
     first = rarity(query, [terms, *others], population)
     second = rarity(query, [*(others[n] for n in order), terms], population)

@@ -131,7 +131,14 @@ ROWS: list[tuple[str, dict[str, Any], str, str, str, dict[str, Any]]] = [
 def test_each_row(changes: dict[str, Any], action: str, relation: str, reason: str, told: dict[str, Any]) -> None:
     plan = plan_write(PLAIN._replace(**changes))
     assert (plan.action, plan.relation, plan.decision.reason_code) == (action, relation, reason)
-    rest = {"merge_into": None, "supersede": None, "contest": None, "uncontest": None, "promote": None, "remember_turn": False}
+    rest = {
+        "merge_into": None,
+        "supersede": None,
+        "contest": None,
+        "uncontest": None,
+        "promote": None,
+        "remember_turn": False,
+    }
     assert {name: getattr(plan, name) for name in rest} == rest | told
 
 

@@ -1,0 +1,168 @@
+"""Forgetting to the last byte: what an erase leaves in the files of a home."""
+
+import asyncio
+import secrets
+
+import apsw
+from spawned import Den, drain, every, fact, hello, journey, remember, take_turn
+
+
+def needle():
+    """A word that stands nowhere but where this test puts it."""
+    return f"needle{secrets.token_hex(8)}"
+
+
+def holding(den, word):
+    """The files that hold the word, in either case."""
+    sought = (word.encode(), word.upper().encode(), word.encode("utf-16-le"))
+    return [name for name, data in den.files().items() if any(face in data for face in sought)]
+
+
+async def erase(client, memory_id, **more):
+    """The receipt."""
+    asked = {"target": {"kind": "id", "memory_id": memory_id}, "mode": "erase", **more}
+    forgotten = await client.request("memory/forget", asked)
+    assert forgotten["forgotten_memory_ids"] == [memory_id]
+    return forgotten["receipt"]
+
+
+@journey
+async def test_an_erased_record_is_gone_from_every_file_when_the_receipt_says_so(tmp_path):
+    den, word, kept = Den(tmp_path), needle(), needle()
+    async with den.client() as client:
+        for n in range(30):
+            await remember(client, f"Neighbour {n} of it: {kept} stays.")
+        memory_id = await remember(
+            client, f"The vault opens with {word}.", tags=[word], value={"word": word}, metadata={"also": word},
+            key=f"vault {word}", idempotency_key=f"once-{word}",
+        )  # fmt: skip
+        await client.request("memory/update", {"memory_id": memory_id, "importance": 0.9})
+        await client.request("memory/search", {"query": f"vault {word}"})
+        await client.request("memory/explain", {"query": f"vault {word}"})
+        assert holding(den, word)
+        receipt = await erase(client, memory_id)
+        assert receipt["removed"]["records"] == 1
+        if not receipt["complete"]:
+            await client.wait_for("memory/erased", lambda told: memory_id in told["memory_ids"])
+        assert holding(den, word) == []
+        assert holding(den, kept)
+        assert (await client.request("memory/get", {"memory_id": memory_id, "include_deleted": True}))["record"] is None
+        records = await every(client, "memory/list", "records")
+        assert len(records) == 30
+    assert holding(den, word) == []
+
+
+@journey
+async def test_without_another_reader_the_receipt_is_complete_at_once(tmp_path):
+    den, word = Den(tmp_path), needle()
+    async with den.client() as client:
+        receipt = await erase(client, await remember(client, f"The vault opens with {word}."))
+        assert (receipt["complete"], receipt["wal"]) == (True, "truncated")
+        assert holding(den, word) == []
+
+
+@journey
+async def test_a_tombstone_can_be_erased_and_an_erased_record_does_not_come_back(tmp_path):
+    den, word = Den(tmp_path), needle()
+    async with den.client() as client:
+        memory_id = await remember(client, f"The vault opens with {word}.")
+        await client.request("memory/forget", {"target": {"kind": "id", "memory_id": memory_id}})
+        assert holding(den, word)  # a tombstone can be undone, so its words are still there
+        receipt = await erase(client, memory_id)
+        if not receipt["complete"]:
+            await client.wait_for("memory/erased")
+        assert holding(den, word) == []
+        again = await client.request(
+            "memory/forget", {"target": {"kind": "id", "memory_id": memory_id}, "mode": "erase"}
+        )
+        assert again["forgotten_memory_ids"] == []
+    async with den.client() as client:
+        assert await every(client, "memory/list", "records") == []
+
+
+@journey
+async def test_a_chain_of_corrections_is_erased_to_its_first_word(tmp_path):
+    """Every version of a fact said something about the same thing; each is erased by its own id."""
+    den, words = Den(tmp_path), [needle() for _ in range(3)]
+    async with den.client() as client:
+        ids = [await remember(client, f"The vault opens with {word}.", key="vault") for word in words]
+        assert len(set(ids)) == 3
+        for memory_id in ids:
+            receipt = await erase(client, memory_id, restore_superseded=False)
+            if not receipt["complete"]:
+                await client.wait_for("memory/erased", lambda told: memory_id in told["memory_ids"])  # noqa: B023
+        assert [holding(den, word) for word in words] == [[], [], []]
+
+
+@journey
+async def test_what_was_learnt_from_a_turn_is_erased_and_the_message_is_named_as_remaining(tmp_path):
+    den, word = Den(tmp_path, scripted=True), needle()
+    learnt = fact(f"The user's vault is called {word}.", f"my vault {word}", "vault")
+    den.write_script([{"role": "extractor", "respond": {"json": {"facts": [learnt]}}}])
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr_a"})
+        await take_turn(client, "thr_a", f"Yesterday my vault {word} stuck.", "trn_a")
+        (record,) = await every(client, "memory/list", "records")
+        receipt = await erase(client, record["memory_id"])
+        (left,) = receipt["remaining"]["items"]
+        assert (left["thread_id"], left["turn_id"]) == ("thr_a", "trn_a")
+        if not receipt["complete"]:
+            await client.wait_for("memory/erased")
+        await drain(client)
+        assert await every(client, "memory/list", "records") == []
+        # the conversation is the user's own; deleting the thread takes the last of it
+        await client.request("thread/delete", {"thread_id": "thr_a"})
+        found = await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": word})
+        assert found["hits"] == []
+        await drain(client)
+    assert tables_with(den, word) == []
+
+
+def tables_with(den, word):
+    """Tables of the database that hold the word."""
+    connection = den.database()
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    found = [
+        table
+        for table in tables
+        if any(word in str(value) for row in connection.execute(f'SELECT * FROM "{table}"') for value in row)  # noqa: S608
+    ]
+    connection.close()
+    return found
+
+
+@journey
+async def test_while_another_reader_holds_the_old_state_the_receipt_says_pending_and_is_kept_later(tmp_path):
+    den, word = Den(tmp_path), needle()
+    async with den.client() as client:
+        memory_id = await remember(client, f"The vault opens with {word}.")
+        reader = apsw.Connection(str(den.home / "gateway.db"))
+        reader.execute("BEGIN").fetchall()
+        reader.execute("SELECT count(*) FROM record").fetchall()
+        receipt = await erase(client, memory_id)
+        assert (receipt["complete"], receipt["wal"]) == (False, "pending")
+        assert (await client.request("memory/get", {"memory_id": memory_id, "include_deleted": True}))["record"] is None
+        assert holding(den, word), "the reader keeps the old pages: the receipt must not promise their end"
+        reader.execute("COMMIT").fetchall()
+        reader.close()
+        async with asyncio.timeout(10):
+            await client.wait_for("memory/erased", lambda told: told["memory_ids"] == [memory_id])
+        assert holding(den, word) == []
+
+
+@journey
+async def test_what_one_process_erases_the_other_does_not_have_either(tmp_path):
+    den, word = Den(tmp_path), needle()
+    first, second = await den.spawn(), await den.spawn()
+    async with first, second:
+        await hello(first)
+        await hello(second)
+        memory_id = await remember(first, f"The vault opens with {word}.")
+        hits = (await second.request("memory/search", {"query": word}))["hits"]
+        assert [hit["record"]["memory_id"] for hit in hits] == [memory_id]
+        receipt = await erase(first, memory_id)
+        if not receipt["complete"]:
+            await first.wait_for("memory/erased", lambda told: told["memory_ids"] == [memory_id])
+        assert (await second.request("memory/search", {"query": word}))["hits"] == []
+        assert (await second.request("memory/get", {"memory_id": memory_id, "include_deleted": True}))["record"] is None
+        assert holding(den, word) == []

@@ -1,0 +1,301 @@
+"""Turns over a real database file: hooks, tools and answers are what a test makes them."""
+# ruff: noqa: ARG002  # a port's signature is fixed
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from memory_home import SetClock, Told, fresh_database
+
+from agent.artifacts import Artifacts
+from agent.background import Background
+from agent.ledger import Ledger
+from agent.pipeline import Pipeline
+from agent.preflight import Planners
+from agent.registration import Registry
+from agent.runtime import HookRuntime
+from agent.threads import Neighbours, Threads, ensure_workspace
+from agent.tools import subscriptions as own_subscriptions
+from agent.turns import Turns
+from gateway.database import Database
+from gateway.ids import SortableIds
+from gateway.job_runner import JobRunner
+from gateway.jobs import Jobs
+from gateway.keys import HomeKey
+from gateway.retry import RetryLimits
+from protocol.hooks import (
+    ContextItem,
+    DurablePlan,
+    EpisodicPlan,
+    HookInput,
+    HookOutput,
+    ItemFact,
+    PromptContext,
+    SectionContribution,
+    Subscription,
+    ToolBundle,
+    ToolCall,
+    ToolContext,
+)
+from protocol.models import Deltas, ModelReply, ModelRequest, ToolRequest
+from protocol.settings import AgentSettings, GatewayConfig
+from protocol.threads import (
+    Item,
+    SourceRef,
+    TextInput,
+    ThreadStartParams,
+    ToolReply,
+    Turn,
+    TurnItemsParams,
+    TurnParams,
+    TurnStartParams,
+)
+from protocol.tools import tool_spec
+
+T = TypeVar("T")
+SECONDS = 10.0  # a test that waits longer has failed; nothing here waits for time to pass
+TERMINAL = {"turn/completed", "turn/failed", "turn/cancelled"}
+
+
+class Answers:
+    """A model that gives the answers of a list: a reply, an error to raise, or a function of (request, deltas)."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[ModelRequest] = []
+        self.configured = True
+
+    def is_configured(self, role: str) -> bool:
+        return self.configured
+
+    def calls_tools(self, role: str) -> bool:
+        return True
+
+    async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
+        self.asked.append(request)
+        answer = self.answers.pop(0) if self.answers else ModelReply(text="OK.")
+        if isinstance(answer, BaseException):
+            raise answer
+        if callable(answer):
+            answer = answer(request, deltas)
+            return await answer if inspect.isawaitable(answer) else answer
+        if deltas is not None and answer.text:
+            deltas.delta(answer.text)
+        return answer
+
+
+def wants(*calls: tuple[str, Any], text: str = "") -> ModelReply:
+    """An answer that asks for tools."""
+    made = [ToolRequest(call_id=f"call_{n}", name=name, arguments=given) for n, (name, given) in enumerate(calls, 1)]
+    return ModelReply(text=text, tool_calls=made)
+
+
+class Lived(NamedTuple):
+    """What a finished turn left."""
+
+    turn: Turn
+    items: list[Item]
+
+
+class AgentHome:
+    """Everything under the turns of one process."""
+
+    def __init__(
+        self, path: Path, *, model: Answers, hooks: Sequence[Subscription] = (), tools: Mapping[str, ToolCall] | None = None,
+        plan: Sequence[str] = (), owner: str = "own_1", max_rounds: int = 4, clock: SetClock | None = None,
+    ) -> None:  # fmt: skip
+        self.clock = clock or SetClock()
+        self.ids = SortableIds(self.clock)
+        self.db = Database(path)
+        self.told: list[Told] = []
+        self.facts: list[ItemFact] = []
+        self.incidents: list[BaseException] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.model = model
+        self.key = HomeKey(b"k" * 32)
+        self.ledger = Ledger(self.key)
+        self.jobs = Jobs(self.ids, self.clock, "own_test")
+        self.settings = GatewayConfig(
+            agent=AgentSettings(max_rounds=max_rounds, context_chars=2000, history_turns_min=0)
+        )
+        self._news = asyncio.Event()
+        self.runtime = HookRuntime(
+            registry=Registry([*hooks, *own_subscriptions()]), ids=self.ids, clock=self.clock, incident=self.incident
+        )
+        self.background = Background(
+            db=self.db, clock=self.clock, jobs=self.jobs, runtime=self.runtime, ledger=self.ledger, notify=self.notify,
+            time_zone=lambda: "UTC",
+        )  # fmt: skip
+        neighbours = Neighbours(
+            on_items=lambda _tx, facts: self.facts.extend(facts), on_items_removed=lambda _tx, _ids: None
+        )
+        self.threads = Threads(
+            db=self.db,
+            clock=self.clock,
+            ids=self.ids,
+            jobs=self.jobs,
+            neighbours=neighbours,
+            default_workspace=lambda: "ws_1",
+        )
+        planners = Planners(lambda _text, _context: (DurablePlan(), list(plan)), lambda _text, _context: EpisodicPlan())
+        settings = lambda: self.settings  # noqa: E731
+        self.turns = Turns(
+            db=self.db, clock=self.clock, ids=self.ids,
+            pipeline=Pipeline(runtime=self.runtime, planners=planners, settings=settings), background=self.background,
+            ledger=self.ledger,
+            artifacts=Artifacts(db=self.db, ids=self.ids, keep=lambda _sha, _data: None, settings=lambda: self.settings.artifacts),
+            model=model, tools=tools or {}, notify=self.notify, spawn=self.spawn, on_items=neighbours.on_items,
+            settings=settings, owner=owner, time_zone=lambda: "UTC", incident=self.incident,
+        )  # fmt: skip
+        self.runner = JobRunner(
+            db=self.db, clock=self.clock, owner=owner, limits=lambda _kind: RetryLimits(1000, 1000, 5),
+            on_paused=lambda _component, _reason: None, on_resumed=lambda _component: None,
+        )  # fmt: skip
+        self.runner.handle("hook_run", self.background.run)
+        self.jobs.wake = self.runner.wake
+
+    def incident(self, error: BaseException) -> str:
+        self.incidents.append(error)
+        return "inc_1"
+
+    def notify(self, method: str, params: Any) -> None:
+        self.told.append(Told(method, params))
+        self._news.set()
+
+    def spawn(self, work: Callable[[], Any], name: str) -> None:
+        self.tasks.append(asyncio.ensure_future(work()))
+
+    # -- a turn ----------------------------------------------------------------------------------------------------
+
+    async def open(self, **changes: Any) -> str:
+        await self.db.write(lambda tx: ensure_workspace(tx, "ws_1", self.clock.now()))
+        started = await self.threads.thread_start(
+            ThreadStartParams(**{"workspace_id": "ws_1", "thread_id": "thr_1"} | changes)
+        )
+        return started.thread.thread_id
+
+    def start(self, text: str = "hello", **changes: Any) -> TurnStartParams:
+        return TurnStartParams(**{"thread_id": "thr_1", "input": [TextInput(text=text)]} | changes)
+
+    async def begin(self, text: str = "hello", **changes: Any) -> str:
+        return (await self.turns.turn_start(self.start(text, **changes))).turn.turn_id
+
+    async def live(self, text: str = "hello", **changes: Any) -> Lived:
+        """Run a turn to its end."""
+        return await self.end_of(await self.begin(text, **changes))
+
+    async def end_of(self, turn_id: str) -> Lived:
+        await self.until(lambda: TERMINAL & set(self.methods(turn_id)))
+        return await self.lived(turn_id)
+
+    async def lived(self, turn_id: str) -> Lived:
+        turn = (await self.threads.turn_get(TurnParams(turn_id=turn_id))).turn
+        items = (await self.threads.turn_items(TurnItemsParams(turn_id=turn_id, limit=100))).items
+        return Lived(turn, items)
+
+    async def until(self, holds: Callable[[], Any]) -> None:
+        async with asyncio.timeout(SECONDS):
+            while not holds():
+                self._news.clear()
+                await self._news.wait()
+
+    async def drain(self) -> None:
+        result = await self.runner.drain(SECONDS)
+        assert result.idle
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def of(self, turn_id: str) -> list[Told]:
+        return [one for one in self.told if getattr(one.params, "turn_id", None) == turn_id]
+
+    def methods(self, turn_id: str) -> list[str]:
+        return [one.method for one in self.of(turn_id)]
+
+    def check_story(self, turn_id: str) -> None:
+        """Every promise about the notifications of a turn that has ended."""
+        told = self.of(turn_id)
+        assert [one.params.seq for one in told] == list(range(1, len(told) + 1))
+        assert told[0].method == "turn/started"
+        ends = [n for n, one in enumerate(told) if one.method in TERMINAL]
+        assert len(ends) == 1
+        assert {one.method for one in told[ends[0] + 1 :]} <= {"turn/post_completed"}
+        assert sum(one.method == "turn/post_completed" for one in told) <= 1
+        whole = [one.params.item_id for one in told if one.method == "item/completed"]
+        assert len(set(whole)) == len(whole)
+        assert {one.params.item_id for one in told if one.method == "item/started"} <= set(whole)
+
+    async def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        return await self.db.read(lambda tx: tx.all(statement))
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["AgentHome"]:
+        """With the workers of background jobs at work."""
+        worker = asyncio.ensure_future(self.runner.run())
+        try:
+            yield self
+        finally:
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+
+    async def close(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.db.close()
+
+
+def play(folder: Path, scene: Callable[[AgentHome], Coroutine[Any, Any, T]], *answers: Any, **given: Any) -> T:
+    """Run a scene on a fresh home with an open thread, the workers at work."""
+
+    async def whole() -> T:
+        home = AgentHome(fresh_database(folder), model=Answers(*answers), **given)
+        try:
+            async with home.running():
+                await home.open()
+                return await scene(home)
+        finally:
+            await home.close()
+
+    return asyncio.run(whole())
+
+
+# -- hooks and tools that tests share -----------------------------------------------------------------------------------
+
+TOOLS = ("memory_search", "memory_get", "memory_list")
+
+
+async def offers_tools(_given: HookInput) -> HookOutput:
+    return HookOutput(contributions=[ToolBundle(domain="memory", tools=[tool_spec(name) for name in TOOLS])])
+
+
+async def recalls(_given: HookInput) -> HookOutput:
+    item = ContextItem(ref=SourceRef(kind="memory", id="mem_1"), text="Likes tea")
+    context = PromptContext(
+        context_id="c",
+        domain="memory",
+        items=[item],
+        max_chars=1500,
+        max_item_chars=280,
+        status="recalled",
+        reason="recalled",
+    )
+    return HookOutput(contributions=[context])
+
+
+async def explains(_given: HookInput) -> HookOutput:
+    section = SectionContribution(section_id="memory_recall", domain="memory", title="Memory", text="How to use it.")
+    return HookOutput(contributions=[section])
+
+
+BUNDLE = Subscription(hook_id="t.tools", phase="TurnPreToolMaterialization", call=offers_tools)
+RECALL = Subscription(hook_id="t.recall", phase="TurnPrePromptContext", call=recalls)
+SECTION = Subscription(hook_id="t.section", phase="TurnPrePromptCompile", call=explains)
+
+
+async def echoes(_context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolReply:
+    return ToolReply(ok=True, data={"name": name, **arguments})

@@ -1,0 +1,365 @@
+"""Hooks that misbehave, in order, and what they cost."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from dictionary_memory import turn_context
+
+from agent.registration import RegistrationError, Registry
+from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError
+from gateway.clock import SystemClock
+from gateway.ids import SortableIds
+from protocol.hooks import (
+    PHASES,
+    AuditContribution,
+    ContextItem,
+    DiagnosticContribution,
+    HookFailure,
+    HookInput,
+    HookOutput,
+    PromptContext,
+    SectionContribution,
+    SkipRun,
+    Subscription,
+)
+from protocol.threads import Phase, SourceRef
+
+PHASE: Phase = "TurnPrePromptContext"
+CLOCK = SystemClock()
+incidents: list[BaseException] = []
+
+
+def incident(error: BaseException) -> str:
+    incidents.append(error)
+    return "inc_1"
+
+
+def note(code: str) -> HookOutput:
+    return HookOutput(contributions=[DiagnosticContribution(code=code)])
+
+
+def says(code: str) -> Callable[[HookInput], Awaitable[HookOutput]]:
+    async def call(_given: HookInput) -> HookOutput:
+        return note(code)
+
+    return call
+
+
+def sub(hook_id: str, call: Any = None, **changes: Any) -> Subscription:
+    return Subscription(hook_id=hook_id, phase=changes.pop("phase", PHASE), call=call or says(hook_id), **changes)
+
+
+def given(phase: Phase = PHASE) -> HookInput:
+    return HookInput(phase=phase, run_id="", context=turn_context(), text="hi")
+
+
+def dispatch(*subscriptions: Subscription, phase: Phase = PHASE) -> PhaseResult:
+    incidents.clear()
+    runtime = HookRuntime(registry=Registry(subscriptions), ids=SortableIds(CLOCK), clock=CLOCK, incident=incident)
+    return asyncio.run(runtime.dispatch(phase, given(phase)))
+
+
+def codes(result: PhaseResult) -> list[str]:
+    return [entry.contribution.code for entry in result.contributed]
+
+
+# -- hooks that misbehave --------------------------------------------------------------------------------------------
+
+
+async def sleeps(_given: HookInput) -> HookOutput:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def raises(_given: HookInput) -> HookOutput:
+    raise ValueError("secret text")
+
+
+async def cancels_itself(_given: HookInput) -> HookOutput:
+    raise asyncio.CancelledError
+
+
+async def gives_none(_given: HookInput) -> Any:
+    return None
+
+
+async def gives_a_dict(_given: HookInput) -> Any:
+    return {"contributions": []}
+
+
+async def gives_no_list(_given: HookInput) -> Any:
+    return HookOutput(contributions="nonsense")
+
+
+async def gives_what_is_not_allowed(_given: HookInput) -> HookOutput:
+    section = SectionContribution(section_id="s", domain="memory", title="t", text="x")
+    return HookOutput(contributions=[DiagnosticContribution(code="fine"), section])
+
+
+async def gives_garbage_inside(_given: HookInput) -> HookOutput:
+    wrong: Any = {"context_id": 5, "items": "none", "max_chars": "many"}
+    return HookOutput(
+        contributions=[
+            PromptContext(**{"domain": "memory", "max_item_chars": 1, "status": "recalled", "reason": "x"} | wrong)
+        ]
+    )
+
+
+async def gives_what_no_json_holds(_given: HookInput) -> HookOutput:
+    return HookOutput(contributions=[DiagnosticContribution(code="x", data={"o": object()})])
+
+
+def raises_at_once(_given: HookInput) -> Any:
+    raise RuntimeError
+
+
+def is_no_coroutine(_given: HookInput) -> Any:
+    return 5
+
+
+async def fails(_given: HookInput) -> HookOutput:
+    raise HookFailure("known_cause", retryable=True)
+
+
+async def skips(_given: HookInput) -> HookOutput:
+    raise SkipRun("not_now")
+
+
+BAD: list[tuple[Any, str, str, int]] = [
+    (sleeps, "timed_out", "deadline_exceeded", 0),
+    (raises, "failed", "hook_crashed", 1),
+    (raises_at_once, "failed", "hook_crashed", 1),
+    (is_no_coroutine, "failed", "hook_crashed", 1),
+    (cancels_itself, "failed", "cancelled_itself", 0),
+    (gives_none, "failed", "bad_output", 0),
+    (gives_a_dict, "failed", "bad_output", 0),
+    (gives_no_list, "failed", "bad_output", 0),
+    (gives_garbage_inside, "failed", "bad_output", 0),
+    (gives_what_no_json_holds, "failed", "bad_output", 0),
+    (gives_what_is_not_allowed, "failed", "contribution_not_allowed", 0),
+    (fails, "failed", "known_cause", 0),
+    (skips, "skipped", "not_now", 0),
+]
+
+
+@pytest.mark.parametrize(("call", "status", "code", "told"), BAD, ids=[row[0].__name__ for row in BAD])
+def test_a_bad_hook_leaves_a_diagnostic_and_the_others_alone(call: Any, status: str, code: str, told: int) -> None:
+    result = dispatch(sub("a.good"), sub("b.bad", call, timeout_ms=30), sub("c.good"))
+    assert codes(result) == ["a.good", "c.good"]
+    bad = result.runs[1]
+    assert (bad.hook_id, bad.status, bad.contribution_count) == ("b.bad", status, 0)
+    assert bad.diagnostics[0].code == code
+    assert (bad.error is None) == (status == "skipped")
+    assert bad.completed_at is not None
+    assert len(incidents) == told
+    assert "secret text" not in str(bad)
+
+
+@pytest.mark.parametrize(("call", "status", "code", "told"), BAD[:-1], ids=[row[0].__name__ for row in BAD[:-1]])
+def test_a_required_hook_fails_the_turn_and_every_run_is_told(call: Any, status: str, code: str, told: int) -> None:
+    with pytest.raises(RequiredHookFailedError) as caught:
+        dispatch(sub("a.bad", call, timeout_ms=30, failure_policy="required"), sub("b.good"))
+    assert caught.value.hook_id == "a.bad"
+    assert [(run.hook_id, run.status) for run in caught.value.runs] == [("a.bad", status), ("b.good", "succeeded")]
+
+
+def test_a_required_hook_may_skip() -> None:
+    assert dispatch(sub("a", skips, failure_policy="required")).runs[0].status == "skipped"
+
+
+def test_a_hook_that_swallows_cancellation_is_reported_and_left_behind() -> None:
+    released: list[asyncio.Event] = []
+
+    async def swallows(_given: HookInput) -> HookOutput:
+        released.append(asyncio.Event())
+        while not released[0].is_set():
+            try:
+                await released[0].wait()
+            except asyncio.CancelledError:
+                continue
+        return note("too_late")
+
+    async def scene() -> tuple[PhaseResult, float]:
+        runtime = HookRuntime(
+            registry=Registry([sub("a", swallows, timeout_ms=20), sub("b")]),
+            ids=SortableIds(CLOCK),
+            clock=CLOCK,
+            incident=incident,
+        )
+        begun = time.monotonic()
+        result = await runtime.dispatch(PHASE, given())
+        took = time.monotonic() - begun
+        released[0].set()
+        await asyncio.sleep(0)
+        return result, took
+
+    result, took = asyncio.run(scene())
+    assert [one.code for one in result.runs[0].diagnostics] == ["deadline_exceeded", "hook_unresponsive"]
+    assert codes(result) == ["b"]
+    assert took < 2
+
+
+def test_a_deadline_cancels_for_real() -> None:
+    ended: list[str] = []
+
+    async def cleans_up(_given: HookInput) -> HookOutput:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("clean")
+        raise AssertionError
+
+    result = dispatch(sub("a", cleans_up, timeout_ms=10))
+    assert ended == ["clean"]
+    assert [one.code for one in result.runs[0].diagnostics] == ["deadline_exceeded"]
+
+
+def test_cancelling_the_turn_cancels_its_hooks() -> None:
+    async def scene() -> list[str]:
+        ended: list[str] = []
+        inside = asyncio.Event()
+
+        async def waits(_given: HookInput) -> HookOutput:
+            inside.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("clean")
+            raise AssertionError
+
+        runtime = HookRuntime(registry=Registry([sub("a", waits), sub("b")]), ids=SortableIds(CLOCK), clock=CLOCK, incident=incident)  # fmt: skip
+        task = asyncio.ensure_future(runtime.dispatch(PHASE, given()))
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return ended
+
+    assert asyncio.run(scene()) == ["clean"]
+
+
+def test_a_run_keeps_hashes_and_never_contents() -> None:
+    async def recalls(_given: HookInput) -> HookOutput:
+        item = ContextItem(ref=SourceRef(kind="memory", id="mem_1"), text="Likes tea")
+        return HookOutput(contributions=[
+            PromptContext(context_id="c", domain="memory", items=[item], max_chars=100, max_item_chars=50, status="recalled", reason="x")
+        ])  # fmt: skip
+
+    (run,) = dispatch(sub("a", recalls)).runs
+    assert (run.status, run.contribution_count, len(run.contribution_hashes[0])) == ("succeeded", 1, 64)
+    assert "tea" not in str(run)
+    assert dispatch(sub("a", recalls)).runs[0].contribution_hashes == run.contribution_hashes
+
+
+# -- order -----------------------------------------------------------------------------------------------------------
+
+
+def test_results_stand_in_registration_order_whatever_ends_first() -> None:
+    order: list[str] = []
+
+    def after(turns: int, code: str) -> Any:
+        async def call(_given: HookInput) -> HookOutput:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            order.append(code)
+            return note(code)
+
+        return call
+
+    result = dispatch(sub("slow", after(20, "slow"), priority=-1), sub("a", after(1, "a")), sub("b", after(5, "b")))
+    assert order == ["a", "b", "slow"]
+    assert codes(result) == ["slow", "a", "b"] == [run.hook_id for run in result.runs]
+
+
+def test_a_later_batch_sees_what_the_earlier_gave() -> None:
+    seen: dict[str, list[str]] = {}
+
+    def looks(name: str) -> Any:
+        async def call(given: HookInput) -> HookOutput:
+            seen[name] = [c.code for c in given.contributions]
+            return note(name)
+
+        return call
+
+    result = dispatch(
+        sub("a", looks("a"), after=("c",)),
+        sub("b", looks("b"), after=("a", "c")),
+        sub("c", looks("c")),
+        sub("d", looks("d")),
+    )
+    assert {name: sorted(found) for name, found in seen.items()} == {
+        "c": [],
+        "d": [],
+        "a": ["c", "d"],
+        "b": ["a", "c", "d"],
+    }
+    assert codes(result) == ["a", "b", "c", "d"]
+
+
+def test_a_disabled_dependency_counts_as_satisfied_and_a_failed_one_too() -> None:
+    off = sub("a", enabled=lambda: False)
+    result = dispatch(off, sub("b", after=("a",)), sub("c", raises), sub("d", after=("c",)))
+    assert codes(result) == ["b", "d"]
+    assert [run.hook_id for run in result.runs] == ["b", "c", "d"]
+    registry = Registry([off, sub("b", after=("a",))])
+    assert [view.hook_id for view in registry.views()] == ["b"]
+    assert registry.find(PHASE, "a") is off
+    assert registry.find("TurnPostTurn", "a") is None
+
+
+def test_a_subscription_that_is_skipped_by_policy_is_not_called() -> None:
+    (run,) = dispatch(sub("a", raises, failure_policy="skip")).runs
+    assert (run.status, run.diagnostics[0].code) == ("skipped", "skipped_by_policy")
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "words"),
+    [
+        ([sub("a"), sub("a")], "twice"),
+        ([sub("a", after=("ghost",))], "unknown dependencies"),
+        ([sub("a", after=("a",))], "circle"),
+        ([sub("a", after=("b",)), sub("b", after=("c",)), sub("c", after=("a",))], "circle"),
+        ([sub("a"), sub("b", phase="TurnPostTurn", after=("a",))], "unknown dependencies"),
+        ([sub("a", phase="TurnNever")], "unknown phases"),
+    ],
+)
+def test_a_wrong_registration_is_found_at_start(subscriptions: Any, words: str) -> None:
+    with pytest.raises(RegistrationError, match=words):
+        Registry(subscriptions)
+
+
+def test_the_same_hook_in_two_phases_is_fine() -> None:
+    assert len(Registry([sub("a"), sub("a", phase="TurnPostTurn")]).views()) == 2
+
+
+# -- cost ------------------------------------------------------------------------------------------------------------
+
+
+def test_ten_hooks_that_do_nothing_cost_next_to_nothing() -> None:
+    async def nothing(_given: HookInput) -> HookOutput:
+        return HookOutput()
+
+    async def effect(_given: HookInput) -> HookOutput:
+        return HookOutput(contributions=[AuditContribution(event="x")])
+
+    subscriptions = [sub(f"h{n}", effect if phase == "TurnPostTurn" else nothing, phase=phase)
+                     for phase in PHASES for n in range(10)]  # fmt: skip
+    runtime = HookRuntime(registry=Registry(subscriptions), ids=SortableIds(CLOCK), clock=CLOCK, incident=incident)
+
+    async def scene() -> float:
+        costs: list[float] = []
+        for _ in range(7):
+            begun = time.process_time()
+            for phase in PHASES:
+                await runtime.dispatch(phase, given(phase))
+            costs.append(time.process_time() - begun)
+        return min(costs)
+
+    assert (
+        asyncio.run(scene()) < 0.060
+    )  # ten times ten hooks per phase at the design's rate, and room for a slow machine

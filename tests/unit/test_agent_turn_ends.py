@@ -1,0 +1,178 @@
+"""Every way in which a turn can end."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_home import BUNDLE, RECALL, TERMINAL, AgentHome, play, wants
+
+from protocol.errors import CallerError, Refused, Unavailable
+from protocol.hooks import (
+    HookInput,
+    HookOutput,
+    Subscription,
+)
+from protocol.models import ModelReply, ProviderFailed
+from protocol.threads import (
+    TurnParams,
+)
+
+# -- cancelling ------------------------------------------------------------------------------------------------------
+
+
+def cancelled_in(tmp_path: Path, place: str) -> None:
+    inside = asyncio.Event()
+
+    async def hangs(*_given: Any) -> Any:
+        inside.set()
+        await asyncio.Event().wait()
+
+    def speaks(_request: Any, deltas: Any) -> Any:
+        deltas.delta("Half an ans")
+        return hangs()
+
+    answers = {"hook": [], "model": [speaks], "tool": [wants(("memory_get", {}))]}.get(place, [])
+    hooks = [BUNDLE, *([Subscription(hook_id="t.slow", phase="TurnPrePromptContext", call=hangs, timeout_ms=60_000)] if place == "hook" else [])]  # fmt: skip
+
+    async def scene(home: AgentHome) -> None:
+        turn_id = await home.begin(turn_id="trn_1")
+        if place != "at once":
+            async with asyncio.timeout(10):
+                await inside.wait()
+        async with asyncio.timeout(1):
+            result, twin = await asyncio.gather(
+                *[home.turns.turn_cancel(TurnParams(turn_id=turn_id)) for _ in range(2)]
+            )
+        assert result.turn.status == twin.turn.status == "cancelled"
+        lived = await home.end_of(turn_id)
+        home.check_story(turn_id)
+        assert [m for m in home.methods(turn_id) if m in TERMINAL] == ["turn/cancelled"]
+        assert home.incidents == []
+        if place == "model":
+            assert [(item.text, item.status) for item in lived.items][1:] == [("Half an ans", "interrupted")]
+        assert [fact.text for fact in home.facts] == ["hello"]
+        again = await home.turns.turn_cancel(TurnParams(turn_id=turn_id))
+        assert again.turn == lived.turn
+
+    play(tmp_path, scene, *answers, hooks=hooks, tools={"memory_get": hangs}, plan=["memory_get"])
+
+
+@pytest.mark.parametrize("place", ["at once", "hook", "model", "tool"])
+def test_a_turn_can_be_cancelled_anywhere(tmp_path: Path, place: str) -> None:
+    cancelled_in(tmp_path, place)
+
+
+def test_cancelling_what_has_ended_or_never_was(tmp_path: Path) -> None:
+    async def scene(home: AgentHome) -> None:
+        lived = await home.live()
+        assert (await home.turns.turn_cancel(TurnParams(turn_id=lived.turn.turn_id))).turn == lived.turn
+        with pytest.raises(CallerError) as caught:
+            await home.turns.turn_cancel(TurnParams(turn_id="trn_none"))
+        assert caught.value.reason == "not_found"
+
+    play(tmp_path, scene)
+
+
+def test_the_end_of_the_process_interrupts(tmp_path: Path) -> None:
+    async def hangs(*_given: Any) -> Any:
+        await asyncio.Event().wait()
+
+    async def scene(home: AgentHome) -> None:
+        turn_id = await home.begin()
+        await home.open(thread_id="thr_2")
+        await home.turns.turn_prepare(home.start(thread_id="thr_2", turn_id="trn_host"))
+        await home.turns.end_all()
+        for one in (turn_id, "trn_host"):
+            assert (await home.end_of(one)).turn.status == "interrupted"
+            assert [m for m in home.methods(one) if m in TERMINAL] == ["turn/cancelled"]
+
+    play(tmp_path, scene, hangs)
+
+
+# -- failing ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_provider_that_fails_leaves_what_was_said(tmp_path: Path) -> None:
+    def breaks(_request: Any, deltas: Any) -> ModelReply:
+        deltas.delta("Once upon")
+        deltas.reset()
+        deltas.delta("Twice")
+        raise ProviderFailed("disconnect")
+
+    async def scene(home: AgentHome) -> None:
+        lived = await home.live()
+        home.check_story(lived.turn.turn_id)
+        assert lived.turn.error is not None
+        assert (lived.turn.status, lived.turn.error.reason, lived.turn.error.retryable) == (
+            "failed",
+            "provider_failed",
+            True,
+        )
+        assert [(item.text, item.status) for item in lived.items] == [("hello", "completed"), ("Twice", "failed")]
+        assert "item/agent_message/reset" in home.methods(lived.turn.turn_id)
+        end = next(one for one in home.of(lived.turn.turn_id) if one.method == "turn/failed")
+        assert end.params.error == lived.turn.error
+        assert (await home.live("again")).turn.status == "completed"
+        assert [m.content for m in home.model.asked[-1].messages[1:]] == ["hello", "again"]
+
+    play(tmp_path, scene, breaks)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "told"),
+    [(ProviderFailed("not_configured"), "provider_not_configured", 0), (ValueError("x"), "internal", 1), (Refused("conflict"), "conflict", 0)],
+)  # fmt: skip
+def test_whatever_happens_a_turn_ends(tmp_path: Path, error: Exception, reason: str, told: int) -> None:
+    async def scene(home: AgentHome) -> None:
+        lived = await home.live()
+        home.check_story(lived.turn.turn_id)
+        assert lived.turn.error is not None
+        assert (lived.turn.status, lived.turn.error.reason, len(home.incidents)) == ("failed", reason, told)
+        assert (await home.live("again")).turn.status == "completed"
+
+    play(tmp_path, scene, error)
+
+
+def test_a_hook_without_which_the_turn_may_not_go_on(tmp_path: Path) -> None:
+    async def crashes(_given: HookInput) -> HookOutput:
+        raise ValueError
+
+    needed = Subscription(
+        hook_id="t.needed", phase="TurnPreToolMaterialization", call=crashes, failure_policy="required"
+    )
+
+    async def scene(home: AgentHome) -> None:
+        lived = await home.live()
+        assert lived.turn.error is not None
+        assert (lived.turn.status, lived.turn.error.reason) == ("failed", "hook_failed:t.needed")
+        assert home.model.asked == []
+        runs = await home.rows("SELECT hook_id, status FROM hook_run ORDER BY id")
+        assert runs == [("t.recall", "succeeded"), ("agent.request_tools", "succeeded"), ("t.needed", "failed")]
+
+    play(tmp_path, scene, hooks=[RECALL, needed])
+
+
+def test_an_end_that_cannot_be_stored_is_told_and_stored_later(tmp_path: Path) -> None:
+    async def scene(home: AgentHome) -> None:
+        write = home.db.write
+
+        async def full(_work: Any) -> Any:
+            raise Unavailable("storage_full")
+
+        def fills_the_disk(_request: Any, _deltas: Any) -> ModelReply:
+            home.db.write = full
+            return ModelReply(text="said")
+
+        home.model.answers = [fills_the_disk]
+        turn_id = await home.begin()
+        await home.until(lambda: TERMINAL & set(home.methods(turn_id)))
+        home.db.write = write
+        end = home.of(turn_id)[-1]
+        assert (end.method, end.params.error.reason) == ("turn/failed", "storage_full")
+        assert (await home.live("next")).turn.status == "completed"
+        lived = await home.lived(turn_id)
+        assert [item.text for item in lived.items] == ["hello", "said"]
+        assert [one.params.seq for one in home.of(turn_id)] == list(range(1, len(home.of(turn_id)) + 1))
+
+    play(tmp_path, scene)
