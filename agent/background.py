@@ -20,12 +20,14 @@ from agent.store import (
     get_thread,
     get_turn,
     items_of_turn,
+    read_items,
     read_run,
     runs_of_turn,
+    turn_items,
 )
 from protocol.base import Diagnostic
 from protocol.gateway import HookRun, InterruptedTurn
-from protocol.hooks import HookInput, Recalled, TranscriptItem, TurnContext
+from protocol.hooks import HookInput, OnItems, Recalled, TranscriptItem, TurnContext
 from protocol.notifications import PostCompletedNotice
 from protocol.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, Transact, Tx
 from protocol.threads import ToolEvent, TurnStatus
@@ -73,6 +75,7 @@ class Background:
         runtime: HookRuntime,
         ledger: Ledger,
         notify: Notify,
+        on_items: OnItems,
         time_zone: Callable[[], str],
     ) -> None:
         self._db = db
@@ -81,6 +84,7 @@ class Background:
         self._runtime = runtime
         self._ledger = ledger
         self._notify = notify
+        self._on_items = on_items
         self._time_zone = time_zone
 
     def queue(self, tx: Tx, thread_id: str, turn_id: str) -> None:
@@ -180,6 +184,8 @@ class Background:
                 tx.run(SQL["interrupt_turn"], {"turn_id": turn_id, "now": now})
                 diagnostics = encoded([Diagnostic(code="not_succeeded")])
                 tx.run(SQL["skip_waiting_runs"], {"turn_id": turn_id, "now": now, "diagnostics": diagnostics})
+                said = read_items(tx, turn_items(tx, turn_id)).values()  # what the user said was said, answer or not
+                self._on_items(tx, [fact for fact in said if fact.indexable])
 
     async def take_interrupted(self) -> list[InterruptedTurn]:
         """Turns that a dead process left and that no client was told of; each is told once."""

@@ -34,6 +34,7 @@ from protocol.threads import (
     PrepareResult,
     ToolCallParams,
     ToolCallResult,
+    ToolEvent,
     ToolReply,
     TurnError,
     TurnFinishParams,
@@ -86,6 +87,7 @@ class Turns:
         owner: str,
         time_zone: Callable[[], str],
         incident: Callable[[BaseException], str],
+        mask: Callable[[str], str],
     ) -> None:
         self._db = db
         self._pipeline = pipeline
@@ -96,6 +98,7 @@ class Turns:
         self._settings = settings
         self._owner = owner
         self._incident = incident
+        self._mask = mask
         self._host: dict[str, _HostTurn] = {}
         self._life = TurnLifecycle(
             db=db, clock=clock, ids=ids, background=background, ledger=ledger, artifacts=artifacts, notify=notify,
@@ -274,8 +277,14 @@ class Turns:
             host.active.complete(item)
         error = FINISH_ERRORS.get(params.status)
         del self._host[params.turn_id]
-        turn = await self._life.end(host.active, status, host.prepared, error=error, tool_events=params.tool_events)
+        events = [self._masked(event) for event in params.tool_events]
+        turn = await self._life.end(host.active, status, host.prepared, error=error, tool_events=events)
         return TurnResult(turn=turn)
+
+    def _masked(self, event: ToolEvent) -> ToolEvent:
+        """A host's tool event as it is kept: what a tool said is no message of the user, so no secret of it stays."""
+        summary = self._mask(event.summary) if event.summary is not None else None
+        return msgspec.structs.replace(event, name=self._mask(event.name), summary=summary)
 
     async def _explain_absence(self, turn_id: str) -> None:
         found = await self._db.read(lambda tx: get_turn(tx, turn_id))

@@ -150,6 +150,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         runtime=runtime,
         ledger=ledger,
         notify=outbox.notify,
+        on_items=episodic.on_items,
         time_zone=client.time_zone,
     )
     neighbours = Neighbours(
@@ -178,6 +179,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         owner=base.owners.owner,
         time_zone=client.time_zone,
         incident=log.incident,
+        mask=base.scanner.mask,
     )
     runner.handle("index", episodic.index, lambda: _index_gate(settings()))
     runner.handle("hook_run", background.run)

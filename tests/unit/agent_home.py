@@ -127,7 +127,7 @@ class AgentHome:
         )
         self.background = Background(
             db=self.db, clock=self.clock, jobs=self.jobs, runtime=self.runtime, ledger=self.ledger, notify=self.notify,
-            time_zone=lambda: "UTC",
+            on_items=lambda _tx, facts: self.facts.extend(facts), time_zone=lambda: "UTC",
         )  # fmt: skip
         neighbours = Neighbours(
             on_items=lambda _tx, facts: self.facts.extend(facts), on_items_removed=lambda _tx, _ids: None
@@ -148,7 +148,7 @@ class AgentHome:
             ledger=self.ledger,
             artifacts=Artifacts(db=self.db, ids=self.ids, keep=lambda _sha, _data: None, settings=lambda: self.settings.artifacts),
             model=model, tools=tools or {}, notify=self.notify, spawn=self.spawn, on_items=neighbours.on_items,
-            settings=settings, owner=owner, time_zone=lambda: "UTC", incident=self.incident,
+            settings=settings, owner=owner, time_zone=lambda: "UTC", incident=self.incident, mask=lambda text: text,
         )  # fmt: skip
         self.runner = JobRunner(
             db=self.db, clock=self.clock, owner=owner, limits=lambda _kind: RetryLimits(1000, 1000, 5),
