@@ -7,6 +7,7 @@ Rule 3: an error of a commit means "unknown": the connection is opened anew, and
 
 import asyncio
 import contextlib
+import contextvars
 import errno
 import queue
 import sys
@@ -136,12 +137,13 @@ def connect(path: Path | str, *, synchronous: str) -> Handle:
 class _Request:
     """Work handed to a thread, and the future that waits for it."""
 
-    __slots__ = ("deadline", "future", "loop", "work")
+    __slots__ = ("context", "deadline", "future", "loop", "work")
 
     def __init__(self, work: Callable[[Tx], Any], deadline: float | None = None) -> None:
         self.work = work
         self.deadline = deadline
         self.loop = asyncio.get_running_loop()
+        self.context = contextvars.copy_context()  # what a commit tells is told as the caller would tell it
         self.future: asyncio.Future[Any] = self.loop.create_future()
 
     def answer(self, result: Any, error: BaseException | None, after: list[Callable[[], None]]) -> None:
@@ -151,7 +153,7 @@ class _Request:
     def _settle(self, result: Any, error: BaseException | None, after: list[Callable[[], None]]) -> None:
         for call in after:
             try:
-                call()
+                self.context.run(call)
             except Exception as failure:  # noqa: BLE001  # the work is committed: its caller and the others must hear that
                 log.incident(failure)
         if self.future.cancelled():

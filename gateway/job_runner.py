@@ -240,7 +240,7 @@ class JobRunner:
     async def drain(self, seconds: float) -> DrainResult:
         """Wait until nothing is queued, leased or due; what waits for later, is paused or dead does not count."""
         with anyio.move_on_after(seconds):
-            while await self._db.read(self._is_busy):
+            while any(self._running.values()) or await self._db.read(self._is_busy):
                 waiter = anyio.Event()
                 self._idle_waiters.append(waiter)
                 self.wake()

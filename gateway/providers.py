@@ -7,7 +7,7 @@ Rule 2: which faults are tried again, and how often, stands only in `TRIES`.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from gateway.scripted import Recorder, Script, ScriptedModel
 from protocol.gateway import ProviderState
@@ -92,7 +92,8 @@ class Providers:
         tries = AsyncRetrying(
             retry=retry_if_exception(_is_tried_again),
             stop=stop_after_attempt(max(TRIES.values())),
-            wait=wait_exponential_jitter(initial=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS, jitter=FIRST_WAIT_SECONDS),
+            wait=wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS)
+            + wait_random(0, FIRST_WAIT_SECONDS),
             reraise=True,
         )
         try:

@@ -11,7 +11,7 @@ from memory.reads import at_time
 from memory.store import get_candidate, get_record
 from memory.writing import Outcome
 from protocol.errors import Refused
-from protocol.memory import Decision, Record, RememberResult, WriteResult
+from protocol.memory import Decision, ReasonCode, Record, RememberResult, WriteResult
 from protocol.ports import Tx
 
 RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into a request
@@ -19,12 +19,22 @@ RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit in
 
 def kept(outcome: Outcome) -> Record:
     """The record of a write that had to succeed. Raises `Refused("write_refused")` with the decision."""
-    record = outcome.result.record
-    if record is None:
-        decision: Decision = outcome.result.decision
-        message = f"The memory was not saved: {decision.reason_code.replace('_', ' ')}."
-        raise Refused("write_refused", message, details={"decision": msgspec.to_builtins(decision)})
-    return record
+    record, decision = outcome.result.record, outcome.result.decision
+    if record is not None:
+        return record
+    if decision.action in {"activate", "merge", "supersede"}:
+        raise Refused("conflict", "That memory was forgotten since.")
+    raise _refused(decision)
+
+
+def _refused(decision: Decision) -> Refused:
+    message = f"The memory was not saved: {decision.reason_code.replace('_', ' ')}."
+    return Refused("write_refused", message, details={"decision": msgspec.to_builtins(decision)})
+
+
+def refusal(reason_code: ReasonCode) -> Refused:
+    """A write that a gate stopped before anything was weighed."""
+    return _refused(Decision(action="reject", score=0.0, bucket="low", reason_code=reason_code, factors=[]))
 
 
 def remembered(outcome: Outcome) -> RememberResult:
@@ -52,6 +62,8 @@ def answered(tx: Tx, answer: str, now: int) -> Outcome:
     """A stored answer with its record and candidate as they are now."""
     kept = msgspec.json.decode(answer, type=dict[str, Any])
     stored = get_record(tx, kept["memory_id"]) if kept["memory_id"] else None
+    if stored is not None and stored.record.status == "deleted":
+        stored = None  # what was forgotten since is in no answer
     waiting = get_candidate(tx, kept["candidate_id"]) if kept["candidate_id"] else None
     result = WriteResult(
         relation=kept["relation"], canonical_key=kept["canonical_key"], semantic_fingerprint=kept["semantic_fingerprint"],

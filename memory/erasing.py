@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from memory.forgetting import Forgotten, finish_later
-from memory.idempotency import tell
+from memory.idempotency import tell_after
 from memory.ports import Collaborators
 from protocol.memory import ForgetResult
 from protocol.notifications import MemoryErased
@@ -23,7 +23,13 @@ class Eraser:
 
     async def forget(self, work: Callable[[Tx], Forgotten]) -> ForgetResult:
         """Run a forgetting and tell it; after an erase the receipt says whether every byte is gone."""
-        forgotten = await self._means.db.write(work)
+
+        def told(tx: Tx) -> Forgotten:
+            forgotten = work(tx)
+            tell_after(tx, self._means, forgotten.notices)
+            return forgotten
+
+        forgotten = await self._means.db.write(told)
         result = forgotten.result
         if result.receipt is not None and not result.dry_run:
             receipt = result.receipt
@@ -32,7 +38,6 @@ class Eraser:
                 await self._means.db.write(lambda tx: finish_later(tx, self._means, receipt.memory_ids))
             receipt = msgspec.structs.replace(receipt, wal="truncated" if is_cut else "pending", complete=is_cut)
             result = msgspec.structs.replace(result, receipt=receipt)
-        tell(self._means, forgotten.notices)
         return result
 
     async def finish_erase(self, handle: JobHandle) -> None:

@@ -18,10 +18,14 @@ from protocol.ports import Tx
 KEEP_ANSWERS_MS = 30 * 86_400_000
 
 
-def tell(means: Collaborators, notices: Sequence[Notice]) -> None:
-    """Send what a committed transaction left to tell."""
-    for notice in notices:
-        means.notify(notice.method, notice.params)
+def tell_after(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:
+    """Send the notices once the transaction is committed, whoever still waits for it."""
+
+    def send() -> None:
+        for notice in notices:
+            means.notify(notice.method, notice.params)
+
+    tx.after_commit(send)
 
 
 async def write_once(
@@ -34,17 +38,18 @@ async def write_once(
 
     def write(tx: Tx) -> Outcome:
         if named is None:
-            return work(tx)
+            outcome = work(tx)
+            tell_after(tx, means, outcome.notices)
+            return outcome
         known = tx.one(SQL["get_answer"], {"key": named, "after": after})
         if known is not None:
             if known[0] != digest:
                 raise Refused("idempotency_mismatch")
             return answered(tx, known[1], means.clock.now())
         outcome = work(tx)
+        tell_after(tx, means, outcome.notices)
         answer = encoded(answer_of(outcome))
         tx.run(SQL["put_answer"], {"key": named, "request": digest, "answer": answer, "at": means.clock.now()})
         return outcome
 
-    outcome = await means.db.write(write)
-    tell(means, outcome.notices)
-    return outcome
+    return await means.db.write(write)

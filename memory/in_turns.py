@@ -12,8 +12,9 @@ import msgspec
 from memory.answers import manifest_entry
 from memory.doors import check_bounds, from_fact, from_tool
 from memory.erasing import Eraser
+from memory.extraction_stats import count
 from memory.forgetting import Forgetter
-from memory.idempotency import tell, write_once
+from memory.idempotency import tell_after, write_once
 from memory.ports import Collaborators
 from memory.proposal import Proposed
 from memory.reads import Reader, Recall
@@ -131,16 +132,12 @@ class TurnMemory:
             for fact in facts:
                 proposed = from_fact(turn, fact, run_id, user_items, policy_allows=policy_allows)
                 outcomes.append(self._writer.write(tx, proposed, scopes))
-            counts: dict[str, int] = {}
-            for outcome in outcomes:
-                code = outcome.result.decision.reason_code
-                counts[code] = counts.get(code, 0) + 1
-            values = {"key": key, "request": b"", "answer": encoded(counts), "at": self._means.clock.now()}
+                tell_after(tx, self._means, outcomes[-1].notices)
+            stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
+            values = {"key": key, "request": b"", "answer": encoded(stats), "at": self._means.clock.now()}
             tx.run(SQL["put_answer"], values)
 
         await self._means.db.write(apply)
-        for outcome in outcomes:
-            tell(self._means, outcome.notices)
         return [outcome.result for outcome in outcomes]
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:

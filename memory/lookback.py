@@ -62,7 +62,9 @@ def read_stats(tx: Tx, scopes: Sequence[Scope]) -> StatsResult:
         counted = 0
         for category, status, index, count in tx.all(SQL["count_records"], {"scope_id": scope_id}):
             counted += count if status == "active" else 0
-            for name, key in (("category", category), ("status", status), ("index", index)):
+            kept = (("category", category),) if status == "active" else ()
+            kept = (*kept, ("index", index)) if status != "deleted" else kept
+            for name, key in (("status", status), *kept):
                 totals[name][key] = totals[name].get(key, 0) + count
         by_scope.append(ScopeCount(scope=scope, count=counted))
         for name, query in (("candidates", "count_candidates"), ("reasons", "count_decisions")):

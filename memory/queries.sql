@@ -17,10 +17,6 @@ VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :cont
 -- A record by id.
 SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
 
--- name: record_by_row
--- A record by row number.
-SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id WHERE record.id = :row
-
 -- name: record_by_key
 -- The newest record of a key, canonical or the caller's own; active ones first.
 SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id
@@ -29,19 +25,27 @@ WHERE scope_id = :scope_id AND (record.key = :key OR alias = :alias) ORDER BY st
 -- name: active_by_key
 -- The active record of a canonical key or alias.
 SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id
-WHERE scope_id = :scope_id AND status = 'active' AND (record.key = :key OR alias = :alias) LIMIT 1
+WHERE record.id IN (
+    SELECT id FROM record WHERE scope_id = :scope_id AND status = 'active' AND record.key = :key
+    UNION ALL SELECT id FROM record WHERE scope_id = :scope_id AND status = 'active' AND alias IS NOT NULL AND alias = :alias
+) LIMIT 1
 
 -- name: active_by_fingerprint
 -- The active record that says the same, by fingerprint or by its words.
 SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id
-WHERE scope_id = :scope_id AND status = 'active'
-  AND (fingerprint = :fingerprint OR (:by_text AND text_hash = :text_hash AND (value IS NULL OR :value IS NULL OR value = :value)))
+WHERE record.id IN (
+    SELECT id FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND status = 'active'
+    UNION ALL SELECT id FROM record
+    WHERE :by_text AND scope_id = :scope_id AND text_hash = :text_hash AND status = 'active' AND (value IS NULL OR :value IS NULL OR value = :value)
+)
 ORDER BY fingerprint = :fingerprint DESC, record.id LIMIT 1
 
 -- name: is_suppressed
 -- Whether the same was forgotten, erased, or rejected by a person.
-SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'deleted' AND (fingerprint = :fingerprint OR text_hash = :text_hash))
-    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND (fingerprint = :fingerprint OR text_hash = :text_hash))
+SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND status = 'deleted')
+    OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND status = 'deleted')
+    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND text_hash = :text_hash)
+    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND fingerprint = :fingerprint)
     OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND status IN ('rejected', 'suppressed'))
 
 -- name: list_records
@@ -55,7 +59,8 @@ ORDER BY place DESC, record.id DESC LIMIT :limit
 
 -- name: search_records
 -- Full-text matches within scopes, best first; the scope is part of the match, and what cannot be shown takes no place.
-SELECT memory_fts.rowid FROM memory_fts CROSS JOIN record ON record.id = memory_fts.rowid
+SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key
+FROM memory_fts CROSS JOIN record ON record.id = memory_fts.rowid JOIN scope ON scope.id = record.scope_id
 WHERE memory_fts MATCH :match AND instr(:statuses, record.status) > 0 AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0)
   AND (:shows_regulated OR sensitivity <> 'regulated')
 ORDER BY bm25(memory_fts, 0.0, 1.0), memory_fts.rowid LIMIT :limit

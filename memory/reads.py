@@ -22,7 +22,6 @@ from memory.store import (
     encoded,
     get_record,
     record_by_key,
-    record_by_row,
     scope_id_of,
     scope_ids_of,
     stored_of,
@@ -47,8 +46,8 @@ from protocol.memory import (
 from protocol.ports import Tx
 
 SNIPPET_CHARS = 280
-WORK_LIMIT = 200
-"""Matches that are read and scored; BM25 has put the best of them first, and two hundred are ten pages."""
+WORK_LIMIT = 120
+"""Matches that are read and scored; BM25 has put the best of them first, and a page has at most a hundred."""
 QUERY_SECONDS = 0.25  # a query that takes longer is hostile or the machine is in trouble; either way the caller is told
 LIST_BATCH = 200
 LAST = 2**62
@@ -137,7 +136,7 @@ class Reader:
                 "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
                 "shows_regulated": int(filters.include_sensitive),
             })  # fmt: skip
-            found = [stored for (row,) in rows if (stored := record_by_row(tx, row)) is not None]
+            found = [stored_of(row) for row in rows]
             hidden = [(s.record.memory_id, why[0]) for s in found if (why := hidden_by(s.seen, view)) is not None]
             visible = [s for s in found if is_visible(s.seen, view) and passes(s.record, filters)]
             population = sum(_count(tx, scope_id) for scope_id in ids)
@@ -180,7 +179,14 @@ class Reader:
     # -- recall ----------------------------------------------------------------------------------------------------
 
     async def recall(
-        self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str], turn_id: str | None
+        self,
+        text: str,
+        scopes: Sequence[Scope],
+        *,
+        limit: int,
+        exclude: Sequence[str],
+        turn_id: str | None,
+        is_rehearsal: bool = False,
     ) -> Recall:
         """Hits above the injection floor; nothing relevant gives nothing."""
         begun = time.perf_counter()
@@ -192,6 +198,8 @@ class Reader:
         ]
         reason = "recalled" if hits else ("below_floor" if ranking.hits else "no_match")
         result = Recall(hits[:limit], INJECTION_FLOOR, considered[:NEAR_MISSES], reason)
+        if is_rehearsal:  # an explanation shows what would happen; it leaves no trace
+            return result
         await self._note_recall(text, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
         return result
 

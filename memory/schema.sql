@@ -80,6 +80,7 @@ CREATE TABLE candidate (
     CHECK ((decided_at IS NULL) = (status = 'pending'))
 ) STRICT;
 CREATE UNIQUE INDEX candidate_pending ON candidate (scope_id, fingerprint) WHERE status = 'pending';
+CREATE INDEX candidate_fingerprint ON candidate (scope_id, fingerprint);
 CREATE INDEX candidate_contested ON candidate (contested_memory_id) WHERE contested_memory_id IS NOT NULL;
 
 CREATE TABLE evidence (
@@ -148,6 +149,7 @@ CREATE TABLE tombstone (
     erased_at   INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX tombstone_text ON tombstone (scope_id, text_hash);
+CREATE INDEX tombstone_fingerprint ON tombstone (scope_id, fingerprint);
 
 CREATE TABLE idempotency (
     key     TEXT PRIMARY KEY,

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from memory.answers import kept, remembered
+from memory.answers import kept, refusal, remembered
 from memory.doors import check_bounds, correction, explicit_wish, from_write
 from memory.erasing import Eraser
 from memory.explain import Explainer, explain_recall
 from memory.forgetting import Forgetter, Forgotten
-from memory.idempotency import tell, write_once
+from memory.idempotency import tell_after, write_once
 from memory.in_turns import TurnMemory
 from memory.lookback import read_history, read_stats
 from memory.notices import Notice, changed, note_change
@@ -24,6 +24,7 @@ from memory.ports import Collaborators
 from memory.proposal import Proposed
 from memory.reads import Reader
 from memory.scopes import narrowed, of_context, required
+from memory.sensitivity import judge
 from memory.store import (
     SQL,
     Change,
@@ -181,19 +182,19 @@ class MemoryService:
         check_bounds(content, params.value if params.value is not UNSET else None, params.metadata or None)
         place = self._place(params.context)
 
-        def update(tx: Tx) -> tuple[Record, str | None, list[Notice]]:
+        def update(tx: Tx) -> UpdateResult:
             self._require_writable(tx, params.context, None, place.scopes)
             stored = self._updatable(tx, params, place.scopes)
             if content is not None and content != stored.record.content:
                 outcome = self._writer.write(tx, correction(params, stored, content, place.workspace_id), place.scopes)
                 record = kept(outcome)
-                return record, outcome.result.superseded_memory_id, outcome.notices
+                tell_after(tx, self._means, outcome.notices)
+                return UpdateResult(record=record, superseded_memory_id=outcome.result.superseded_memory_id)
             record = self._annotate(tx, stored, params)
-            return record, None, [changed(record, "updated", None)]
+            tell_after(tx, self._means, [changed(record, "updated", None)])
+            return UpdateResult(record=record)
 
-        record, superseded, notices = await self._means.db.write(update)
-        tell(self._means, notices)
-        return UpdateResult(record=record, superseded_memory_id=superseded)
+        return await self._means.db.write(update)
 
     def _updatable(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope]) -> Stored:
         stored = get_record(tx, params.memory_id)
@@ -211,8 +212,8 @@ class MemoryService:
         names = ("value", "tags", "category", "importance", "expires_at", "metadata")
         new = {name: given for name in names if (given := getattr(params, name)) is not UNSET}
         texts = [encoded(entry) for entry in new.values()]
-        if any(self._means.scanner.find(text) for text in texts):
-            raise Refused("write_refused", details={"reason_code": "secret_detected"})
+        if judge(texts, [span for text in texts for span in self._means.scanner.find(text)]).secret_kinds:
+            raise refusal("secret_detected")
         record = msgspec.structs.replace(old, **new)
         value = encoded(record.value) if record.value is not None else None
         remove_text(tx, stored, self._means.lexicon)
@@ -247,13 +248,13 @@ class MemoryService:
         self._require_enabled()
         scopes = self._place(params.context).scopes
 
-        def restore(tx: Tx) -> tuple[Record, list[Notice]]:
+        def restore(tx: Tx) -> RestoreResult:
             self._require_normal_thread(tx, params.context)
-            return self._forgetter.restore(tx, params.memory_id, scopes, USER_ACTOR)
+            record, notices = self._forgetter.restore(tx, params.memory_id, scopes, USER_ACTOR)
+            tell_after(tx, self._means, notices)
+            return RestoreResult(record=record)
 
-        record, notices = await self._means.db.write(restore)
-        tell(self._means, notices)
-        return RestoreResult(record=record)
+        return await self._means.db.write(restore)
 
     # -- looking back ----------------------------------------------------------------------------------------------
 
@@ -274,7 +275,9 @@ class MemoryService:
             raise CallerError.at("$", "Give a `target` or a `query`")
         if not self._means.settings().enabled:
             return explain_recall(None, is_enabled=False, limit=EXPLAINED_LIMIT)
-        recall = await self._reader.recall(params.query, place.scopes, limit=EXPLAINED_LIMIT, exclude=(), turn_id=None)
+        recall = await self._reader.recall(
+            params.query, place.scopes, limit=EXPLAINED_LIMIT, exclude=(), turn_id=None, is_rehearsal=True
+        )
         return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT)
 
     async def stats(self, params: StatsParams) -> StatsResult:
@@ -288,9 +291,13 @@ class MemoryService:
     async def sweep(self) -> int:
         """Do what the clock has made due; returns how much was done."""
         days = self._means.settings().retention_days
-        done, notices = await self._means.db.write(lambda tx: self._forgetter.sweep(tx, days))
-        tell(self._means, notices)
-        return done
+
+        def sweep(tx: Tx) -> int:
+            done, notices = self._forgetter.sweep(tx, days)
+            tell_after(tx, self._means, notices)
+            return done
+
+        return await self._means.db.write(sweep)
 
     async def due_at(self) -> int | None:
         """When the next sweep has something to do."""
@@ -320,7 +327,7 @@ class MemoryService:
                 if stored is not None and stored.record.status != "deleted":
                     notices += self._forgetter.bury(tx, stored, Actor(kind="system"), restore_superseded=False)
                     buried += 1
-        tx.after_commit(lambda: tell(self._means, notices))
+        tell_after(tx, self._means, notices)
         return {"memories": buried}
 
     async def rebuild_text(self) -> bool:

@@ -116,11 +116,6 @@ def get_record(tx: Tx, memory_id: str) -> Stored | None:
     return _one(tx, "get_record", {"memory_id": memory_id})
 
 
-def record_by_row(tx: Tx, row: int) -> Stored | None:
-    """A record by row number."""
-    return _one(tx, "record_by_row", {"row": row})
-
-
 def record_by_key(tx: Tx, scope_id: int, key: str, alias: str) -> Stored | None:
     """The newest record of a key or alias, active ones first."""
     return _one(tx, "record_by_key", {"scope_id": scope_id, "key": key, "alias": alias})

@@ -242,10 +242,9 @@ def always() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """How often a background hook is tried in all, and the pause between."""
+    """How often a background hook is tried in all; the pauses between are the job queue's."""
 
     attempts: int = 1
-    backoff_ms: int = 1000
 
 
 @dataclass(frozen=True, kw_only=True)

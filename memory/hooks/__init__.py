@@ -19,7 +19,7 @@ from protocol.settings import GatewayConfig
 
 ACTIVE_RECALL_TIMEOUT_MS = 800
 EXTRACTION_TIMEOUT_MS = 60_000
-EXTRACTION_RETRY = Retry(attempts=3, backoff_ms=2000)
+EXTRACTION_RETRY = Retry(attempts=3)
 
 
 def build(

@@ -6,12 +6,13 @@ Rule 3: a run that was tried before and committed answers with what it did then.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 from anyio import to_thread
 
+from memory.extraction_stats import NO_STATS, count
 from memory.hooks.policy import turn_policy
 from memory.ports_hooks import MemoryForTurns
 from memory.rule_extraction import extract_statements
@@ -19,7 +20,7 @@ from promt import load
 from promt.phrases import detect
 from promt.render import shorten
 from protocol.hooks import Contribution, DiagnosticContribution, HookFailure, HookInput, HookOutput, SkipRun
-from protocol.memory import MAX_FACTS, Action, Fact, WriteResult
+from protocol.memory import MAX_FACTS, Fact
 from protocol.models import Message, Model, ModelRequest, ProviderFailed
 from protocol.settings import GatewayConfig
 
@@ -29,18 +30,6 @@ MAX_TOOL_EVENTS = 16
 MAX_EVENT_CHARS = 200
 MANIFEST_LIMIT = 24
 
-Stats: TypeAlias = dict[str, int]
-NO_STATS: Mapping[str, int] = dict.fromkeys(
-    ("facts", "malformed", "quote_not_found", "activated", "merged", "candidates", "rejected", "suppressed"), 0
-)
-_COUNTED_AS: Mapping[Action, str] = {
-    "activate": "activated",
-    "supersede": "activated",
-    "merge": "merged",
-    "candidate": "candidates",
-    "reject": "rejected",
-    "suppress": "suppressed",
-}
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 
@@ -100,16 +89,6 @@ def read_answer(text: str) -> tuple[list[Fact], int, int]:
         except msgspec.ValidationError:
             malformed += 1
     return facts[:MAX_FACTS], malformed, max(0, len(facts) - MAX_FACTS)
-
-
-def count(results: Sequence[WriteResult]) -> Stats:
-    """What became of the proposed facts; every one is counted once."""
-    stats = dict(NO_STATS)
-    for result in results:
-        decision = result.decision
-        lost = decision.reason_code == "quote_not_found"
-        stats["quote_not_found" if lost else _COUNTED_AS[decision.action]] += 1
-    return stats
 
 
 def _transcript(given: HookInput) -> list[dict[str, str]]:

@@ -16,8 +16,6 @@ from protocol.models import Message, ModelRequest, ProviderFailed
 from protocol.settings import GatewayConfig, ProviderConfig, RoleSettings
 from protocol.threads import ToolSpec
 
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated")
-
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:

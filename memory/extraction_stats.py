@@ -1,0 +1,32 @@
+"""What became of an extraction, in numbers: every fact is counted once.
+
+Rule 1: pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from protocol.memory import Action, WriteResult
+
+Stats: TypeAlias = dict[str, int]
+NO_STATS: Mapping[str, int] = dict.fromkeys(
+    ("facts", "malformed", "quote_not_found", "activated", "merged", "candidates", "rejected", "suppressed"), 0
+)
+_COUNTED_AS: Mapping[Action, str] = {
+    "activate": "activated",
+    "supersede": "activated",
+    "merge": "merged",
+    "candidate": "candidates",
+    "reject": "rejected",
+    "suppress": "suppressed",
+}
+
+
+def count(results: Sequence[WriteResult]) -> Stats:
+    """What became of the proposed facts; every one is counted once."""
+    stats = dict(NO_STATS)
+    for result in results:
+        decision = result.decision
+        lost = decision.reason_code == "quote_not_found"
+        stats["quote_not_found" if lost else _COUNTED_AS[decision.action]] += 1
+    return stats
