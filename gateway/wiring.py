@@ -44,6 +44,7 @@ from gateway.rpc import Bound, bind
 from gateway.shell import Client, Shell
 from memory.hooks import build as memory_hooks
 from memory.planning import propose_durable
+from memory.ports import Collaborators
 from memory.service import MemoryService
 from promt.phrases import detect
 from protocol import methods as m
@@ -96,24 +97,26 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     )
     jobs.wake = runner.wake
     memory = MemoryService(
-        db=db,
-        clock=clock,
-        ids=ids,
-        keyed=base.key,
-        lexicon=lexicon,
-        scanner=base.scanner,
-        jobs=jobs,
-        notify=outbox.notify,
-        settings=lambda: settings().memory,
-        default_workspace=client.workspace,
-        read_items=read_items,
-        read_thread=read_thread,
-        workspace_exists=workspace_exists,
-        read_turn=read_turn,
-        read_run=read_run,
-        echo_spans=ledger.echo_spans,
-        truncate_wal=db.truncate_wal,
-        owner=base.owners.owner,
+        Collaborators(
+            db=db,
+            clock=clock,
+            ids=ids,
+            keyed=base.key,
+            lexicon=lexicon,
+            scanner=base.scanner,
+            jobs=jobs,
+            notify=outbox.notify,
+            settings=lambda: settings().memory,
+            default_workspace=client.workspace,
+            read_items=read_items,
+            read_thread=read_thread,
+            workspace_exists=workspace_exists,
+            read_turn=read_turn,
+            read_run=read_run,
+            echo_spans=ledger.echo_spans,
+            truncate_wal=db.truncate_wal,
+            owner=base.owners.owner,
+        )
     )
     episodic = EpisodicService(
         db=db,

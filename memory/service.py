@@ -6,7 +6,7 @@ Rule 2: writes go through `Writer`, reads through `Reader`, forgetting through `
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -90,8 +90,8 @@ class _Place(NamedTuple):
 class MemoryService:
     """Everything that other houses and the wire may ask of durable memory."""
 
-    def __init__(self, **collaborators: Any) -> None:
-        self._means = Collaborators(**collaborators)
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
         self._reader = Reader(self._means)
         self._writer = Writer(self._means)
         self._forgetter = Forgetter(self._means)

@@ -18,6 +18,7 @@ from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
 from gateway.migrations import migrate
 from gateway.secret_scanner import RuleScanner
+from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol.base import Scope
 from protocol.hooks import TurnContext
@@ -122,13 +123,13 @@ class MemoryHome:
         self.add_thread("thr_1")
 
     def make_service(self) -> MemoryService:
-        return MemoryService(
+        return MemoryService(Collaborators(
             db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, scanner=self.scanner,
             jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
             settings=lambda: self.settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
             echo_spans=self.ledger.echo_spans, truncate_wal=self._truncate, owner="own_1",
-        )  # fmt: skip
+        ))  # fmt: skip
 
     async def _truncate(self) -> bool:
         return False if self.wal_is_held else await self.db.truncate_wal()
