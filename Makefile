@@ -10,7 +10,7 @@ STAMP := $(VENV)/.stamp
 CODE := gateway agent memory thread_episodic promt protocol
 CHECKED := $(CODE) tests benchmarks examples
 
-.PHONY: help setup demo test lint bench schemas format lock clean
+.PHONY: help setup demo test campaign lint bench schemas format lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -29,6 +29,9 @@ demo: setup ## play a bundled conversation of several days through a spawned gat
 
 test: setup ## run every test, with branch coverage
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=90 -q
+
+campaign: setup ## the reliability tests at full size: every fault of every kind, 20,000 power cuts, 1,000 kills
+	@PIONEER_FAULT_STRIDE=1 PIONEER_CUTS=20000 PIONEER_KILLS=1000 $(BIN)/python -m pytest tests/faults -n 2 --dist worksteal -q -rP
 
 lint: setup ## format, lint, types, import rules, generated files
 	@$(BIN)/ruff format --check $(CHECKED)

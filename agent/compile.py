@@ -11,7 +11,7 @@ from typing import NamedTuple
 from agent.model import Contributed, History, Injected
 from promt.render import Rendered, render_block, shorten
 from protocol.hooks import PromptContext, SectionContribution
-from protocol.models import Message
+from protocol.models import Message, Picture
 from protocol.threads import (
     ContextBlock,
     ManifestBudget,
@@ -110,6 +110,8 @@ def recall_of(
         status, reason = "partial", "budget_too_small"
     elif status == "recalled" and failed:
         status, reason = "partial", "hook_failed"
+    elif status == "skipped" and reason == "memory_disabled":  # not this turn's choice: there is nothing to recall with
+        status = "off"
     return ManifestRecall(
         status=status,
         reason=reason,
@@ -192,9 +194,11 @@ def system_text(sections: Sequence[PromptSection], system_prompt: str | None, in
     return "\n\n".join(parts)
 
 
-def messages_of(system: str, history: History, blocks: Sequence[Block], text: str) -> list[Message]:
-    """The request's messages; the last user message is the user's own text only."""
+def messages_of(
+    system: str, history: History, blocks: Sequence[Block], text: str, pictures: Sequence[Picture] = ()
+) -> list[Message]:
+    """The request's messages; the last user message is the user's own text and pictures only."""
     messages = [Message(role="system", content=system), *history.messages]
     if blocks:
         messages.append(Message(role="user", content="\n\n".join(block.rendered.text for block in blocks)))
-    return [*messages, Message(role="user", content=text)]
+    return [*messages, Message(role="user", content=text, pictures=list(pictures))]

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from agent.active import ActiveTurn
-from agent.artifacts import Artifacts
+from agent.artifacts import Artifacts, ContentGoneError, Received
 from agent.background import Background, context_of
 from agent.compile import injected
 from agent.history import read_history
@@ -27,7 +27,6 @@ from protocol.ports import Clock, Ids, Notify, Transact, Tx
 from protocol.settings import GatewayConfig
 from protocol.threads import (
     ArtifactInput,
-    ArtifactRef,
     Item,
     Mode,
     TextInput,
@@ -93,12 +92,19 @@ class TurnLifecycle:
 
     async def begin(self, params: TurnStartParams, status: TurnStatus, driver: str) -> Begun:
         """Admit a turn and store its beginning: the first of its two durable commits."""
+        while True:
+            try:
+                return await self._begin(params, status, driver)
+            except ContentGoneError:  # a sweep came between a file and the message that carries it
+                continue
+
+    async def _begin(self, params: TurnStartParams, status: TurnStatus, driver: str) -> Begun:
         turn_id = params.turn_id or self._ids.new("trn")
         text = "\n\n".join(part.text for part in params.input if isinstance(part, TextInput))
         digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
         workspace_id = await self._db.read(lambda tx: self._admit(tx, params, turn_id, digest))
         files = [(n, part) for n, part in enumerate(params.input) if isinstance(part, ArtifactInput)]
-        refs = await self._artifacts.receive(files, workspace_id) if workspace_id is not None else []
+        received = await self._artifacts.receive(files, workspace_id) if workspace_id is not None else []
 
         def begin(tx: Tx) -> _Stored:
             known = self._known(tx, turn_id, digest)
@@ -106,14 +112,20 @@ class TurnLifecycle:
                 return _Stored(known)
             self._admit(tx, params, turn_id, digest)
             self._settle(tx, params.thread_id)
-            return self._store_beginning(tx, params, turn_id, digest, text, refs, status, driver)
+            self._artifacts.confirm(tx, received, params.thread_id, workspace_id or "")
+            return self._store_beginning(tx, params, turn_id, digest, text, received, status, driver)
 
         stored: _Stored | None = None
         with anyio.CancelScope(shield=True):  # a beginning that is stored must have someone who ends it
-            stored = await self._db.write(begin)
+            try:
+                stored = await self._db.write(begin)
+            except BaseException:
+                await self._artifacts.discard(received)
+                raise
         if stored is None:
             raise Defect
         if stored.context is None or stored.user_item is None:
+            await self._artifacts.discard(received)
             return Begun(stored.turn, None, stored.history)
         active = self.running[turn_id] = ActiveTurn(
             turn=stored.turn, context=stored.context, user_item=stored.user_item, ids=self._ids, clock=self._clock,
@@ -152,7 +164,7 @@ class TurnLifecycle:
         return found.thread.workspace_id
 
     def _store_beginning(
-        self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, text: str, refs: Sequence[ArtifactRef],
+        self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, text: str, received: Sequence[Received],
         status: TurnStatus, driver: str,
     ) -> _Stored:  # fmt: skip
         found = get_thread(tx, params.thread_id)
@@ -173,9 +185,9 @@ class TurnLifecycle:
             raise Defect
         item = Item(
             item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
-            status="completed", text=text, at=now, name=None, artifacts=list(refs), tool=None,
+            status="completed", text=text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
         )  # fmt: skip
-        add_item(tx, item, 0)
+        add_item(tx, item, 0, keeps_files=True)
         settings = self._settings().agent
         history = read_history(
             tx,

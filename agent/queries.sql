@@ -161,8 +161,8 @@ ORDER BY turn.position DESC, item.position DESC, item.id DESC LIMIT :limit
 
 -- name: add_artifact
 -- A file that a message carried.
-INSERT INTO artifact (artifact_id, version_id, item_id, thread_id, name, kind, mime, size_bytes, role, sha256, created_at)
-VALUES (:artifact_id, :version_id, :item_id, :thread_id, :name, :kind, :mime, :size_bytes, :role, :sha256, :now)
+INSERT INTO artifact (artifact_id, version_id, item_id, thread_id, name, kind, mime, size_bytes, role, sha256, is_kept, created_at)
+VALUES (:artifact_id, :version_id, :item_id, :thread_id, :name, :kind, :mime, :size_bytes, :role, :sha256, :is_kept, :now)
 
 -- name: artifacts_of_item
 -- The files of a message in order.
@@ -226,8 +226,70 @@ SELECT request, result FROM tool_reply WHERE turn_id = :turn_id AND call_id = :c
 INSERT INTO tool_reply (turn_id, call_id, request, result) VALUES (:turn_id, :call_id, :request, :result)
 
 -- name: find_artifact
--- A version of a file in a workspace, the newest without a version.
+-- A version of a file whose bytes were received, in a workspace or anywhere; the newest without a version.
 SELECT artifact.artifact_id, artifact.version_id, artifact.name, artifact.kind, artifact.mime, artifact.size_bytes, artifact.role, artifact.sha256
 FROM artifact JOIN thread USING (thread_id)
-WHERE artifact.artifact_id = :artifact_id AND thread.workspace_id = :workspace_id AND (:version_id IS NULL OR artifact.version_id = :version_id)
+WHERE artifact.artifact_id = :artifact_id AND artifact.is_kept = 1 AND (:workspace_id IS NULL OR thread.workspace_id = :workspace_id)
+  AND (:version_id IS NULL OR artifact.version_id = :version_id)
 ORDER BY artifact.id DESC LIMIT 1
+
+-- name: artifact_elsewhere
+-- Whether a file is kept, and not in this thread.
+SELECT 1 FROM artifact WHERE artifact_id = :artifact_id AND is_kept = 1 AND thread_id <> :thread_id
+  AND NOT EXISTS (SELECT 1 FROM artifact own WHERE own.artifact_id = :artifact_id AND own.is_kept = 1 AND own.thread_id = :thread_id) LIMIT 1
+
+-- name: list_artifacts
+-- Files of a thread before a row, newest first, each version where it was last referred to.
+SELECT artifact_id, version_id, name, kind, mime, size_bytes, role, sha256, id FROM artifact
+WHERE thread_id = :thread_id AND id < :before AND NOT EXISTS (
+    SELECT 1 FROM artifact later WHERE later.artifact_id = artifact.artifact_id AND later.id > artifact.id
+      AND later.thread_id = artifact.thread_id AND later.version_id = artifact.version_id)
+ORDER BY id DESC LIMIT :limit
+
+-- name: contents_of_artifact
+-- What the versions of a file hold.
+SELECT DISTINCT sha256 FROM artifact WHERE artifact_id = :artifact_id AND is_kept = 1
+
+-- name: remove_artifact
+-- A file goes, with all that refers to it.
+DELETE FROM artifact WHERE artifact_id = :artifact_id
+
+-- name: content_is_needed
+-- Whether anything refers to a content.
+SELECT 1 FROM artifact WHERE sha256 = :sha256 AND is_kept = 1 LIMIT 1
+
+-- name: thread_keeps_bytes
+-- Whether a thread has a file whose bytes are kept.
+SELECT 1 FROM artifact WHERE thread_id = :thread_id AND is_kept = 1 LIMIT 1
+
+-- name: texts_of_turn
+-- What the items of a turn say.
+SELECT item_id, text, tool FROM item WHERE turn_id = :turn_id ORDER BY position, id
+
+-- name: redact_item
+-- An item that does not say any more what was forgotten.
+UPDATE item SET text = :text, tool = :tool WHERE item_id = :item_id
+
+-- name: notes_of_turn
+-- What a turn keeps beside its items: what its plan asked for, and what the host's tools did.
+SELECT options, manifest, tool_events FROM turn WHERE turn_id = :turn_id
+
+-- name: redact_notes
+-- The same without what was forgotten.
+UPDATE turn SET options = :options, manifest = :manifest, tool_events = :tool_events WHERE turn_id = :turn_id
+
+-- name: tool_results
+-- Everything that tools answered.
+SELECT item_id, turn_id, text, tool FROM item WHERE kind = 'tool_result' ORDER BY id
+
+-- name: tool_replies
+-- Everything that tools answered in host-driven turns.
+SELECT turn_id, call_id, result FROM tool_reply
+
+-- name: replies_of_turn
+-- What tools answered in a host-driven turn.
+SELECT call_id, result FROM tool_reply WHERE turn_id = :turn_id
+
+-- name: redact_reply
+-- An answer without what was forgotten.
+UPDATE tool_reply SET result = :result WHERE turn_id = :turn_id AND call_id = :call_id

@@ -15,7 +15,7 @@ from agent.active import ActiveTurn
 from agent.tools import REQUEST_TOOLS, Toolset, failure, result_text
 from protocol.errors import GatewayError
 from protocol.hooks import ToolCall, ToolContext
-from protocol.models import Message, Model, ModelRequest, ToolRequest
+from protocol.models import Message, Model, ModelRequest, Picture, ToolRequest
 from protocol.threads import ToolReply, ToolUse, TurnPolicy, Usage
 
 TOOL_SECONDS = 10.0
@@ -33,8 +33,10 @@ class Tools(NamedTuple):
     incident: Callable[[BaseException], str]
 
 
-async def run_tool(active: ActiveTurn, tools: Tools, request: ToolRequest) -> ToolReply:
-    """One tool call with its deadline. Never raises for what the model wrote."""
+async def run_tool(
+    active: ActiveTurn, tools: Tools, request: ToolRequest, show: Callable[[Picture], None] | None = None
+) -> ToolReply:
+    """One tool call with its deadline; `show` takes pictures, where the model does. Never raises for what the model wrote."""
     if request.name not in tools.toolset.visible_names():
         return failure(
             "unknown_tool", f"There is no tool of that name here. Visible: {', '.join(tools.toolset.visible_names())}"
@@ -46,7 +48,9 @@ async def run_tool(active: ActiveTurn, tools: Tools, request: ToolRequest) -> To
     call = tools.calls.get(request.name)
     if call is None:
         return failure("unknown_tool", "That tool is not available.")
-    context = ToolContext(turn=active.context, policy=tools.policy, user_text=active.text, call_id=request.call_id)
+    context = ToolContext(
+        turn=active.context, policy=tools.policy, user_text=active.text, call_id=request.call_id, show=show
+    )
     try:
         with anyio.move_on_after(TOOL_SECONDS):
             return await call(context, request.name, request.arguments)
@@ -71,30 +75,38 @@ async def run_rounds(active: ActiveTurn, tools: Tools, model: Model, request: Mo
         if not reply.tool_calls:
             return
         messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
-        for call, text in await _run_calls(active, tools, reply.tool_calls):
-            messages.append(Message(role="tool", content=text, tool_call_id=call.call_id, name=call.name))
+        takes_pictures = model.takes_pictures("main", request.provider)
+        for call, text, shown in await _run_calls(active, tools, reply.tool_calls, takes_pictures=takes_pictures):
+            told = Message(role="tool", content=text, tool_call_id=call.call_id, name=call.name, pictures=shown)
+            messages.append(told)
 
 
-async def _run_calls(active: ActiveTurn, tools: Tools, calls: Sequence[ToolRequest]) -> list[tuple[ToolRequest, str]]:
+async def _run_calls(
+    active: ActiveTurn, tools: Tools, calls: Sequence[ToolRequest], *, takes_pictures: bool
+) -> list[tuple[ToolRequest, str, list[Picture]]]:
     for call in calls:
         use = ToolUse(call_id=call.call_id, name=call.name, arguments=call.arguments, is_error=False)
         item = active.new_item("tool_call", "assistant", tool=use)
         active.begin(item)
         active.complete(item)
-    tasks = [asyncio.ensure_future(run_tool(active, tools, call)) for call in calls]
+    shown: list[list[Picture]] = [[] for _ in calls]
+    tasks = [
+        asyncio.ensure_future(run_tool(active, tools, call, pictures.append if takes_pictures else None))
+        for call, pictures in zip(calls, shown, strict=True)
+    ]
     try:
         replies = await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
-    told: list[tuple[ToolRequest, str]] = []
-    for call, reply in zip(calls, replies, strict=True):
+    told: list[tuple[ToolRequest, str, list[Picture]]] = []
+    for call, reply, pictures in zip(calls, replies, shown, strict=True):
         text = result_text(reply)
         use = ToolUse(call_id=call.call_id, name=call.name, arguments=call.arguments, is_error=not reply.ok)
         item = active.new_item("tool_result", "tool", text, tool=use)
         active.begin(item)
         active.complete(item)
-        told.append((call, text))
+        told.append((call, text, pictures))
     return told
 
 

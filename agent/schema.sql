@@ -73,7 +73,9 @@ CREATE TABLE item (
 ) STRICT;
 CREATE INDEX item_of_turn ON item (turn_id, position);
 CREATE INDEX item_of_thread ON item (thread_id);
+CREATE INDEX item_of_tool ON item (id) WHERE kind = 'tool_result';
 
+-- A file that a message carried. Its bytes are kept only where they were received here: a digest that a client tells opens nothing.
 CREATE TABLE artifact (
     id          INTEGER PRIMARY KEY,
     artifact_id TEXT NOT NULL,
@@ -86,8 +88,11 @@ CREATE TABLE artifact (
     size_bytes  INTEGER NOT NULL,
     role        TEXT NOT NULL,
     sha256      TEXT,
-    created_at  INTEGER NOT NULL
+    is_kept     INTEGER NOT NULL DEFAULT 0 CHECK (is_kept IN (0, 1)),
+    created_at  INTEGER NOT NULL,
+    CHECK (is_kept = 0 OR sha256 IS NOT NULL)
 ) STRICT;
+CREATE INDEX artifact_content ON artifact (sha256) WHERE is_kept = 1;
 CREATE INDEX artifact_of_item ON artifact (item_id);
 CREATE INDEX artifact_of_thread ON artifact (thread_id);
 CREATE INDEX artifact_by_id ON artifact (artifact_id, id);

@@ -179,8 +179,8 @@ def items_of_turn(tx: Tx, turn_id: str) -> list[Item]:
     return [item_of(tx, row) for row in rows]
 
 
-def add_item(tx: Tx, item: Item, position: int) -> None:
-    """Store an item and the references of its files."""
+def add_item(tx: Tx, item: Item, position: int, *, keeps_files: bool = False) -> None:
+    """Store an item and the references of its files; whether their bytes were received here."""
     tool = encoded(item.tool) if item.tool is not None else None
     tx.run(SQL["add_item"], {
         "item_id": item.item_id, "turn_id": item.turn_id, "thread_id": item.thread_id, "position": position,
@@ -191,7 +191,7 @@ def add_item(tx: Tx, item: Item, position: int) -> None:
         tx.run(SQL["add_artifact"], {
             "artifact_id": ref.artifact_id, "version_id": ref.version_id, "item_id": item.item_id,
             "thread_id": item.thread_id, "name": ref.name, "kind": ref.kind, "mime": ref.mime,
-            "size_bytes": ref.size_bytes, "role": ref.role, "sha256": ref.sha256, "now": item.at,
+            "size_bytes": ref.size_bytes, "role": ref.role, "sha256": ref.sha256, "is_kept": keeps_files, "now": item.at,
         })  # fmt: skip
 
 

@@ -97,6 +97,7 @@ class Turns:
         self._spawn = spawn
         self._settings = settings
         self._owner = owner
+        self._artifacts = artifacts
         self._incident = incident
         self._mask = mask
         self._host: dict[str, _HostTurn] = {}
@@ -157,13 +158,16 @@ class Turns:
         found = await self._db.read(lambda tx: get_thread(tx, active.turn.thread_id))
         instructions = found.instructions if found is not None else None
         system = system_text(prepared.compiled.sections, settings.system_prompt, instructions)
+        provider = params.provider or (found.provider if found is not None else None)
+        takes_pictures = self._model.takes_pictures("main", provider)
+        pictures = await self._artifacts.pictures(active.user_item.artifacts) if takes_pictures else []
         request = ModelRequest(
             role="main",
             thread_id=active.turn.thread_id,
             turn_id=active.turn.turn_id,
-            messages=messages_of(system, history, prepared.compiled.blocks, active.text),
+            messages=messages_of(system, history, prepared.compiled.blocks, active.text, pictures),
             model=params.model or (found.model if found is not None else None),
-            provider=params.provider or (found.provider if found is not None else None),
+            provider=provider,
         )
         tools = Tools(prepared.toolset, self._tools, prepared.policy, self._incident)
         await run_rounds(active, tools, self._model, request, settings.max_rounds)

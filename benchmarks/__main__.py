@@ -1,11 +1,18 @@
-"""`python -m benchmarks [locomo|wire] [options]`: one benchmark, or without a name each of them."""
+"""`python -m benchmarks [episodic|hygiene|locomo|ranking|search_scale|wire] [options]`: one benchmark, or without a name each of them."""
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import locomo, wire
+from benchmarks import episodic, hygiene, locomo, ranking, search_scale, wire
 
-BENCHMARKS: dict[str, Callable[[list[str]], int]] = {"wire": wire.main, "locomo": locomo.main}
+BENCHMARKS: dict[str, Callable[[list[str]], int]] = {
+    "wire": wire.main,
+    "search_scale": search_scale.main,
+    "ranking": ranking.main,
+    "episodic": episodic.main,
+    "locomo": locomo.main,
+    "hygiene": hygiene.main,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ Rule 1: the data is never part of the repository; where it is absent, that is an
 
 import os
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ PLACES = ("../shared/data/locomo",)
 MINUTE_MS = 60_000
 ANSWERABLE = (1, 2, 3, 4)
 """Categories whose answer is in the conversation: multi-hop, temporal, open-domain, single-hop."""
+MISLEADING = (5,)
+"""The category of what one speaker did, asked about the other."""
 
 _DIA_ID = re.compile(r"D\d+:\d+")
 _SESSION = re.compile(r"session_(\d+)")
@@ -63,6 +66,8 @@ class Conversation(NamedTuple):
     questions: list[Question]
     observed: dict[str, list[Observation]]
     """Facts by the dia_id of the turn that supports them."""
+    misleading: list[Question]
+    """Questions about what was not said, in the words of what was."""
 
 
 def data_folder() -> Path | None:
@@ -89,8 +94,9 @@ def _read(path: Path) -> Conversation:
     sessions = [_session(data, number) for number in numbers]
     known = {said.dia_id for session in sessions for said in session.turns}
     return Conversation(
-        path.stem, data["speaker_a"], sessions, _questions(data["qa"], known), _observations(data, known)
-    )
+        path.stem, data["speaker_a"], sessions, _questions(data["qa"], known, ANSWERABLE), _observations(data, known),
+        _questions(data["qa"], known, MISLEADING),
+    )  # fmt: skip
 
 
 def _session(data: dict[str, Any], number: int) -> Session:
@@ -108,12 +114,12 @@ def _words(turn: dict[str, Any]) -> str:
     return f"{turn['text']} [shares {caption}]" if caption else turn["text"]
 
 
-def _questions(entries: list[dict[str, Any]], known: set[str]) -> list[Question]:
-    """The answerable questions with evidence that exists; one string may hold several ids and stray text."""
+def _questions(entries: list[dict[str, Any]], known: set[str], categories: Collection[int]) -> list[Question]:
+    """The questions of some categories with evidence that exists; one string may hold several ids and stray text."""
     found: list[Question] = []
     for entry in entries:
         evidence = known.intersection(_DIA_ID.findall(" ".join(entry.get("evidence") or [])))
-        if entry["category"] in ANSWERABLE and evidence:
+        if entry["category"] in categories and evidence:
             found.append(Question(entry["question"], entry["category"], frozenset(evidence)))
     return found
 

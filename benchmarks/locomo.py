@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from benchmarks.conversations import Conversation, Question, Said, Session, absence, data_folder, read_conversations
 from benchmarks.report import machine, percentile, show_table
-from benchmarks.retrieval import ask, show_found
+from benchmarks.retrieval import EVERY_FOREIGN, ask, injected, show_found
 from benchmarks.stage import WORKSPACE, Stage, script, told_turns
 from protocol import methods as call
 from protocol.memory import MAX_FACTS, Context, ListParams, StatsParams
@@ -36,6 +36,7 @@ QUICK_STEP = 4
 """With --quick every fourth question is asked."""
 
 TURN_SECONDS = 60.0
+WHOLE = 5  # conversations; the goals of retrieval are those of all of them
 
 
 class Plan(NamedTuple):
@@ -47,9 +48,13 @@ class Plan(NamedTuple):
     rules: bytes
     facts: int
     is_killed: bool
+    is_quick: bool
+    model: Path | None
 
 
-def make_plan(conversations: list[Conversation], *, is_quick: bool, is_killed: bool) -> Plan:
+def make_plan(
+    conversations: list[Conversation], *, is_quick: bool, is_killed: bool, model: Path | None = None
+) -> Plan:  # fmt: skip
     """The work of a run over some conversations."""
     told = [(c, said, seen) for c in conversations[:TOLD_CONVERSATIONS] for said, seen in told_turns(c)]
     questions = [(c, question) for c in conversations for question in c.questions]
@@ -57,7 +62,7 @@ def make_plan(conversations: list[Conversation], *, is_quick: bool, is_killed: b
         told, questions = told[:QUICK_TURNS], questions[::QUICK_STEP]
     rules = script([(said, seen) for _, said, seen in told])
     facts = sum(min(len(seen), MAX_FACTS) for _, _, seen in told)
-    return Plan(conversations, [(c, said) for c, said, _ in told], questions, rules, facts, is_killed)
+    return Plan(conversations, [(c, said) for c, said, _ in told], questions, rules, facts, is_killed, is_quick, model)
 
 
 def _imported(conversation: Conversation, session: Session) -> ThreadImportParams:
@@ -198,6 +203,8 @@ async def perform(stage: Stage, plan: Plan) -> bool:
     first = await count(stage, plan)
     asked = [await ask(stage, conversation, question) for conversation, question in plan.questions]
     timed.note("search")
+    abstained = [] if plan.is_quick else await abstention(stage, plan)
+    timed.note("questions without an answer")
     await stage.close()
     await stage.open()
     await import_all(stage, plan, is_killed=False)
@@ -218,13 +225,30 @@ async def perform(stage: Stage, plan: Plan) -> bool:
         ("told: p95 ms", percentile(took, 95)),
     ]
     show_table("turns", ["what", "figure"], turns)
-    show_found(asked)
+    is_whole = not plan.is_quick and len(plan.conversations) >= WHOLE
+    show_found(asked, has_model=plan.model is not None, is_whole=is_whole)
+    if abstained:
+        show_table("questions for which a prompt would be given something", ["questions", "part"], abstained)
     return show_passes(first, second)
+
+
+async def abstention(stage: Stage, plan: Plan) -> list[tuple[str, float]]:
+    """What is found for questions about other people's lives, and for those that ask of one speaker what the other did."""
+    pairs = zip(plan.conversations, [*plan.conversations[1:], plan.conversations[0]], strict=True)
+    foreign = [await injected(stage, other, one.questions[::EVERY_FOREIGN]) for one, other in pairs]
+    own = [await injected(stage, one, one.questions) for one in plan.conversations]
+    misleading = [await injected(stage, one, one.misleading) for one in plan.conversations]
+    kinds = (
+        ("about other people's lives", foreign),
+        ("that the conversation answers", own),
+        ("that mislead", misleading),
+    )
+    return [(name, sum(parts) / len(parts)) for name, parts in kinds]
 
 
 async def _run(folder: Path, plan: Plan) -> bool:
     stage = Stage(folder)
-    stage.write_files(plan.rules)
+    stage.write_files(plan.rules, plan.model)
     try:
         return await perform(stage, plan)
     finally:
@@ -236,6 +260,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks locomo", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--conversations", type=int, metavar="N", help="how many of the files (default: all)")
     parser.add_argument("--home", type=Path, metavar="DIR", help="keep everything there (default: temporary)")
+    parser.add_argument(
+        "--model", type=Path, metavar="DIR", help="a folder with an embedding model (default: words alone)"
+    )
     parser.add_argument("--quick", action="store_true", help="few turns, every fourth question")
     parser.add_argument("--kill", action="store_true", help="kill -9 halfway through the import and the turns")
     given = parser.parse_args(arguments)
@@ -244,7 +271,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not conversations:
         print(f"locomo: {absence()}")
         return 0
-    plan = make_plan(conversations, is_quick=given.quick, is_killed=given.kill)
+    plan = make_plan(conversations, is_quick=given.quick, is_killed=given.kill, model=given.model)
     print(f"locomo: {len(conversations)} conversations, {len(plan.told)} told turns, {len(plan.questions)} questions")
     print(f"on {machine()}")
     with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:

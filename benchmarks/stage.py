@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,15 @@ class Stage:
             raise ConnectionClosed("no gateway was started")
         return self._client
 
-    def write_files(self, rules: bytes) -> None:
-        """The configuration, with the scripted provider as main model and extractor, and its rules."""
+    def write_files(self, rules: bytes, model: Path | None = None) -> None:
+        """The configuration, with the scripted provider as main model and extractor, its rules, and an embedding model if given."""
         text = '[gateway.providers.script]\nkind = "scripted"\nscript = "script.jsonl"\n\n'
         text += '[gateway.roles]\nmain = "script"\nextractor = "script"\n'
+        text += (
+            f"\n[gateway.embedding]\nmodel_path = {json.dumps(str(model))}\n"
+            if model
+            else "\n[gateway.embedding]\nenabled = false\n"
+        )
         (self.folder / "config.toml").write_text(text, encoding="utf-8")
         (self.folder / "script.jsonl").write_bytes(rules)
 
@@ -112,13 +118,13 @@ def told_turns(conversation: Conversation) -> list[tuple[Said, list[Observation]
     return [(said, conversation.observed[said.dia_id]) for said in turns if said.dia_id in conversation.observed]
 
 
-def script(told: list[tuple[Said, list[Observation]]]) -> bytes:
-    """The extractor's rules: one per turn, found by the whole text as the request's JSON quotes it."""
+def script(told: list[tuple[Said, list[Observation]]], times: int = 1) -> bytes:
+    """The extractor's rules: one per turn, good for so many answers, found by the whole text as the request quotes it."""
     rules = [
         {
             "role": "extractor",
             "input_contains": f'"text":{msgspec.json.encode(said.text).decode()}',
-            "times": 1,
+            "times": times,
             "respond": {"json": {"facts": [fact(observation, said) for observation in observations[:MAX_FACTS]]}},
         }
         for said, observations in told

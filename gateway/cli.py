@@ -1,4 +1,4 @@
-"""The command line: `pioneer serve`, `demo`, `replay`, `schemas`.
+"""The command line: `pioneer serve`, `demo`, `import`, `replay`, `schemas`.
 
 Rule 1: nothing of another house is imported before the origin of the houses was checked.
 """
@@ -39,6 +39,16 @@ def parser() -> argparse.ArgumentParser:
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="default: info"
     )
     commands.add_parser("demo", help="play a bundled conversation of several days through a spawned gateway")
+    bring = commands.add_parser("import", help="import conversations of other programs; repeatable (docs/import.md)")
+    bring.add_argument(
+        "path", type=Path, metavar="FILE|DIR",
+        help="an export of ChatGPT or Claude (.json, .zip), sessions of Claude Code or Codex (.jsonl), Markdown",
+    )  # fmt: skip
+    bring.add_argument("--workspace", default="ws_default", metavar="ID", help="made if missing (default: ws_default)")
+    bring.add_argument("--dry-run", action="store_true", help="change nothing; say what would be done")
+    bring.add_argument("--json", action="store_true", help="the result as one line of JSON")
+    bring.add_argument("--home", type=Path, help="as for serve")
+    bring.add_argument("--config", type=Path, help="as for serve")
     replay = commands.add_parser("replay", help="play scripted sessions against a spawned gateway and compare")
     replay.add_argument("files", nargs="+", metavar="FILE.jsonl", help="sessions, as docs/replay.md describes them")
     schemas = commands.add_parser("schemas", help="write the JSON Schemas and the OpenRPC document of the protocol")
@@ -68,6 +78,22 @@ def _demo(_given: argparse.Namespace) -> int:
     return main()
 
 
+def _import(given: argparse.Namespace) -> int:
+    from gateway.home import default_root  # noqa: PLC0415
+    from gateway.importing import Wish, main  # noqa: PLC0415
+
+    return main(
+        Wish(
+            path=given.path,
+            home=given.home or default_root(),
+            config=given.config,
+            workspace_id=given.workspace,
+            is_dry_run=given.dry_run,
+            is_json=given.json,
+        )
+    )
+
+
 def _replay(given: argparse.Namespace) -> int:
     from gateway.replay import main  # noqa: PLC0415
 
@@ -86,7 +112,7 @@ def _schemas(given: argparse.Namespace) -> int:
     return 1 if stale else 0
 
 
-COMMANDS = {"serve": _serve, "demo": _demo, "replay": _replay, "schemas": _schemas}
+COMMANDS = {"serve": _serve, "demo": _demo, "import": _import, "replay": _replay, "schemas": _schemas}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -33,9 +33,11 @@ class Health:
         if is_news:
             self._notify("gateway/degraded", GatewayDegraded(component=component, reason=reason))
 
-    def recover(self, component: str) -> None:
-        """Note that the whole component works again."""
-        gone = [place for place in self._degraded if place[0] == component]
+    def recover(self, component: str, reason: str | None = None) -> None:
+        """Note that the component works again: as a whole, or as far as one reason goes."""
+        gone = [
+            place for place, entry in self._degraded.items() if place[0] == component and reason in {None, entry.reason}
+        ]
         for place in gone:
             del self._degraded[place]
         if gone:

@@ -128,7 +128,7 @@ async def _show_recall(client: Client, stage: Stage, turn: Turn) -> None:
     if manifest.recall.chunk_ids:
         hits = await client.call(
             call.EPISODIC_SEARCH,
-            ThreadSearchParams(workspace_id=WORKSPACE, query="decided sync timetables SQLite hours"),
+            ThreadSearchParams(workspace_id=WORKSPACE, query="decided sync timetables SQLite hours", min_score=0.0),
         )
         texts = {hit.chunk_id: hit for hit in hits.hits}
         for chunk_id in manifest.recall.chunk_ids:

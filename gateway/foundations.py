@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import logs
+from gateway.ballast import Ballast
 from gateway.clock import FileClock, SystemClock
 from gateway.config import ConfigError, ConfigStore
 from gateway.database import Database
@@ -73,7 +74,7 @@ async def open_home(options: Options) -> Foundations:
         logs.configure(home.logs, options.log_level, scanner.mask)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
         migrate(home.database, home.run, home.backups)
-        database = Database(home.database)
+        database = Database(home.database, ballast=Ballast(home.ballast))
         ids = SortableIds(clock)
         owners = Owners(home.run, ids, clock)
         await owners.enter(database)

@@ -18,7 +18,7 @@ _RESERVED = frozenset(
 MAX_NAME_BYTES = 255
 """Longer names no usual file system keeps."""
 
-OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "gateway.db", "config.toml"})
+OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"})
 
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
@@ -117,9 +117,19 @@ class Home:
         return self.root / "logs"
 
     @property
+    def ballast(self) -> Path:
+        """Room for forgetting on a full disk."""
+        return self.root / "ballast"
+
+    @property
     def artifacts(self) -> Path:
         """Files that messages carried, by content."""
         return self.root / "artifacts"
+
+    @property
+    def models(self) -> Path:
+        """Embedding models that were fetched, where the configuration names no other folder."""
+        return self.root / "models"
 
     @property
     def backups(self) -> Path:

@@ -87,6 +87,7 @@ class JobRunner:
         self._running: dict[JobKind, int] = {}
         self._gates: dict[JobKind, Gate] = {}
         self._paused: dict[JobKind, tuple[str, str, float]] = {}
+        self._owed: list[Callable[[Tx], object]] = []
         self._wake = anyio.Event()
         self._idle_waiters: list[anyio.Event] = []
 
@@ -107,6 +108,12 @@ class JobRunner:
             component, reason, _ = self._paused[kind]
             self._paused[kind] = (component, reason, 0.0)
         self.wake()
+
+    def resume_all(self, component: str) -> None:
+        """A component works again: every queue that waits for it goes on."""
+        waiting: list[JobKind] = [kind for kind, held in self._paused.items() if held[0] == component]
+        for kind in waiting:
+            self.resume(kind)
 
     def paused(self, kind: JobKind) -> tuple[str, str] | None:
         """The component and reason that hold a queue."""
@@ -133,6 +140,7 @@ class JobRunner:
 
     async def _look(self, group: TaskGroup) -> float | None:
         """Claim and start what fits; the seconds until the next look, or None to wait for a wake."""
+        await self._pay()
         self._look_at_gates()
         open_kinds: dict[JobKind, int] = {
             kind: CONCURRENCY.get(kind, 1) - self._running[kind]
@@ -225,17 +233,30 @@ class JobRunner:
     async def _settle(
         self, job: Job, event: JobEvent, *, at: int | None = None, error: str | None = None, attempts: int | None = None
     ) -> None:
-        """Note the step; where that fails the lease stays ours until this process ends or the stuck timer frees it."""
-        await self._try_to_note(
-            partial(_move, job=job, event=event, owner=self._owner, at=at, error=error, attempts=attempts)
-        )
+        """Note the step; where that fails it is owed, and noted before anything else is claimed."""
+        step = partial(_move, job=job, event=event, owner=self._owner, at=at, error=error, attempts=attempts)
+        if not await self._try_to_note(step):
+            self._owed.append(step)
 
-    async def _try_to_note(self, work: Callable[[Tx], object]) -> None:
+    async def _pay(self) -> None:
+        """Note what could not be noted; a lease that nobody holds would wait for the stuck timer."""
+        if owed := self._owed[:]:
+
+            def pay(tx: Tx) -> None:
+                for step in owed:
+                    step(tx)
+
+            await self._db.note(pay)
+            del self._owed[: len(owed)]
+
+    async def _try_to_note(self, work: Callable[[Tx], object]) -> bool:
         """Bookkeeping whose failure must not end the runner: a full disk is no reason to stop serving."""
         try:
             await self._db.note(work)
         except GatewayError as failure:
             log.warning("note_failed", reason=failure.reason)
+            return False
+        return True
 
     async def drain(self, seconds: float) -> DrainResult:
         """Wait until nothing is queued, leased or due; what waits for later, is paused or dead does not count."""

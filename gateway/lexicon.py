@@ -16,9 +16,9 @@ from typing import cast
 
 import Stemmer
 
-from gateway.stopwords import stop_words_for
+from gateway.stopwords import is_german, stop_words_for
 
-OUTPUT_VERSION = 1
+OUTPUT_VERSION = 2
 """Raised by whoever changes what a text becomes."""
 MAX_TERM_CHARS = 64
 """Longer words are blobs, not language: their first 64 characters find them again."""
@@ -55,13 +55,23 @@ _TOKEN = re.compile(rf"[{_CJK}]+|[{_UNSPACED}]+|" + _compounds(rf"(?:[^\W_{_CJK}
 _CJK_CHAR = re.compile(f"[{_CJK}]")
 _UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
 
+_HIDDEN_SEAM = re.compile("(?<=[\u0620-\u06ff])\u200c(?=[\u0620-\u06ff])")
+"""Between a word and its ending, Persian has a joiner that nobody sees and few type."""
+_RINGED = re.compile("\\w*[äöüøåÄÖÜØÅ]\\w*")
+_DIGRAPHS = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Ø": "Oe", "Å": "Aa"}
+)
+"""How these letters are typed where the keyboard has none; without their signs they are found anyway."""
+_ARABIC_ARTICLE = re.compile("^[وف]?(?:[بك]?ال|لل)(?=.{3})")
+
 _FIRST_UNSPACED = "\u0e00"
 
 _SEAMS = (
     re.compile(r"[@/\\:]+"),
     re.compile(r"\."),
     re.compile(r"[_'-]"),
-    re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"),
+    re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])"),
+    re.compile(r"(?<=[A-Za-z]{3})(?=[0-9]+$)"),
 )
 """Where a compound comes apart, loosest seam first: `src/fooBar.py` is `src` and `fooBar.py`; that is `fooBar` and `py`."""
 _CLITIC = re.compile(r"'(?:s|t|re|ll|ve|d|m)(?!\w)", re.IGNORECASE)
@@ -111,6 +121,7 @@ _FOLDING = _Folding()
 _english = cast("Callable[[str], str]", Stemmer.Stemmer("english", 0).stemWord)  # pyright: ignore[reportUnknownMemberType]
 _russian = cast("Callable[[str], str]", Stemmer.Stemmer("russian", 0).stemWord)  # pyright: ignore[reportUnknownMemberType]
 _STEMMER_VERSION = str(Stemmer.version())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+_german = cast("Callable[[str], str]", Stemmer.Stemmer("german", 0).stemWord)  # pyright: ignore[reportUnknownMemberType]
 _stemming = threading.Lock()  # a stemmer is not safe for several threads at once; hits of the cache do not come here
 
 
@@ -121,10 +132,20 @@ def _stem(word: str) -> str:
         stem = _russian
     elif word.isascii() and word.isalpha():
         stem = _english
+    elif "\u0620" <= word[0] <= "\u06ff":
+        return _ARABIC_ARTICLE.sub("", word)
     else:
         return word
     with _stemming:
         return stem(word)
+
+
+@lru_cache(CACHED_WORDS)
+def _german_stem(word: str) -> str:
+    if not (word.isascii() and word.isalpha()):
+        return _stem(word)
+    with _stemming:
+        return _german(word[:MAX_TERM_CHARS])
 
 
 def _joined(compound: str) -> str:
@@ -169,21 +190,31 @@ def _grams(run: str, *, alone: bool) -> list[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", _MARK_FLOOD.sub(r"\1 ", text)).translate(_FOLDING)
-    return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    if text.isascii():
+        return _ASCII_TOKEN.findall(text)
+    text = unicodedata.normalize("NFKC", _HIDDEN_SEAM.sub("-", _MARK_FLOOD.sub(r"\1 ", text)))
+    typed = [word.translate(_DIGRAPHS) for word in _RINGED.findall(text)]
+    return _TOKEN.findall(" ".join([text, *typed]).translate(_FOLDING))
+
+
+def _reads_german(tokens: list[str]) -> bool:
+    return is_german([token.casefold() for token in tokens])
 
 
 class SnowballLexicon:
-    """The `Lexicon` port: English stems for Latin script, Russian for Cyrillic, grams where no spaces are written."""
+    """The `Lexicon` port: English stems for Latin script, German ones for German, Russian for Cyrillic, grams where no spaces are written."""
 
     version: str = f"{OUTPUT_VERSION}/stemmer {_STEMMER_VERSION}/unicode {unicodedata.unidata_version}"
     """Names everything that the terms depend on: another Unicode or stemmer is another index."""
 
     def index_terms(self, text: str) -> list[str]:
-        """Every term in order, with repetitions."""
+        """Every term, with repetitions. A German text is found by English stems too: a single word has no language."""
         terms: list[str] = []
-        for token in _tokens(text):
+        tokens = _tokens(text)
+        if _reads_german(tokens):
+            words = [word for token in tokens if token[0] < _FIRST_UNSPACED for word in _parts(token)[0]]
+            terms += [stem for word in words if (stem := _german_stem(word)) != _stem(word)]
+        for token in tokens:
             if token[0] < _FIRST_UNSPACED:
                 terms += _cached_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)
             elif _CJK_CHAR.match(token):
@@ -196,7 +227,8 @@ class SnowballLexicon:
 
     def query_terms(self, text: str) -> list[str]:
         """The first distinct terms that carry meaning; function words only when there is nothing else."""
-        tokens = [_query_token(token) for token in _tokens(_beginning(text))]
+        found = _tokens(_beginning(text))
+        tokens = [_query_token(token) for token in found]
         stops = stop_words_for([word for words, _ in tokens for word in words])
         telling = [
             part
@@ -204,8 +236,9 @@ class SnowballLexicon:
             if not stops.issuperset(words)
             for part in (*(word for word in words if word not in stops), *wholes)
         ]
-        chosen = telling or [word for words, _ in tokens for word in words]
-        return list(dict.fromkeys(_stem(part) for part in chosen))[:MAX_QUERY_TERMS]
+        chosen = telling or [part for words, wholes in tokens for part in (*words, *wholes)]
+        stem = _german_stem if _reads_german(found) else _stem
+        return list(dict.fromkeys(map(stem, chosen)))[:MAX_QUERY_TERMS]
 
 
 def _query_token(token: str) -> tuple[list[str], list[str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 from filelock import FileLock, Timeout
 
-from gateway.database import BUSY_MS, Handle, connect, unavailable
+from gateway.sqlite import BUSY_MS, Handle, connect, unavailable
 from protocol.errors import Refused, Unavailable
 
 HOUSES = ("gateway", "agent", "memory", "thread_episodic")

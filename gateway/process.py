@@ -39,42 +39,68 @@ log = logs.Log("process")
 class Pulse:
     """Looks, twice a second, for what nobody tells this process."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, is_reading: Callable[[], bool]) -> None:
         self._app = app
+        self._is_reading = is_reading
         self._version = -1
-        self._seen_change: int | None = None
+        self._seen_change = 0
         self._due_at: int | None = None
         self._has_neighbours = True
+        self._has_looked = False
+        self.is_unclean = False
 
     async def run(self) -> None:
         """Beat until cancelled."""
         while True:
             try:
+                await self._app.base.database.mend()
                 await self.beat()
             except GatewayError as error:
                 log.warning("pulse_failed", reason=error.reason)
+            except OSError as error:  # locks and settings are files too, and their disk may be full or gone
+                log.warning("pulse_failed", reason=type(error).__name__)
             await anyio.sleep(PULSE_SECONDS)
+
+    async def begin(self) -> None:
+        """What was changed before the client spoke to us is no news to it; whatever comes later is."""
+        app = self._app
+        self._seen_change = (await app.base.database.read(lambda tx: app.memory.changes_since(tx, 2**62)))[1]
+
+    async def look(self) -> None:
+        """Have a repair queued where there is reason for one; once, and never before the first message is read."""
+        if not self._has_looked:
+            self._has_looked = True
+            await self._app.memory.look_for_damage(is_unclean=self.is_unclean)
+            if self.is_unclean:
+                await self._app.artifacts.look_for_orphans()
 
     async def beat(self) -> None:
         """One look."""
         app, db = self._app, self._app.base.database
+        await self.look()
         if app.base.config.refresh():
             self.apply_settings()
         version = await db.data_version()
         if version != self._version:
             self._version = version
-            await self._tell_changes()
-            self._due_at = await app.memory.due_at()
-            self._has_neighbours = bool(await db.read(app.base.owners.others))
+            try:
+                await app.embedding.refresh()
+                self._due_at = await app.memory.due_at()
+                self._has_neighbours = bool(await db.read(app.base.owners.others))
+            except BaseException:
+                self._version = -1  # what could not be looked at now is looked at again
+                raise
             app.runner.wake()
         if self._has_neighbours:
             await self.reclaim()
         if self._due_at is not None and self._due_at <= app.base.clock.now():
-            await app.memory.sweep()
+            while await app.memory.sweep():
+                pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
 
     def apply_settings(self) -> None:
         """Settings changed, here or in the file: what waits for them may go on."""
+        self._version = -1  # what is due depends on them
         store, health = self._app.base.config, self._app.health
         if store.problem is not None:
             health.degrade("config", "unreadable")
@@ -82,25 +108,35 @@ class Pulse:
             health.recover("config")
         for key in store.unknown_keys:
             health.degrade("config", "unknown_key", key)
-        self._app.runner.resume("index")
+        self._app.embedding.apply()
+        for kind in ("index", "embed"):
+            self._app.runner.resume(kind)
 
-    async def _tell_changes(self) -> None:
+    async def tell_changes(self) -> None:
+        """Tell, until cancelled, what other processes changed; nothing else that is looked after holds it up."""
         app = self._app
-        if self._seen_change is None:
-            self._seen_change = (await app.base.database.read(lambda tx: app.memory.changes_since(tx, 2**62)))[1]
-            return
-        seen = self._seen_change
-        scopes, self._seen_change = await app.base.database.read(lambda tx: app.memory.changes_since(tx, seen))
-        if scopes:
-            app.outbox.notify("memory/invalidated", MemoryInvalidated(scopes=scopes))
+        while True:
+            await anyio.sleep(PULSE_SECONDS)
+            if not self._is_reading():
+                continue  # a client that does not read is told once, of everything, when it reads again
+            seen = self._seen_change
+            try:
+                scopes, self._seen_change = await app.base.database.glance(
+                    lambda tx, seen=seen: app.memory.changes_since(tx, seen)
+                )
+            except GatewayError as error:
+                log.warning("pulse_failed", reason=error.reason)
+                continue
+            if scopes and app.base.config.config.memory.enabled:
+                app.outbox.notify("memory/invalidated", MemoryInvalidated(scopes=scopes))
 
-    async def reclaim(self) -> None:
-        """Take over what dead processes left: their jobs are runnable, their turns interrupted."""
+    async def reclaim(self) -> bool:
+        """Take over what dead processes left: their jobs are runnable, their turns interrupted. Whether any left something."""
         app, db = self._app, self._app.base.database
         others = await db.read(app.base.owners.others)
         dead = [owner for owner in others if app.base.owners.is_dead(owner)]
         if not dead:
-            return
+            return False
 
         def bury(tx: Tx) -> None:
             for owner in dead:
@@ -110,22 +146,26 @@ class Pulse:
             tx.after_commit(app.runner.wake)
 
         await db.write(bury)
+        return True
 
 
 @asynccontextmanager
 async def running(base: Foundations, writer: Writer, client: Client) -> AsyncGenerator[App]:
     """A built gateway with its background work; on leaving, everything is ended in order."""
     app = build(base, writer.send, client)
-    pulse = Pulse(app)
+    pulse = Pulse(app, lambda: writer.is_within_budget)
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings
-    await pulse.reclaim()
-    await app.memory.rebuild_text()
+    pulse.is_unclean = await pulse.reclaim()
+    app.shell.look = pulse.look
+    await pulse.begin()
     pulse.apply_settings()
     async with anyio.create_task_group() as tasks:
         app.outbox.tasks = tasks
         tasks.start_soon(app.runner.run)
+        tasks.start_soon(app.embedding.run)
         tasks.start_soon(pulse.run)
+        tasks.start_soon(pulse.tell_changes)
         try:
             yield app
         finally:

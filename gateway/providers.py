@@ -73,6 +73,11 @@ class Providers:
         """Whether that provider can call tools; every kind there is can."""
         return self.is_configured(role)
 
+    def takes_pictures(self, role: RoleName, provider: str | None = None) -> bool:
+        """Whether that provider, or the role's, takes pictures."""
+        config = self._config().providers.get(provider or self._name_for(role) or "")
+        return config is not None and config.pictures
+
     def _model(self, name: str) -> ScriptedModel:
         config = self._config().providers.get(name)
         if config is None or config.kind != "scripted" or config.script is None:

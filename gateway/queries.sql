@@ -139,3 +139,19 @@ SELECT min(created_at) FROM job WHERE kind = :kind AND state IN ('queued', 'leas
 -- name: forget_finished_jobs
 -- Finished work is kept for a while, then only counted by what it left.
 DELETE FROM job WHERE state IN ('done', 'cancelled') AND created_at < :before
+
+-- name: list_spaces
+-- Every set of vectors, in the order in which they came to their state.
+SELECT id, model, dim, digest, state FROM space ORDER BY changed_at, id
+
+-- name: add_space
+-- A new set of vectors.
+INSERT INTO space (model, dim, digest, state, changed_at) VALUES (:model, :dim, :digest, :state, :now)
+
+-- name: move_space
+-- A set of vectors is searched, is being filled, or is kept for going back.
+UPDATE space SET state = :state, changed_at = :now WHERE id = :id
+
+-- name: drop_space
+-- A set of vectors that nothing is left of.
+DELETE FROM space WHERE id = :id

@@ -30,6 +30,8 @@ _encode = msgspec.json.Encoder().encode
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _AT = re.compile(r"^(?P<problem>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
 _MEMBER = re.compile(r"(?:unknown field|required field) `(?P<name>[^`]*)`")
+_NAME = re.compile(r"[A-Za-z_]{1,40}[0-9]{0,2}")
+"""What a member may be called; another name is not repeated: it may be anything, a secret in the wrong place."""
 
 
 class Bound(NamedTuple):
@@ -156,7 +158,9 @@ def _invalid(text: str) -> CallerError:
     found = _AT.match(text)
     problem, path = (found["problem"], found["path"]) if found else (text, "$")
     member = _MEMBER.search(problem)
-    if member:
+    if member and _NAME.fullmatch(member["name"]) is None:
+        problem = "Object contains an unknown field"
+    elif member:
         path = f"{path}.{member['name']}"
     return CallerError.at(path, problem)
 

@@ -38,3 +38,15 @@ CREATE INDEX job_waiting ON job (kind, next_run_at) WHERE state = 'retry_wait';
 CREATE INDEX job_leased ON job (kind, subject) WHERE state = 'leased';
 CREATE INDEX job_thread ON job (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX job_state ON job (state, kind);
+
+-- A set of vectors that are comparable: one model, one dimension. What is searched is `current`; `building` is to replace it,
+-- and the one that was replaced last is kept `retired`, so that going back costs no second embedding.
+CREATE TABLE space (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    model      TEXT NOT NULL,
+    dim        INTEGER NOT NULL CHECK (dim > 0),
+    digest     TEXT NOT NULL UNIQUE,
+    state      TEXT NOT NULL CHECK (state IN ('building', 'current', 'retired')),
+    changed_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX space_state ON space (state) WHERE state IN ('current', 'building');

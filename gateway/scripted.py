@@ -5,6 +5,7 @@ Rule 1: rules are read again when the file changes; how often a rule has answere
 
 import time
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
@@ -12,11 +13,13 @@ import msgspec
 
 from protocol.models import (
     Deltas,
+    Message,
     ModelReply,
     ModelRequest,
     ProviderFailed,
     RecordedCall,
     RecordedMessage,
+    RecordedPicture,
     RecordedTool,
     ScriptedAnswer,
     ScriptRule,
@@ -91,13 +94,21 @@ class Recorder:
         self._seq += 1
         call = RecordedCall(
             seq=self._seq, role=request.role, thread_id=request.thread_id, turn_id=request.turn_id, round=request.round,
-            attempt=attempt, messages=[RecordedMessage(role=m.role, content=m.content) for m in request.messages],
+            attempt=attempt, messages=[_recorded(message) for message in request.messages],
             tools=[RecordedTool(name=t.name, description=t.description, parameters=t.parameters) for t in request.tools],
             at=self._clock.now(),
         )  # fmt: skip
         with self._path.open("ab") as file:
             file.write(_encode(call) + b"\n")
             file.flush()
+
+
+def _recorded(message: Message) -> RecordedMessage:
+    pictures = [
+        RecordedPicture(mime=picture.mime, size_bytes=len(picture.data), sha256=sha256(picture.data).hexdigest())
+        for picture in message.pictures
+    ]
+    return RecordedMessage(role=message.role, content=message.content, pictures=pictures)
 
 
 class ScriptedModel:

@@ -1,8 +1,9 @@
 """Finds credentials in text: the table of rules run over the text as a person reads it.
 
-Rule 1: what cannot be seen does not hide a secret: compatibility forms, invisible characters, line breaks and base64 are undone
-first, and each span is told in the original text.
-Rule 2: it knows no store and no log; it never keeps a value.
+Rule 1: what cannot be seen does not hide a secret: compatibility forms, invisible characters, line breaks, quotes joined by a plus,
+escapes, letters set apart, base64 and hex are undone, and each span is told in the original text.
+Rule 2: one pass finds which hints match; only the rules of those run. What most messages cost is that pass.
+Rule 3: it knows no store and no log; it never keeps a value.
 """
 
 # ruff: noqa: RUF001  (look-alikes of quotes and dashes are what is undone here)
@@ -11,27 +12,51 @@ import base64
 import binascii
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
-import msgspec
-
-from gateway.secret_checks import Found, Range
-from gateway.secret_rules import KINDS, RULES, Rule
+from gateway.secret_checks import Found, Range, is_jagged
+from gateway.secret_engine import Hints, Pattern
+from gateway.secret_prose import CODES, KEYS, LISTS, LOGINS
+from gateway.secret_rules import NUMBERS, VENDORS, Rule
+from gateway.secret_settings import SETTINGS
 from protocol.ports import SecretSpan
 
-MAX_BASE64_RUNS = 64
+RULES: tuple[Rule, ...] = (*VENDORS, *CODES, *LOGINS, *SETTINGS, *KEYS, *LISTS, *NUMBERS)
+"""Every rule, most telling first."""
+KINDS = tuple(dict.fromkeys(rule.kind for rule in RULES))
+
+MAX_PACKED_RUNS = 64
 """A message with more blobs than this is a file; its first ones are looked into."""
 
-_MARKER = re.compile(r"\[secret:(?:" + "|".join(KINDS) + r")\]")
+_MARKER = re.compile(r"\[secret:([a-z0-9_]+)\]")
 _BARRIER = "\x00"  # stands for a marker; no rule matches it, and the text's own control characters are gone
-_LINE_BREAK = re.compile(r"[ \t]*\\?\r?\n[ \t>|]*")
-_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{24,4096}={0,2}")
+_JOINT = re.compile(r"\n[ \t>|]*(?:[+.&] ?)?[\"'`]?|[\"'`][ \t]{0,9}[+.&][ \t]{0,9}[\"'`]")
+_BEFORE_BREAK = " \t\r\\+.&\"'`"
+MAX_BEFORE_BREAK = 12
+"""A line that goes on ends in a quote, a plus, a backslash, some blanks."""
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|&#x([0-9A-Fa-f]{2});")
+_APART = re.compile(
+    r"(?<![!-~])(?:(?:[!-~] ){9,255}[!-~]|"
+    + "|".join(rf"(?:[!-~]{{{n}}} ){{{max(2, 12 // n)},128}}[!-~]{{1,{n}}}" for n in range(2, 11))
+    + r")(?![!-~])"
+)
+_EQUAL_WORDS = re.compile(rb"\x01{9}|\x02{6}|\x03{4}|\x04{3}|([\x05-\x0a])\1")
+_PACKED = re.compile(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
+_PACKED_SEEN = Pattern(r"[A-Za-z0-9+/_-]{24}")
 _PLAIN_ASCII = re.compile(r"[\t\n\r -~]*")
-_QUOTES_AND_DASHES = {**dict.fromkeys("“”„«»″", '"'), **dict.fromkeys("‘’‚′", "'"), **dict.fromkeys("–—−‐‑", "-")}
+_CONTINUATION = bytes(range(0x80, 0xC0))
+_QUOTES_AND_DASHES = {
+    **dict.fromkeys("“”„«»″「」『』", '"'),
+    **dict.fromkeys("‘’‚′", "'"),
+    **dict.fromkeys("–—−‐‑", "-"),
+}
 _BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters and symbols by category, empty by look
 
 Hit: TypeAlias = tuple[int, int, int]
+Edit: TypeAlias = tuple[int, int, str]
+"""A range of a text and what stands there instead: nothing, or one character."""
 
 
 class _Reading(dict[int, str]):
@@ -47,7 +72,7 @@ def _read(char: str) -> str:
         return _QUOTES_AND_DASHES[char]
     if char in "\t\n\r":
         return char
-    if char in _BLANKS or unicodedata.category(char) in {"Cc", "Cf", "Cn", "Co"}:
+    if char in _BLANKS or unicodedata.category(char) in {"Cc", "Cf", "Cn", "Co", "Cs"}:
         return ""
     bare = "".join(c for c in unicodedata.normalize("NFKD", char) if not "\u0300" <= c <= "\u036f")
     return "".join(c for c in unicodedata.normalize("NFC", bare) if not "\ufe00" <= c <= "\ufe0f")
@@ -56,80 +81,174 @@ def _read(char: str) -> str:
 _READING = _Reading()
 
 
-class _View(msgspec.Struct, frozen=True):
-    """A text to match, and for each of its characters the index in the original (None: the same one)."""
+class _View:
+    """A text to match, as characters and as bytes."""
 
-    text: str
-    lowered: str
-    origins: Sequence[int] | None
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lowered = text.lower()
+        self.data = text.encode()
+        self.lowered_data = self.lowered.encode()
 
     def original(self, start: int, end: int) -> Range:
-        """The range in the original text."""
-        return (start, end) if self.origins is None else (self.origins[start], self.origins[end - 1] + 1)
+        """The range in the text as it was given."""
+        return start, end
+
+    def edited(self, edits: Iterable[Edit]) -> "_View | None":
+        """The view after the edits, which are in order; None when there are none."""
+        pieces: list[str] = []
+        kept: list[int] = []
+        widths: dict[int, int] = {}
+        last = 0
+        for start, end, new in edits:
+            pieces += (self.text[last:start], new)
+            kept.extend(range(last, start))
+            if new:
+                widths[len(kept)] = end - start
+                kept.append(start)
+            last = end
+        if not last:
+            return None
+        kept.extend(range(last, len(self.text)))
+        return _Edited("".join(pieces) + self.text[last:], self, kept, widths)
 
 
-def _view(text: str, origins: Sequence[int] | None) -> _View:
-    return _View(text, text.lower(), origins)
+class _Read(_View):
+    """What a reader sees of a text: each of its characters stands for one of the text's, which may stand for some or none."""
+
+    def __init__(self, text: str, source: str) -> None:
+        super().__init__(text)
+        self._source = source
+
+    @cached_property
+    def _origins(self) -> Sequence[int]:
+        return [i for i, char in enumerate(self._source) for _ in _READING[ord(char)]]
+
+    def original(self, start: int, end: int) -> Range:
+        return self._origins[start], self._origins[end - 1] + 1
+
+
+class _Edited(_View):
+    """Another view with parts cut out or replaced by one character."""
+
+    def __init__(self, text: str, base: _View, places: Sequence[int], widths: dict[int, int]) -> None:
+        super().__init__(text)
+        self._base = base
+        self._places = places
+        self._widths = widths
+
+    def original(self, start: int, end: int) -> Range:
+        return self._base.original(self._places[start], self._places[end - 1] + self._widths.get(end - 1, 1))
 
 
 def _cleaned(text: str) -> _View:
-    marked = _MARKER.sub(lambda m: "\ue000" * len(m[0]), text) if "[secret:" in text else text
-    if marked is text and _PLAIN_ASCII.fullmatch(text):
-        return _view(text, None)
-    read = [_BARRIER if origin != char else _READING[ord(char)] for char, origin in zip(text, marked, strict=True)]
-    origins = [i for i, piece in enumerate(read) for _ in piece]
-    return _view("".join(read), origins)
+    plain = _PLAIN_ASCII.fullmatch(text) is not None
+    read = text if plain else text.translate(_READING)
+    if "[secret:" in read:
+        read = _MARKER.sub(lambda m: _BARRIER * len(m[0]) if m[1] in KINDS else m[0], read)
+    return _View(read) if plain else _Read(read, text)
 
 
-def _without(view: _View, pattern: re.Pattern[str]) -> _View:
-    """The view with every match cut out."""
-    kept: list[int] = []
-    last = 0
-    for m in pattern.finditer(view.text):
-        kept.extend(range(last, m.start()))
-        last = m.end()
-    kept.extend(range(last, len(view.text)))
-    return _view("".join(view.text[i] for i in kept), [view.original(i, i + 1)[0] for i in kept])
+def _joints(view: _View) -> Iterator[Edit]:
+    """What stands between the parts of a token that a line's end, or a programmer's plus, divides."""
+    text = view.text
+    if "\n" in text or "+" in text:
+        last = 0
+        for m in _JOINT.finditer(text):
+            start = m.start()
+            if text[start] == "\n":
+                floor = max(last, start - MAX_BEFORE_BREAK)
+                while start > floor and text[start - 1] in _BEFORE_BREAK:
+                    start -= 1
+            yield start, (last := m.end()), ""
+
+
+def _escapes(view: _View) -> Iterator[Edit]:
+    text = view.text
+    if "%" in text or "\\" in text or "&#x" in text:
+        for m in _ESCAPE.finditer(text):
+            if " " <= (char := chr(int(m[m.lastindex or 0], 16))) <= "~":
+                yield *m.span(), char
+
+
+def _spaces(view: _View) -> Iterator[Edit]:
+    """The blanks within what is written letter by letter, or in groups of one size."""
+    if _EQUAL_WORDS.search(bytes([min(len(word), 11) for word in view.text.split(" ")])):
+        for m in _APART.finditer(view.text):
+            for i in range(*m.span()):
+                if view.text[i] == " ":
+                    yield i, i + 1, ""
+
+
+class _Rules:
+    """Rules with their ranks, asked by the hints that a text gives."""
+
+    def __init__(self, ranked: Iterable[tuple[int, Rule]]) -> None:
+        self._ranked = dict(ranked)
+        ranks_of: dict[str, list[int]] = {}
+        for rank, rule in self._ranked.items():
+            for hint in rule.keywords:
+                ranks_of.setdefault(hint, []).append(rank)
+        self._hints = Hints(tuple(ranks_of))
+        self._ranks_of = tuple(ranks_of.values())
+        self._always = [rank for rank, rule in self._ranked.items() if not rule.keywords]
+
+    def hits(self, view: _View) -> Iterator[Hit]:
+        """Each place that a rule finds in the view, in the original text."""
+        present = self._hints.present(view.lowered_data)
+        needs: dict[Pattern | None, bool] = {None: True}
+        for rank in sorted({*self._always, *(rank for place in present for rank in self._ranks_of[place])}):
+            rule = self._ranked[rank]
+            if rule.needs not in needs:
+                needs[rule.needs] = rule.needs is not None and rule.needs.find(view.lowered_data) is not None
+            if needs[rule.needs]:
+                for start, end in _matches(rule, view):
+                    yield *view.original(start, end), rank
 
 
 def _matches(rule: Rule, view: _View) -> Iterator[Range]:
-    if rule.keywords and not any(word in view.lowered for word in rule.keywords):
-        return
-    text = view.lowered if rule.view == "prose" else view.text
-    position = 0
-    while m := rule.pattern.search(text, position):
-        group = next((i for i in range(1, len(m.groups()) + 1) if m.start(i) >= 0), 0)
-        found = Found(view.text, view.lowered, m.start(), m.start(group), m.end(group))
-        span = (found.start, found.end) if rule.check is None else rule.check(found)
+    data = view.lowered_data if rule.view == "prose" else view.data
+    byte = char = 0  # the same place, told in both; characters are counted on from there
+    while m := rule.pattern.find(data, byte):
+        begin, start, end = m if len(data) == len(view.text) else (char + _characters(data[byte:place]) for place in m)
+        span = rule.check(Found(view.text, view.lowered, begin, start, end))
         if span:
             yield span
-        position = max(span[1] if span else m.start() + 1, m.start() + 1)
+        whole = (
+            span or rule.view == "token"
+        )  # of a token that is none no part is one; a name may stand between a name and a value
+        behind = max(m[2], m[0] + 1) if whole else m[0] + 1
+        while behind < len(data) and 0x80 <= data[behind] < 0xC0:  # not into a character
+            behind += 1
+        byte, char = behind, char + _characters(data[byte:behind])
 
 
-def _hits(view: _View, rules: Sequence[tuple[int, Rule]]) -> Iterator[Hit]:
-    for rank, rule in rules:
-        for start, end in _matches(rule, view):
-            yield (*view.original(start, end), rank)
+def _characters(data: bytes) -> int:
+    """How many characters begin in these bytes of UTF-8."""
+    return len(data.translate(None, _CONTINUATION))
 
 
-def _decoded_hits(view: _View) -> Iterator[Hit]:
-    """A base64 run is a secret when what it encodes is readable and holds a token."""
+_ALL = _Rules(enumerate(RULES))
+_TOKENS = _Rules((rank, rule) for rank, rule in enumerate(RULES) if rule.view == "token")
+
+
+def _packed_hits(view: _View) -> Iterator[Hit]:
+    """A run of base64 or hex is a secret when what it encodes is readable and holds a token."""
+    if _PACKED_SEEN.find(view.data) is None:
+        return
     runs = 0
-    for m in _BASE64_RUN.finditer(view.text):
+    for m in _PACKED.finditer(view.text):
         runs += 1
-        if runs > MAX_BASE64_RUNS:
+        if runs > MAX_PACKED_RUNS:
             return
         packed = m[0].rstrip("=").replace("-", "+").replace("_", "/")
         try:
-            inner = base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True).decode("ascii")
-        except (binascii.Error, UnicodeDecodeError):
+            raw = bytes.fromhex(m[1]) if m[1] else base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True)
+            inner = raw.decode("ascii")
+        except (binascii.Error, ValueError):
             continue
-        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_hits(_view(inner, None), _RANKED_ALL), None)):
-            yield (*view.original(m.start(), m.end()), hit[2])
-
-
-_RANKED_ALL = tuple(enumerate(RULES))
-_RANKED_TOKENS = tuple((rank, rule) for rank, rule in _RANKED_ALL if rule.view == "token")
+        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_ALL.hits(_View(inner)), None)):
+            yield *view.original(m.start(), m.end()), hit[2]
 
 
 def _merged(hits: list[Hit]) -> list[Hit]:
@@ -144,18 +263,44 @@ def _merged(hits: list[Hit]) -> list[Hit]:
     return merged
 
 
+def _adds(hit: Hit, known: list[Hit], text: str) -> bool:
+    """Whether a hit that spans an undone joint says more than the hits without it: a token's end is no start of the next line."""
+    for start, end, rank in known:
+        if (
+            hit[0] < end
+            and start < hit[1]
+            and rank <= hit[2]
+            and not (end < hit[1] and is_jagged(text[end : hit[1]].strip("\"'`\\\n\r +.>|\t")))
+        ):
+            return False
+    return True
+
+
+def _beside_markers(hits: Iterable[Hit], text: str) -> Iterator[Hit]:
+    """The hits that say more than markers do, none of which they cut: so masking comes to an end."""
+    markers = [m.span() for m in _MARKER.finditer(text)]
+    for start, end, rank in hits:
+        touched = [(first, last) for first, last in markers if first < end and start < last]
+        first = min([start, *(marker[0] for marker in touched)])
+        last = max([end, *(marker[1] for marker in touched)])
+        if _MARKER.sub("", text[first:last]).strip():
+            yield first, last, rank
+
+
 class RuleScanner:
     """The `SecretScanner` port over the table of rules. It has no state: any thread may use it."""
 
     def find(self, text: str) -> list[SecretSpan]:
         """Spans in order, not overlapping; a marker that `mask` wrote is never part of one."""
         view = _cleaned(text)
-        hits = list(_hits(view, _RANKED_ALL))
-        if "\n" in view.text:
-            known = _merged(hits)
-            joined = _hits(_without(view, _LINE_BREAK), _RANKED_TOKENS)
-            hits += [hit for hit in joined if not any(hit[0] < end and start < hit[1] for start, end, _ in known)]
-        hits += _decoded_hits(view)
+        hits = list(_ALL.hits(view))
+        known = _merged(hits)
+        for edits in (_joints, _escapes, _spaces):
+            if (undone := view.edited(edits(view))) is not None:
+                hits += [hit for hit in _TOKENS.hits(undone) if _adds(hit, known, text)]
+        hits += _packed_hits(view)
+        if "[secret:" in text:
+            hits = list(_beside_markers(hits, text))
         return [SecretSpan(kind=RULES[rank].kind, start=start, end=end) for start, end, rank in _merged(hits)]
 
     def mask(self, text: str) -> str:

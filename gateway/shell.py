@@ -14,13 +14,14 @@ from agent.background import Background
 from agent.threads import DEFAULT_WORKSPACE, Threads
 from gateway import __version__
 from gateway.degraded import Health
+from gateway.embedding import Embedding
 from gateway.foundations import Foundations
 from gateway.job_runner import JobRunner
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import SQL
 from gateway.providers import Providers
 from protocol.base import PROTOCOL_VERSION, Empty, Nothing
-from protocol.errors import CallerError
+from protocol.errors import CallerError, GatewayError
 from protocol.gateway import (
     MAX_BATCH,
     Capabilities,
@@ -31,14 +32,14 @@ from protocol.gateway import (
     InitializeResult,
     MemoryState,
     QueueCounts,
-    SearchState,
+    RepairState,
     ServerInfo,
     StatusResult,
     StorageState,
     WireLimits,
 )
 from protocol.notifications import NOTIFICATIONS
-from protocol.ports import Tx
+from protocol.ports import Spawn, Tx
 from protocol.settings import SettingsResult, SettingsUpdateParams
 
 SERVER_NAME = "pioneer-gateway"
@@ -89,24 +90,31 @@ class Shell:
         base: Foundations,
         client: Client,
         health: Health,
+        embedding: Embedding,
         runner: JobRunner,
         providers: Providers,
         threads: Threads,
         background: Background,
         sweep: Callable[[], Awaitable[int]],
+        repair_state: Callable[[], Awaitable[RepairState]],
+        spawn: Spawn,
     ) -> None:
         self._base = base
         self._client = client
         self._health = health
+        self._embedding = embedding
         self._runner = runner
         self._providers = providers
         self._threads = threads
         self._background = background
         self._sweep = sweep
+        self._repair_state = repair_state
+        self._spawn = spawn
         self._started = time.monotonic()
         self.methods: list[str] = []
         self.on_settings: Callable[[], None] = lambda: None
-        self.reclaim: Callable[[], Awaitable[None]] | None = None
+        self.reclaim: Callable[[], Awaitable[bool]] | None = None
+        self.look: Callable[[], Awaitable[None]] | None = None
 
     async def initialize(self, params: InitializeParams) -> InitializeResult:
         """Exchange versions, capabilities and limits."""
@@ -115,6 +123,7 @@ class Shell:
         if params.workspace_id is not None:
             await self._threads.ensure(params.workspace_id)
         config = self._base.config.config
+        self._spawn(self._embedding.warm, "warm")
         return InitializeResult(
             protocol_version=PROTOCOL_VERSION,
             server=ServerInfo(name=SERVER_NAME, version=__version__),
@@ -132,7 +141,7 @@ class Shell:
                 indexing_enabled=config.thread_episodic.indexing_enabled,
                 recall_enabled=config.thread_episodic.recall_enabled,
             ),
-            search=SearchState(lexical=True, semantic="off"),
+            search=self._embedding.shown(),
             home_id=await self._home_id(),
             workspace_id=params.workspace_id or DEFAULT_WORKSPACE,
             limits=WireLimits(
@@ -176,12 +185,19 @@ class Shell:
             queues={
                 kind: QueueCounts(**{state: states.get(state, 0) for state in shown}) for kind, states in queues.items()
             },
-            search=SearchState(lexical=True, semantic="off"),
+            search=self._embedding.shown(),
             providers=self._providers.states(),
             degraded=self._health.degraded(),
             last_errors=self._health.last_errors(),
             storage=StorageState(db_bytes=db_bytes, wal_bytes=wal_bytes),
+            repair=await self._repair(),
         )
+
+    async def _repair(self) -> RepairState | None:
+        try:
+            return await self._repair_state()
+        except GatewayError:  # the store cannot be read; the rest of the answer says more about that
+            return None
 
     async def drain(self, params: DrainParams) -> DrainResult:
         """Do what is due, then wait until no background work is runnable."""
@@ -189,6 +205,8 @@ class Shell:
             pass  # a sweep does a bounded part; what is left is due as well
         if self.reclaim is not None:
             await self.reclaim()
+        if self.look is not None:
+            await self.look()
         return await self._runner.drain(params.timeout_ms / 1000)
 
     async def settings_get(self, _params: Empty) -> SettingsResult:

@@ -136,9 +136,14 @@ class Writer:
                 self.dropped += 1
                 return
 
+    @property
+    def is_within_budget(self) -> bool:
+        """Whether the reader keeps up."""
+        return self._queued <= OUTPUT_BUDGET
+
     async def wait_writable(self) -> None:
         """Return when the queue is within its budget."""
-        await self._until(lambda: self._queued <= OUTPUT_BUDGET)
+        await self._until(lambda: self.is_within_budget)
 
     async def flush(self) -> None:
         """Return when everything queued was written, or nobody reads any more."""

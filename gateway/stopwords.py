@@ -26,7 +26,7 @@ indem ins ist ja jede jedem jeden jeder jedes jemand jene jetzt kann kannst kein
 mehr mein meine meinem meinen meiner mich mir mit muss mussen nach nicht nichts noch nun nur ob oder ohne sehr sein seine
 seinem seinen seiner seit sich sie sind so solche soll sollte sondern uber um und uns unser unsere unter vom von vor wann war
 waren warst warum was weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen wie wieder will wir
-wird wirst wo woher wohin wollen worden wurde wurden zu zum zur zwischen
+dafuer fuer haette haetten koennen koennte muessen ueber wuerde wuerden wird wirst wo woher wohin wollen worden wurde wurden zu zum zur zwischen
 """
 
 _SPANISH = """
@@ -65,7 +65,18 @@ LATIN = tuple(frozenset(words.split()) for words in (_ENGLISH, _GERMAN, _SPANISH
 the first wins a tie."""
 
 
+GERMAN = LATIN[1]
+
+
+def _spoken(words: list[str]) -> frozenset[str]:
+    return max(LATIN, key=lambda stops: sum(word in stops for word in words))
+
+
 def stop_words_for(words: list[str]) -> frozenset[str]:
     """The function words of the language that most of the words speak, with the Russian ones, which collide with none."""
-    spoken = max(LATIN, key=lambda stops: sum(word in stops for word in words))
-    return spoken | CYRILLIC
+    return _spoken(words) | CYRILLIC
+
+
+def is_german(words: list[str]) -> bool:
+    """Whether most of the words speak German."""
+    return _spoken(words) is GERMAN

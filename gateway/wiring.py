@@ -4,8 +4,9 @@ Rule 1: siblings meet only here, by the shapes of `protocol/`.
 Rule 2: a method that is not bound here does not exist for a client.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from agent.artifact_tool import ArtifactTool, artifact_hooks
 from agent.artifacts import Artifacts
@@ -14,6 +15,7 @@ from agent.imports import Imports
 from agent.ledger import Ledger
 from agent.pipeline import Pipeline
 from agent.preflight import Planners
+from agent.redaction import forget_copies, redact_items
 from agent.registration import Registry
 from agent.runtime import HookRuntime
 from agent.store import (
@@ -32,28 +34,36 @@ from agent.tools import subscriptions as agent_subscriptions
 from agent.turns import Turns
 from gateway.artifact_files import ArtifactFiles
 from gateway.degraded import Health
+from gateway.embedding import Embedding
+from gateway.flat_vectors import FlatVectors
 from gateway.foundations import Foundations
-from gateway.job_runner import JobRunner
+from gateway.job_runner import Handler, JobRunner
 from gateway.jobs import Jobs
 from gateway.lexicon import SnowballLexicon
 from gateway.logs import Log
 from gateway.outbox import Outbox
+from gateway.pdf_text import PdfText
 from gateway.providers import Providers
 from gateway.retry import limits_of
 from gateway.rpc import Bound, bind
 from gateway.shell import Client, Shell
+from gateway.sqlite import Trouble
+from gateway.wiping import wipe
 from memory.hooks import build as memory_hooks
 from memory.planning import propose_durable
 from memory.ports import Collaborators
 from memory.service import MemoryService
+from memory.vectors import SUBJECT as MEMORY_VECTORS
 from promt.phrases import detect
 from protocol import methods as m
 from protocol.base import Empty
 from protocol.gateway import HooksListResult
+from protocol.ports import Tx
 from protocol.settings import GatewayConfig
 from thread_episodic.hooks import build_hooks as episodic_hooks
 from thread_episodic.planning import make_planner
 from thread_episodic.service import EpisodicService
+from thread_episodic.vectors import SUBJECT as EPISODIC_VECTORS
 
 log = Log("gateway")
 
@@ -67,9 +77,11 @@ class App:
     health: Health
     jobs: Jobs
     runner: JobRunner
+    embedding: Embedding
     memory: MemoryService
     episodic: EpisodicService
     background: Background
+    artifacts: Artifacts
     turns: Turns
     shell: Shell
     bound: dict[str, Bound]
@@ -96,6 +108,35 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         on_resumed=health.recover,
     )
     jobs.wake = runner.wake
+
+    def storage(trouble: Trouble | None) -> None:
+        if trouble is not None:
+            health.degrade("storage", trouble)
+        else:
+            health.recover("storage")
+            runner.resume_all("storage")
+
+    db.tell = storage
+    embedding = Embedding(
+        db=db,
+        clock=clock,
+        settings=lambda: settings().embedding,
+        cache=base.home.models,
+        health=health,
+        notify=outbox.notify,
+        vectors=FlatVectors(),
+    )
+
+    def report_damage(count: int) -> None:
+        if count:
+            health.degrade("memory", "damaged_records")
+        else:
+            health.recover("memory", "damaged_records")
+
+    def redact(tx: Tx, quotes: Mapping[str, Sequence[str]]) -> None:
+        changed = redact_items(tx, quotes)
+        episodic.on_items(tx, list(read_items(tx, changed).values()))
+
     memory = MemoryService(
         Collaborators(
             db=db,
@@ -103,6 +144,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
             ids=ids,
             keyed=base.key,
             lexicon=lexicon,
+            meaning=embedding,
             scanner=base.scanner,
             jobs=jobs,
             notify=outbox.notify,
@@ -114,7 +156,10 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
             read_turn=read_turn,
             read_run=read_run,
             echo_spans=ledger.echo_spans,
-            truncate_wal=db.truncate_wal,
+            redact_items=redact,
+            forget_copies=forget_copies,
+            report_damage=report_damage,
+            truncate_wal=partial(wipe, db),
             owner=base.owners.owner,
         )
     )
@@ -124,6 +169,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         ids=ids,
         keyed=base.key,
         lexicon=lexicon,
+        meaning=embedding,
         scanner=base.scanner,
         jobs=jobs,
         notify=outbox.notify,
@@ -140,8 +186,12 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     )
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
-    files = ArtifactFiles(base.home.artifacts)
-    artifact_subscriptions, artifact_tools = artifact_hooks(ArtifactTool(db=db, read=files.read))
+    artifacts = Artifacts(
+        db=db, ids=ids, jobs=jobs, files=ArtifactFiles(base.home.artifacts), settings=lambda: settings().artifacts
+    )
+    artifact_subscriptions, artifact_tools = artifact_hooks(
+        ArtifactTool(db=db, reading=artifacts.reading, read_pdf=PdfText(), scanner=base.scanner)
+    )
     registry = Registry(
         [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
     )
@@ -159,7 +209,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     neighbours = Neighbours(
         on_items=episodic.on_items,
         on_items_removed=episodic.on_items_removed,
-        on_thread_deleted=[episodic.on_thread_deleted, memory.on_thread_deleted],
+        on_thread_deleted=[episodic.on_thread_deleted, memory.on_thread_deleted, artifacts.on_thread_deleted],
         on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
     )
     threads = Threads(db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace)
@@ -172,7 +222,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         pipeline=Pipeline(runtime=runtime, planners=planners, settings=settings),
         background=background,
         ledger=ledger,
-        artifacts=Artifacts(db=db, ids=ids, keep=files, settings=lambda: settings().artifacts),
+        artifacts=artifacts,
         model=model,
         tools={**memory_tools, **artifact_tools},
         notify=outbox.notify,
@@ -187,17 +237,24 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     runner.handle("index", episodic.index, lambda: _index_gate(settings()))
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
+    runner.handle("repair", memory.repair)
+    runner.handle("embed", _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill}))
+    embedding.houses += [memory.vectors, episodic.vectors]
+    runner.handle("sweep", artifacts.sweep)
     shell = Shell(
         base=base,
         client=client,
         health=health,
+        embedding=embedding,
         runner=runner,
         providers=model,
         threads=threads,
         background=background,
         sweep=memory.sweep,
+        repair_state=memory.repair_state,
+        spawn=outbox.spawn,
     )
-    bound = _bound(shell, threads, imports, turns, memory, episodic, registry)
+    bound = _bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)
     shell.methods = list(bound)
     return App(
         base=base,
@@ -205,13 +262,20 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         health=health,
         jobs=jobs,
         runner=runner,
+        embedding=embedding,
         memory=memory,
         episodic=episodic,
         background=background,
+        artifacts=artifacts,
         turns=turns,
         shell=shell,
         bound=bound,
     )
+
+
+def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
+    """The handler of a kind of work that several houses have: the job's subject says whose it is."""
+    return lambda handle: handlers[handle.job.subject](handle)
 
 
 def _index_gate(config: GatewayConfig) -> tuple[str, str] | None:
@@ -224,6 +288,7 @@ def _bound(
     threads: Threads,
     imports: Imports,
     turns: Turns,
+    artifacts: Artifacts,
     memory: MemoryService,
     episodic: EpisodicService,
     registry: Registry,
@@ -259,17 +324,30 @@ def _bound(
         bind(m.TURN_CANCEL, turns.turn_cancel),
         bind(m.TURN_GET, threads.turn_get),
         bind(m.TURN_ITEMS, threads.turn_items),
+        bind(m.ARTIFACT_LIST, artifacts.artifact_list),
+        bind(m.ARTIFACT_GET, artifacts.artifact_get),
+        bind(m.ARTIFACT_DELETE, artifacts.artifact_delete),
         bind(m.MEMORY_SEARCH, memory.search),
         bind(m.MEMORY_GET, memory.get),
         bind(m.MEMORY_LIST, memory.list_records),
         bind(m.MEMORY_REMEMBER, memory.remember),
         bind(m.MEMORY_WRITE, memory.write),
         bind(m.MEMORY_UPDATE, memory.update),
+        bind(m.CANDIDATES_LIST, memory.candidates.list_candidates),
+        bind(m.CANDIDATES_GET, memory.candidates.get),
+        bind(m.CANDIDATES_DECIDE, memory.candidates.decide),
+        bind(m.CANDIDATES_APPROVE, memory.candidates.approve),
+        bind(m.CANDIDATES_REJECT, memory.candidates.reject),
+        bind(m.CANDIDATES_EDIT, memory.candidates.edit_and_approve),
+        bind(m.CANDIDATES_MERGE, memory.candidates.merge),
+        bind(m.CANDIDATES_SUPPRESS, memory.candidates.suppress_similar),
         bind(m.MEMORY_FORGET, memory.forget),
         bind(m.MEMORY_RESTORE, memory.restore),
         bind(m.MEMORY_HISTORY, memory.history),
         bind(m.MEMORY_EXPLAIN, memory.explain),
         bind(m.MEMORY_STATS, memory.stats),
+        bind(m.MEMORY_EXPORT, memory.export_bundle),
+        bind(m.MEMORY_IMPORT, memory.import_bundle),
         bind(m.EPISODIC_SEARCH, episodic.search),
         bind(m.EPISODIC_STATUS, episodic.status),
         bind(m.EPISODIC_JOBS, episodic.list_jobs),

@@ -4,7 +4,7 @@ Rule 1: pure; every number stands in one of the tables below, with its reason.
 Rule 2: monotone: a better factor never lowers the score (a property test holds this).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from protocol.memory import Bucket, Certainty, Durability, Explicitness, Factor, SensitivityHint
@@ -100,5 +100,18 @@ def assess(proposal: Proposal) -> Verdict:
         Factor(name=name, value=value, weight=weight, contribution=weight, why=why)
         for name, value, (weight, why) in rows
     ]
-    score = round(min(1.0, max(0.0, sum(factor.contribution for factor in factors))), 4)
+    score = _sum_of(factors)
     return Verdict(score, bucket_of(score), factors)
+
+
+def said_in_turns(factors: Sequence[Factor], turns: int) -> Verdict:
+    """A verdict that was given before, for something that by now was said in that many turns."""
+    _, weight, why = next((row for row in REPETITION if turns >= row[0]), (0, 0.0, "not said by the user"))
+    repeated = Factor(name="repetition", value=turns, weight=weight, contribution=weight, why=why)
+    renewed = [repeated if factor.name == "repetition" else factor for factor in factors]
+    score = _sum_of(renewed)
+    return Verdict(score, bucket_of(score), renewed)
+
+
+def _sum_of(factors: Sequence[Factor]) -> float:
+    return round(min(1.0, max(0.0, sum(factor.contribution for factor in factors))), 4)

@@ -103,7 +103,8 @@ def from_fact(
     malformed = "malformed_fact" if is_malformed(fact) else None
     return Proposed(
         semantic=fact.semantic, content=fact.content, workspace_id=turn.workspace_id, value=fact.value,
-        evidence=[evidence], run_id=run_id, forbidden=forbidden or forbidden_in(turn) or malformed,
+        evidence=[evidence], run_id=run_id, heard="\n".join(user_items.values()),
+        forbidden=forbidden or forbidden_in(turn) or malformed,
         is_explicit=fact.semantic.intent == "explicit_store" and fact.semantic.explicitness == "explicit",
         owner="user" if turn.origin == "user" else turn.origin,
         provenance=Provenance(

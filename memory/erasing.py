@@ -1,18 +1,140 @@
-"""Forgetting to the last byte: the transaction, then the WAL, then the word that it is complete.
+"""Forgetting to the last byte: every row that holds or names what is erased, then the files, then the word that it is done.
 
-Rule 1: a receipt is `complete` only when no file of the home holds the bytes any more.
+Rule 1: an erase leaves keyed hashes, so that the same does not come back unasked, and nothing else.
+Rule 2: a receipt is `complete` only when no file of the home holds the bytes any more. Until then the tombstone says
+`is_pending`, in the transaction of the erase itself, so that no crash loses the promise.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
-from memory.forgetting import Forgotten, finish_later
 from memory.idempotency import tell_after
+from memory.identity import value_text
+from memory.notices import Notice, note_change
 from memory.ports import Collaborators
-from protocol.memory import ForgetResult
+from memory.store import SQL, Change, Stored, add_event, encoded, remove_text
+from protocol.memory import Actor, ForgetResult, SourceItem
 from protocol.notifications import MemoryErased
 from protocol.ports import JobHandle, RetryJob, Tx
+
+IDS_OF_JOB = 500  # what a job names is in an index; so many ids are still a short key
+
+
+class Forgotten(NamedTuple):
+    """What one transaction forgot, and what is told about it."""
+
+    result: ForgetResult
+    notices: list[Notice]
+
+
+class Erased(NamedTuple):
+    """How many rows of each store are gone, and the messages that still say it."""
+
+    removed: Counter[str]
+    remaining: list[SourceItem]
+
+
+class _Quote(NamedTuple):
+    """A piece of evidence."""
+
+    thread_id: str | None
+    turn_id: str | None
+    item_id: str | None
+    text: str
+
+
+class Rows:
+    """Removes records with all that hangs on them, on a transaction."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    def erase(self, tx: Tx, found: Sequence[Stored], *, include_sources: bool) -> Erased:
+        """Remove every row that holds or names the records; leave keyed hashes."""
+        quotes = {
+            s.record.memory_id: [_Quote(*row) for row in tx.all(SQL["quotes_of_record"], {"memory_id": s.record.memory_id})]
+            for s in found
+        }  # fmt: skip
+        said = {
+            s.record.memory_id: _words_of(s, [quote.text for quote in quotes[s.record.memory_id]]) for s in found
+        }  # fmt: skip
+        removed = Counter(snapshots=self._means.forget_copies(tx, said) if said else 0)
+        sources: dict[str, list[str]] = {}
+        for memory_id, evidence in quotes.items():
+            for quote in evidence:
+                if quote.item_id is not None:
+                    sources.setdefault(quote.item_id, []).extend([quote.text, *said[memory_id]])
+        if include_sources and sources:
+            self._means.redact_items(tx, sources)
+        known = self._means.read_items(tx, list(sources))
+        for stored in found:
+            removed += self._erase_one(tx, stored)
+        remaining = {
+            (quote.thread_id, quote.turn_id, quote.item_id): None
+            for evidence in quotes.values()
+            for quote in evidence
+            if (quote.item_id in known and not include_sources) or quote.item_id is None
+        }
+        left = [SourceItem(thread_id=t, turn_id=u, item_id=i) for t, u, i in remaining if t is not None]
+        return Erased(removed, left)
+
+    def _erase_one(self, tx: Tx, stored: Stored) -> Counter[str]:
+        means, record, now = self._means, stored.record, self._means.clock.now()
+        by_id = {"memory_id": record.memory_id}
+        hashes = {"scope_id": stored.scope_id, "fingerprint": stored.fingerprint, "text_hash": stored.text_hash}
+        evidence = tx.one(SQL["count_evidence"], by_id)
+        vectors = tx.one(SQL["count_vectors"], {"row": stored.row})
+        removed = Counter(
+            records=1,
+            fts_rows=remove_text(tx, stored.row),
+            evidence=evidence[0] if evidence else 0,
+            vectors=vectors[0] if vectors else 0,
+        )
+        key_hash = means.keyed.digest("key", f"{record.scope}\n{record.key}")
+        tx.run(SQL["add_tombstone"], {**by_id, **hashes, "key_hash": key_hash, "now": now})
+        for (candidate_id,) in tx.all(SQL["candidates_saying"], {**by_id, **hashes}):
+            tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
+            tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id})
+            removed["candidates"] += 1
+        removed["snapshots"] += tx.run(SQL["erase_answers"], by_id)
+        for name in ("erase_decisions", "erase_events", "erase_recalls", "unlink_superseded", "unlink_doubts"):
+            tx.run(SQL[name], by_id)
+        for text_hash in (stored.text_hash, stored.fingerprint):
+            tx.run(SQL["erase_repetition"], {"scope_id": stored.scope_id, "text_hash": text_hash})
+        tx.run(SQL["erase_record"], by_id)
+        add_event(tx, record.memory_id, now, Change("erased", Actor(kind="system"), None, "deleted", None))
+        note_change(tx, means, stored.scope_id)
+        return removed
+
+
+def _words_of(stored: Stored, quotes: Sequence[str]) -> list[str]:
+    """What a copy of the record would say."""
+    record = stored.record
+    value = [] if record.value is None else [value_text("", record.value)]
+    return list(dict.fromkeys(text for text in (record.content, *quotes, *value) if text.strip()))
+
+
+def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str]) -> None:
+    """Queue the end of an erase that another reader holds back; the jobs name what they are about."""
+    for first in range(0, max(len(memory_ids), 1), IDS_OF_JOB):
+        means.jobs.enqueue(tx, "erase_finish", ",".join(memory_ids[first : first + IDS_OF_JOB]))
+
+
+def pending_erases(tx: Tx) -> list[str]:
+    """What was erased and may still lie in the files."""
+    return [row[0] for row in tx.all(SQL["pending_tombstones"])]
+
+
+class _Rehearsed(Exception):
+    """Carries the result of a rehearsal out of the transaction, which is rolled back by it."""
+
+    def __init__(self, result: ForgetResult) -> None:
+        self.result = result
+        super().__init__()
 
 
 class Eraser:
@@ -26,22 +148,37 @@ class Eraser:
 
         def told(tx: Tx) -> Forgotten:
             forgotten = work(tx)
+            if forgotten.result.dry_run:
+                raise _Rehearsed(forgotten.result)
             tell_after(tx, self._means, forgotten.notices)
             return forgotten
 
-        forgotten = await self._means.db.write(told)
-        result = forgotten.result
-        if result.receipt is not None and not result.dry_run:
-            receipt = result.receipt
-            is_cut = await self._means.truncate_wal()
-            if not is_cut:
-                await self._means.db.write(lambda tx: finish_later(tx, self._means, receipt.memory_ids))
-            receipt = msgspec.structs.replace(receipt, wal="truncated" if is_cut else "pending", complete=is_cut)
-            result = msgspec.structs.replace(result, receipt=receipt)
-        return result
+        try:
+            result = (await self._means.db.write(told, is_vital=True)).result
+        except _Rehearsed as rehearsed:
+            return rehearsed.result
+        receipt = result.receipt
+        if receipt is None:
+            return result
+        is_gone = await self._finish(receipt.memory_ids)
+        if not is_gone:
+            later = partial(finish_later, means=self._means, memory_ids=receipt.memory_ids)
+            await self._means.db.write(later, is_vital=True)
+        receipt = msgspec.structs.replace(receipt, wal="truncated" if is_gone else "pending", complete=is_gone)
+        return msgspec.structs.replace(result, receipt=receipt)
+
+    async def _finish(self, memory_ids: Sequence[str]) -> bool:
+        """Have the files forget as well; False while another reader holds them."""
+        if not await self._means.truncate_wal():
+            return False
+        if memory_ids:
+            ids = encoded(list(memory_ids))
+            await self._means.db.write(lambda tx: tx.run(SQL["settle_tombstones"], {"memory_ids": ids}), is_vital=True)
+        return True
 
     async def finish_erase(self, handle: JobHandle) -> None:
-        """The handler of `erase_finish` jobs: empty the WAL of erased bytes, again and again until it succeeds."""
-        if not await self._means.truncate_wal():
+        """The handler of `erase_finish` jobs: finish what the job names, again and again until it succeeds."""
+        memory_ids = [memory_id for memory_id in handle.job.subject.split(",") if memory_id]
+        if not await self._finish(memory_ids):
             raise RetryJob("wal_busy")
-        self._means.notify("memory/erased", MemoryErased(memory_ids=handle.job.subject.split(",")))
+        self._means.notify("memory/erased", MemoryErased(memory_ids=memory_ids))

@@ -7,16 +7,19 @@ Rule 2: what the caller may not see is explained exactly like what does not exis
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from memory.ports import Collaborators
 from memory.reads import NEAR_MISSES, Recall
 from memory.store import SQL, Stored, decision_of, get_candidate, get_record, scope_ids_of
-from memory.visibility import ALL, View, hidden_by
+from memory.visibility import ALL, View, effective_status, hidden_by
 from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.gateway import HookRun
 from protocol.hooks import TurnTrace
 from protocol.memory import (
     BudgetUse,
+    CandidateStatus,
     Decision,
     ExplainResult,
     ExplainRun,
@@ -26,10 +29,12 @@ from protocol.memory import (
     Missing,
     RankedCandidate,
     ReasonCode,
+    Status,
 )
 from protocol.ports import Tx
 from protocol.threads import PromptManifest
 
+RECALL_HOOKS = frozenset({"memory.deterministic_recall", "memory.active_recall"})
 MAX_DECISIONS = 20
 
 GATE_OF: dict[ReasonCode, GateName] = {
@@ -81,6 +86,22 @@ SENTENCES: dict[str, str] = {
 }
 
 
+FORMER: dict[Status, str] = {
+    "superseded": "It was saved, and something else is believed in its place since: {reason}.",
+    "deleted": "It was saved, and forgotten since: {reason}.",
+    "expired": "It was saved, and its time is over: {reason}.",
+    "archived": "It was saved, and put aside since: {reason}.",
+}
+"""What is said of a record that is not believed any more."""
+
+CANDIDATE_ENDS: dict[CandidateStatus, tuple[str, str | None]] = {
+    "pending": ("candidate", None), "approved": ("saved", "approved"), "merged": ("merged", "merged"),
+    "rejected": ("rejected", "rejected_by_a_person"), "suppressed": ("rejected", "not_wanted_any_more"),
+    "expired": ("rejected", "no_longer_in_question"),
+}  # fmt: skip
+"""What came of a candidate, and in which words; None: why it waits."""
+
+
 def words(code: str) -> str:
     """A reason code as a person reads it."""
     return code.replace("_", " ")
@@ -97,12 +118,14 @@ class Told(NamedTuple):
     runs: list[HookRun] = []
     budgets: list[BudgetUse] = []
     missing: list[Missing] = []
+    status: Status = "active"
 
 
 def result_of(told: Told) -> ExplainResult:
     """An explanation with its one plain sentence."""
     recalled = sum(1 for candidate in told.candidates if candidate.cut_by is None)
-    summary = SENTENCES[told.outcome].format(reason=words(told.reason), count=recalled)
+    sentence = FORMER.get(told.status, SENTENCES[told.outcome])
+    summary = sentence.format(reason=words(told.reason), count=recalled)
     values: dict[str, Any] = {"outcome": told.outcome}
     return ExplainResult(
         **values,
@@ -157,10 +180,11 @@ class Explainer:
         gates = [*(gates_of(decisions[0]) if decisions else []), *self._visibility(stored, view)]
         missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
         outcome = OUTCOMES[decisions[0].action] if decisions else "unknown"
-        if stored.record.status == "superseded":
-            outcome = "superseded"
         reason = decisions[0].reason_code if decisions else "no_decision"
-        return Told(outcome, reason, gates, decisions, runs=runs, missing=missing)
+        status = effective_status(stored.record.status, stored.record.expires_at, view.now)
+        if status == "superseded":
+            outcome = "superseded"
+        return Told(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)
 
     def _visibility(self, stored: Stored, view: View) -> list[Gate]:
         shown_by = hidden_by(stored.seen, view._replace(statuses=frozenset({"active"}), shows_regulated=False))
@@ -180,8 +204,14 @@ class Explainer:
             raise CallerError.missing("candidate")
         rows = tx.all(SQL["decisions_of_candidate"], {"candidate_id": candidate_id, "limit": MAX_DECISIONS})
         decisions = [decision_of(row) for row in reversed(rows)]
-        gates = gates_of(decisions[-1]) if decisions else []
-        return Told("candidate", found.candidate.reason_code, gates, decisions)
+        runs = [run for row in rows if row[5] and (run := self._means.read_run(tx, row[5])) is not None]
+        outcome, reason = CANDIDATE_ENDS[found.candidate.status]
+        if decisions and decisions[-1].action == "supersede":
+            outcome = "superseded"
+        is_closed = found.candidate.status in {"rejected", "suppressed", "expired"}
+        gates = _closed_gates(decisions) if is_closed else gates_of(decisions[-1]) if decisions else []
+        missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
+        return Told(outcome, reason or found.candidate.reason_code, gates, decisions, runs=runs, missing=missing)
 
     def _turn(self, tx: Tx, turn_id: str, scopes: Sequence[Scope]) -> Told:
         trace = self._means.read_turn(tx, turn_id)
@@ -192,24 +222,43 @@ class Explainer:
         ]
         runs = [run for run in trace.runs if run.hook_id.startswith(("memory.", "thread_episodic."))]
         gates, stopped = self._turn_gates(trace)
+        recall = self._recall(tx, trace)
         budgets = _budgets(trace.turn.prompt_manifest)
+        told = Told("unknown", "", [*gates, *recall.gates], candidates=recall.candidates, runs=runs, budgets=budgets)
         if decisions:
             best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
-            return Told(
-                OUTCOMES[best.action],
-                best.reason_code,
-                [*gates, *gates_of(best)],
-                decisions,
-                runs=runs,
-                budgets=budgets,
+            gates = [
+                *gates,
+                *gates_of(best),
+                *recall.gates,
+            ]  # what was kept is what one asks of a turn; then what was recalled
+            told = told._replace(
+                outcome=OUTCOMES[best.action], reason=best.reason_code, gates=gates, decisions=decisions
             )
+            return told._replace(missing=recall.missing)
         if stopped is not None:
-            return Told("rejected", stopped, gates, runs=runs, budgets=budgets)
+            return told._replace(outcome="rejected", reason=stopped, missing=recall.missing)
         waiting = any(run.completed_at is None for run in trace.runs)
         reason = "post_turn_work_is_not_done" if waiting else "nothing_was_proposed"
-        return Told(
-            "unknown", reason, gates, runs=runs, budgets=budgets, missing=[Missing(kind="decision", reason=reason)]
-        )
+        return told._replace(reason=reason, missing=[*recall.missing, Missing(kind="decision", reason=reason)])
+
+    def _recall(self, tx: Tx, trace: TurnTrace) -> Told:
+        """Why a turn's prompt was given something to remember, or nothing; the ranked list where it was kept."""
+        manifest = trace.turn.prompt_manifest
+        if manifest is None:
+            return Told("not_recalled", "not_prepared", [])
+        policy, recall = manifest.policy.recall, manifest.recall
+        is_on, code = recall.status != "off", policy.reason_code
+        gates = [Gate(gate="recall_enabled", passed=is_on, reason_code=None if is_on else recall.reason)]
+        gates.append(Gate(gate="policy", passed=policy.allowed, reason_code=None if policy.allowed else code))
+        if is_on and policy.allowed:
+            found = bool(recall.memory_ids)
+            gates.append(Gate(gate="floor", passed=found, reason_code=None if found else recall.reason))
+        lists = [ranked for (ranked,) in tx.all(SQL["recalls_of_turn"], {"turn_id": trace.turn.turn_id})]
+        considered = [c for ranked in lists if ranked for c in msgspec.json.decode(ranked, type=list[RankedCandidate])]
+        missing = [Missing(kind="ranking", reason="debug_trace_disabled")] if lists and None in lists else []
+        outcome = "recalled" if recall.memory_ids else "not_recalled"
+        return Told(outcome, recall.reason, gates, candidates=considered[:NEAR_MISSES], missing=missing)
 
     def _turn_gates(self, trace: TurnTrace) -> tuple[list[Gate], str | None]:
         """The gates before any fact was looked at, and the reason that stopped the turn there."""
@@ -247,8 +296,19 @@ class Explainer:
         if decisions:
             best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
             return Told(OUTCOMES[best.action], best.reason_code, gates_of(best), decisions, runs=[run])
+        if run.hook_id in RECALL_HOOKS:
+            told = self._recall(tx, trace)
+            shown = "recalled" if run.contribution_count and told.outcome == "recalled" else "not_recalled"
+            return told._replace(outcome=shown, runs=[run])
         code = run.diagnostics[0].code if run.diagnostics else run.status
         return Told("unknown", code, [], runs=[run], missing=[Missing(kind="decision", reason=code)])
+
+
+def _closed_gates(decisions: Sequence[Decision]) -> list[Gate]:
+    """A candidate that ended without a record had passed every gate but the last."""
+    reason = decisions[-1].reason_code if decisions else None
+    passed = [Gate(gate=name, passed=True, reason_code=None) for name in WRITE_GATES if name != "admission"]
+    return [*passed, Gate(gate="admission", passed=False, reason_code=reason)]
 
 
 def _budgets(manifest: PromptManifest | None) -> list[BudgetUse]:

@@ -1,14 +1,17 @@
-"""Forgetting: tombstones that can be undone, erasing that cannot, expiry by the clock.
+"""Forgetting: what a target names, tombstones that can be undone, expiry by the clock.
 
 Rule 1: what is forgotten is out of every index in the same transaction, and in no answer that starts after it.
-Rule 2: an erase leaves keyed hashes, so that the same does not come back unasked, and nothing else.
+Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from there.
+Rule 3: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from memory.erasing import Forgotten, Rows, finish_later
 from memory.identity import key_part
 from memory.notices import Notice, changed, expire, note_change
 from memory.ports import Collaborators
@@ -19,6 +22,7 @@ from memory.store import (
     Stored,
     add_event,
     add_text,
+    get_candidate,
     get_record,
     record_by_key,
     remove_text,
@@ -26,7 +30,9 @@ from memory.store import (
     scope_ids_of,
     set_status,
 )
+from memory.vectors import Vectors
 from memory.visibility import ALL, KEPT, View, is_visible
+from memory.waiting import lift_doubt
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
 from protocol.memory import (
@@ -42,24 +48,24 @@ from protocol.memory import (
     Record,
     Remaining,
     RemovedCounts,
-    SourceItem,
     Status,
 )
 from protocol.notifications import MemoryForgotten
 from protocol.ports import Tx
 
 DAY_MS = 86_400_000
-SWEEP_LIMIT = 500  # rows of one sweep transaction; a writer that waits for it waits milliseconds
+SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds
+SWEEP_ROWS = 5000  # rows of bookkeeping, which cost a hundredth of a record
 KEEP_ANSWERS_MS = 30 * DAY_MS
 KEEP_CHANGES_MS = DAY_MS
 KEEP_RECALLS_MS = 7 * DAY_MS
 
 
-class Forgotten(NamedTuple):
-    """What one transaction forgot, and what is told about it."""
+class Source(NamedTuple):
+    """A turn or thread that is forgotten."""
 
-    result: ForgetResult
-    notices: list[Notice]
+    turn_id: str | None
+    thread_id: str | None
 
 
 class Forgetter:
@@ -67,6 +73,8 @@ class Forgetter:
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
+        self._rows = Rows(means)
+        self._vectors = Vectors(means)
 
     def targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
         """The records that a target names and that the caller may see; an unknown target names none."""
@@ -74,7 +82,7 @@ class Forgetter:
         # a tombstone may be erased, but not made again
         statuses = ALL if params.mode == "erase" else KEPT
         view = View(frozenset(scope_ids_of(tx, scopes)), statuses, self._means.clock.now(), shows_regulated=True)
-        return [s for s in found if s is not None and is_visible(s.seen._replace(is_intact=True), view)]
+        return [s for s in found if s is not None and (is_visible(s.seen, view) or _is_damaged_there(s, view))]
 
     def _named(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[str]:
         target = params.target
@@ -84,11 +92,9 @@ class Forgetter:
             scope_id = scope_id_of(tx, required(scopes, target.scope))
             found = record_by_key(tx, scope_id, target.key, key_part(target.key)) if scope_id is not None else None
             return [found.record.memory_id] if found is not None else []
-        if isinstance(target, ForgetByTurn):
-            return [row[0] for row in tx.all(SQL["records_of_turn"], {"turn_id": target.turn_id})]
-        if isinstance(target, ForgetByThread):
-            return [row[0] for row in tx.all(SQL["records_of_thread"], {"thread_id": target.thread_id})]
-        return self._in_scope(tx, target, scopes)
+        if isinstance(target, ForgetByScope):
+            return self._in_scope(tx, target, scopes)
+        return [row[0] for row in tx.all(SQL["records_of_source"], _source_of(target)._asdict())]
 
     def _in_scope(self, tx: Tx, target: ForgetByScope, scopes: Sequence[Scope]) -> list[str]:
         scope_id = scope_id_of(tx, required(scopes, target.scope))
@@ -98,48 +104,105 @@ class Forgetter:
 
     def forget(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor) -> Forgotten:
         """Tombstone or erase what the target names."""
+        is_erase = params.mode == "erase"
+        if params.include_sources and not is_erase:
+            raise CallerError.at("$.include_sources", "Messages are changed by an erase only: it cannot be undone")
         found = self.targets(tx, params, scopes)
         ids = [stored.record.memory_id for stored in found]
-        if params.dry_run or not found:
-            receipt = self._receipt(tx, found, RemovedCounts()) if params.mode == "erase" and params.dry_run else None
-            return Forgotten(ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run, receipt=receipt), [])
         notices: list[Notice] = []
-        removed = RemovedCounts()
-        receipt = self._receipt(tx, found, removed)
+        removed = Counter[str]()
         for stored in found:
             if stored.record.status != "deleted":
                 is_last = stored.record.supersedes not in ids  # what it replaced is forgotten with it
                 brings_back = params.restore_superseded and stored.is_single and is_last
+                taken = {"fts_rows": remove_text(tx, stored.row), "vectors": self._unmean(tx, stored)}
+                removed += Counter(taken)
                 notices += self.bury(tx, stored, actor, restore_superseded=brings_back)
-            if params.mode == "erase":
-                removed = _sum(removed, self.erase(tx, stored))
-        notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=params.reason)))
-        if params.mode == "tombstone":
-            return Forgotten(ForgetResult(forgotten_memory_ids=ids, dry_run=False), notices)
-        receipt = msgspec.structs.replace(receipt, removed=removed)
-        return Forgotten(ForgetResult(forgotten_memory_ids=ids, dry_run=False, receipt=receipt), notices)
+        removed += self._loosen(tx, params, scopes, ids, actor, notices)
+        if ids:
+            reason = params.reason and self._means.scanner.mask(params.reason)
+            notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=reason)))
+        result = ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run)
+        if is_erase and (found or removed):
+            erased = self._rows.erase(tx, found, include_sources=params.include_sources)
+            removed += erased.removed
+            receipt = Receipt(
+                memory_ids=ids,
+                removed=RemovedCounts(**removed),
+                remaining=Remaining(items=erased.remaining, backups=[]),
+                wal="pending",
+                complete=False,
+            )
+            result = msgspec.structs.replace(result, receipt=receipt)
+        return Forgotten(result, notices)
 
-    def _receipt(self, tx: Tx, found: Sequence[Stored], removed: RemovedCounts) -> Receipt:
-        items = [
-            SourceItem(thread_id=thread_id, turn_id=turn_id, item_id=item_id)
-            for stored in found
-            for thread_id, turn_id, item_id in tx.all(SQL["evidence_of_record"], {"memory_id": stored.record.memory_id})
-            if thread_id is not None
-        ]
-        return Receipt(
-            memory_ids=[stored.record.memory_id for stored in found],
-            removed=removed,
-            remaining=Remaining(items=items, backups=[]),
-            wal="pending",
-            complete=False,
-        )
+    # -- what a turn, a thread or a scope leaves beside its records --------------------------------------------------
+
+    def _loosen(
+        self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], gone: Sequence[str], actor: Actor,
+        notices: list[Notice],
+    ) -> Counter[str]:  # fmt: skip
+        """Take a source's quotes from what was learnt elsewhere, and forget the candidates that came from it."""
+        target, removed = params.target, Counter[str]()
+        active = scope_ids_of(tx, scopes)
+        if isinstance(target, ForgetById | ForgetByKey):
+            return removed
+        if isinstance(target, ForgetByScope):
+            scope_id = scope_id_of(tx, required(scopes, target.scope))
+            waiting = tx.all(SQL["candidates_of_scope"], {"scope_id": scope_id})
+        else:
+            source = _source_of(target)
+            removed["evidence"] += self._unquote(tx, source, active, gone, actor, notices)
+            tx.run(SQL["forget_repetition"], {**source._asdict(), "scope_ids": _listed(active)})
+            waiting = tx.all(SQL["candidates_of_source"], source._asdict())
+        end = self._erase_candidate if params.mode == "erase" else self._suppress_candidate
+        for (candidate_id,) in waiting:
+            found = get_candidate(tx, candidate_id)
+            if found is not None and found.scope_id in active:
+                removed["candidates"] += end(tx, candidate_id)
+                doubted, system = found.candidate.contested_memory_id, Actor(kind="system")
+                notices += lift_doubt(tx, doubted, system, self._means.clock.now())
+        return +removed
+
+    def _unquote(
+        self, tx: Tx, source: Source, active: Collection[int], gone: Sequence[str], actor: Actor, notices: list[Notice]
+    ) -> int:
+        now, removed = self._means.clock.now(), 0
+        for memory_id, candidate_id in tx.all(SQL["quoting"], source._asdict()):
+            if memory_id in gone:
+                continue
+            stored = get_record(tx, memory_id) if memory_id is not None else None
+            waiting = get_candidate(tx, candidate_id) if candidate_id is not None else None
+            holder = stored or waiting
+            if holder is None or holder.scope_id not in active:
+                continue
+            values = {**source._asdict(), "memory_id": memory_id, "candidate_id": candidate_id}
+            removed += tx.run(SQL["drop_quotes"], values)
+            tx.run(SQL["count_quotes_of_candidate"], {"candidate_id": candidate_id})
+            if stored is not None and memory_id is not None:
+                tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": now})
+                add_event(tx, memory_id, now, Change("updated", actor, "source_forgotten"))
+                note_change(tx, self._means, stored.scope_id)
+                if stored.record.status != "deleted" and stored.is_intact:
+                    notices.append(changed(_current(tx, memory_id), "updated", None))
+        return removed
+
+    @staticmethod
+    def _erase_candidate(tx: Tx, candidate_id: str) -> int:
+        tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
+        return min(tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id}), 1)
+
+    def _suppress_candidate(self, tx: Tx, candidate_id: str) -> int:
+        """A proposal that came from what is forgotten is not made again."""
+        return tx.run(SQL["suppress_candidate"], {"candidate_id": candidate_id, "now": self._means.clock.now()})
 
     def bury(self, tx: Tx, stored: Stored, actor: Actor, *, restore_superseded: bool) -> list[Notice]:
         """Make a tombstone: out of every index now, restorable for a while."""
         now = self._means.clock.now()
-        remove_text(tx, stored, self._means.lexicon)
+        remove_text(tx, stored.row)
+        self._unmean(tx, stored)
         before = stored.record.status
-        set_status(tx, stored, "deleted", now, superseded_by=stored.record.superseded_by)
+        set_status(tx, stored, "deleted", now, superseded_by=stored.followed_by)
         add_event(tx, stored.record.memory_id, now, Change("deleted", actor, None, before, "deleted"))
         hashes = {
             "scope_id": stored.scope_id,
@@ -154,6 +217,10 @@ class Forgetter:
             notices += self._bring_back(tx, stored.record.supersedes, actor)
         return notices
 
+    @staticmethod
+    def _unmean(tx: Tx, stored: Stored) -> int:
+        return tx.run(SQL["remove_vectors"], {"row": stored.row})
+
     def _bring_back(self, tx: Tx, memory_id: str, actor: Actor) -> list[Notice]:
         """A record that the forgotten one had replaced holds again."""
         old = get_record(tx, memory_id)
@@ -165,35 +232,8 @@ class Forgetter:
         add_event(tx, memory_id, now, Change("restored", actor, None, "superseded", "active"))
         return [changed(_current(tx, memory_id), "restored", None)]
 
-    def erase(self, tx: Tx, stored: Stored) -> RemovedCounts:
-        """Remove every row that holds or names the content; leave keyed hashes."""
-        means, record, now = self._means, stored.record, self._means.clock.now()
-        hashes = {"scope_id": stored.scope_id, "fingerprint": stored.fingerprint, "text_hash": stored.text_hash}
-        by_id = {"memory_id": record.memory_id}
-        counted = tx.one(SQL["count_evidence"], by_id)
-        vectors = tx.one(SQL["count_vectors"], {"row": stored.row})
-        key_hash = means.keyed.digest("key", f"{record.scope}\n{record.key}")
-        tx.run(SQL["add_tombstone"], {**by_id, **hashes, "key_hash": key_hash, "now": now})
-        candidates = tx.run(SQL["erase_candidates"], {**by_id, **hashes})
-        snapshots = tx.run(SQL["erase_answers"], by_id)
-        for name in ("erase_decisions", "erase_events", "unlink_superseded"):
-            tx.run(SQL[name], by_id)
-        tx.run(SQL["erase_repetition"], {"scope_id": stored.scope_id, "text_hash": stored.text_hash})
-        tx.run(SQL["erase_repetition"], {"scope_id": stored.scope_id, "text_hash": stored.fingerprint})
-        tx.run(SQL["erase_record"], by_id)
-        add_event(tx, record.memory_id, now, Change("erased", Actor(kind="system"), None, "deleted", None))
-        note_change(tx, means, stored.scope_id)
-        return RemovedCounts(
-            records=1,
-            evidence=counted[0] if counted else 0,
-            candidates=candidates,
-            fts_rows=1 if record.status != "deleted" else 0,
-            vectors=vectors[0] if vectors else 0,
-            snapshots=snapshots,
-        )
-
     def restore(self, tx: Tx, memory_id: str, scopes: Sequence[Scope], actor: Actor) -> tuple[Record, list[Notice]]:
-        """Undo a tombstone."""
+        """Undo a tombstone: the record is again what it was, and what was brought back in its place is replaced again."""
         now = self._means.clock.now()
         stored = get_record(tx, memory_id)
         view = View(frozenset(scope_ids_of(tx, scopes)), ALL, now, shows_regulated=True)
@@ -201,40 +241,47 @@ class Forgetter:
             raise CallerError.missing("memory")
         if stored.record.status != "deleted":
             raise Refused("conflict", "That memory is not forgotten.")
-        taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
-        successor = stored.record.superseded_by
-        status: Status = "active" if successor is None else "superseded"  # as it was before
-        if status == "active" and tx.one(SQL["active_by_key"], taken):
-            raise Refused("conflict", "Another memory has that key now.")
-        set_status(tx, stored, status, now, superseded_by=successor)
+        before = tx.one(SQL["status_before_deletion"], {"memory_id": memory_id})
+        status: Status = before[0] if before is not None else "active"
+        notices: list[Notice] = []
+        if status == "active":
+            notices = self._replace_again(tx, stored, actor)
+            taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
+            if tx.one(SQL["active_by_key"], taken):
+                raise Refused("conflict", "Another memory has that key now.")
+        followed_by = (stored.followed_by or "") if status == "superseded" else None
+        set_status(tx, stored, status, now, superseded_by=followed_by)
         add_event(tx, memory_id, now, Change("restored", actor, None, "deleted", status))
         add_text(tx, stored, self._means.lexicon)
+        self._vectors.expect(tx, stored.row)
         note_change(tx, self._means, stored.scope_id)
         record = _current(tx, memory_id)
-        return record, [changed(record, "restored", None)]
+        return record, [*notices, changed(record, "restored", None)]
+
+    def _replace_again(self, tx: Tx, stored: Stored, actor: Actor) -> list[Notice]:
+        """What came back when the record was forgotten steps aside."""
+        old = get_record(tx, stored.record.supersedes) if stored.record.supersedes is not None else None
+        if old is None or old.record.status != "active" or old.scope_id != stored.scope_id:
+            return []
+        memory_id, now = old.record.memory_id, self._means.clock.now()
+        set_status(tx, old, "superseded", now, superseded_by=stored.record.memory_id)
+        add_event(tx, memory_id, now, Change("superseded", actor, None, "active", "superseded"))
+        return [changed(_current(tx, memory_id), "superseded", None)]
 
     # -- the clock -------------------------------------------------------------------------------------------------
 
     def sweep(self, tx: Tx, retention_days: int) -> tuple[int, list[Notice]]:
-        """Do what the clock has made due: expiry, the end of retention, old answers. Returns how much was done."""
+        """Do a part of what the clock has made due: expiry, the end of retention, old answers. Returns how much was done."""
         means, now = self._means, self._means.clock.now()
-        notices: list[Notice] = []
-        expired = tx.all(SQL["due_expiries"], {"now": now, "limit": SWEEP_LIMIT})
-        for (memory_id,) in expired:
-            stored = get_record(tx, memory_id)
-            if stored is not None:
-                notices.append(expire(tx, means, stored))
-        over = tx.all(SQL["due_erasures"], {"before": now - retention_days * DAY_MS, "limit": SWEEP_LIMIT})
-        for (memory_id,) in over:
-            stored = get_record(tx, memory_id)
-            if stored is not None:
-                self.erase(tx, stored)
+        expired = _records(tx, "due_expiries", {"now": now, "limit": SWEEP_LIMIT})
+        notices = [expire(tx, means, stored) for stored in expired]
+        over = _records(tx, "due_erasures", {"before": now - retention_days * DAY_MS, "limit": SWEEP_LIMIT})
         if over:
-            finish_later(tx, means, [memory_id for (memory_id,) in over])
+            self._rows.erase(tx, over, include_sources=False)
+            finish_later(tx, means, [stored.record.memory_id for stored in over])
         done = len(expired) + len(over)
-        done += tx.run(SQL["forget_answers"], {"before": now - KEEP_ANSWERS_MS})
-        tx.run(SQL["forget_changes"], {"before": now - KEEP_CHANGES_MS})
-        tx.run(SQL["forget_recalls"], {"before": now - KEEP_RECALLS_MS})
+        for name, age in (("forget_answers", KEEP_ANSWERS_MS), ("forget_changes", KEEP_CHANGES_MS), ("forget_recalls", KEEP_RECALLS_MS)):  # fmt: skip
+            done += tx.run(SQL[name], {"before": now - age, "limit": SWEEP_ROWS}) // SWEEP_ROWS
         return done, notices
 
     def due_at(self, tx: Tx, retention_days: int) -> int | None:
@@ -247,9 +294,25 @@ class Forgetter:
         return min(times, default=None)
 
 
-def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str]) -> None:
-    """Queue the end of an erase that another reader holds back; the job names what it is about."""
-    means.jobs.enqueue(tx, "erase_finish", ",".join(memory_ids))
+def _is_damaged_there(stored: Stored, view: View) -> bool:
+    """Whether it is a damaged record of the caller's: nobody sees it, but it can be got rid of."""
+    is_there = stored.record.status in view.statuses or stored.record.status not in ALL
+    return not stored.is_intact and stored.scope_id in view.scope_ids and is_there
+
+
+def _source_of(target: ForgetByTurn | ForgetByThread) -> Source:
+    if isinstance(target, ForgetByTurn):
+        return Source(turn_id=target.turn_id, thread_id=None)
+    return Source(turn_id=None, thread_id=target.thread_id)
+
+
+def _listed(scope_ids: Collection[int]) -> str:
+    return f",{','.join(map(str, scope_ids))},"
+
+
+def _records(tx: Tx, name: str, values: dict[str, int]) -> list[Stored]:
+    found = [get_record(tx, memory_id) for (memory_id,) in tx.all(SQL[name], values)]
+    return [stored for stored in found if stored is not None]
 
 
 def _current(tx: Tx, memory_id: str) -> Record:
@@ -263,8 +326,3 @@ def _deleted(record: Record) -> Notice:
     """A forgetting names the record and not its content."""
     notice = changed(msgspec.structs.replace(record, status="deleted"), "deleted", None)
     return Notice(notice.method, msgspec.structs.replace(notice.params, record=None))
-
-
-def _sum(one: RemovedCounts, other: RemovedCounts) -> RemovedCounts:
-    names = RemovedCounts.__struct_fields__
-    return RemovedCounts(**{name: getattr(one, name) + getattr(other, name) for name in names})

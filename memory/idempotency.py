@@ -19,10 +19,10 @@ KEEP_ANSWERS_MS = 30 * 86_400_000
 
 
 def tell_after(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:
-    """Send the notices once the transaction is committed, whoever still waits for it."""
+    """Send the notices once the transaction is committed, whoever still waits for it; none while memory is switched off."""
 
     def send() -> None:
-        for notice in notices:
+        for notice in notices if means.settings().enabled else ():
             means.notify(notice.method, notice.params)
 
     tx.after_commit(send)

@@ -23,8 +23,13 @@ SINGLE_ATTRIBUTES = frozenset(
 )  # fmt: skip
 """Attributes of which a subject has one at a time; every other one is a set unless the proposer says otherwise."""
 
+UNNAMED = ":custom"
+"""How the key of a fact ends whose attribute has no name."""
+
 _TERMINAL = re.compile(r"[\s.!?\u3002\uff01\uff1f\u2026;,:]+$")
-_NOT_ALNUM = re.compile(r"[\W_]+", re.UNICODE)
+_MARKS = frozenset({"Mn", "Mc"})
+"""Vowel signs and tones: in many scripts they alone tell two words apart."""
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")  # how a character looks, not which it is
 
 
 class Identity(NamedTuple):
@@ -46,7 +51,13 @@ def folded(text: str) -> str:
 def key_part(text: str) -> str:
     """A part of a key: folded, everything but letters and digits of any script as `_`."""
     flat = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return _NOT_ALNUM.sub("_", flat).strip("_") or "_"
+    part = ""
+    for char in _SELECTORS.sub("", flat):
+        if char.isalnum() or (unicodedata.category(char) in _MARKS and not part.endswith("_") and part):
+            part += char
+        elif not part.endswith("_"):
+            part += "_"
+    return part.strip("_") or "_"
 
 
 def cardinality_of(semantic: SemanticFields) -> Cardinality:
@@ -74,13 +85,35 @@ def identify(
     if attribute == "custom" and semantic.custom_attribute:
         attribute = key_part(semantic.custom_attribute)
     base = f"{scope.kind}:{scope.key}:{semantic.category}:{subject}:{attribute}"
-    said = folded(value_text(content, value))
-    text_hash = keyed.digest("text", f"{scope.kind}:{scope.key}\n{folded(content)}")
     named = key_part(alias) if alias is not None else None
+    is_single = named is not None or cardinality_of(semantic) == "single"
+    return _identity(scope, base, named, content, value, keyed, is_single=is_single)
+
+
+def identity_at(
+    scope: Scope, key: str, alias: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
+) -> Identity:
+    """The identity of a fact that was stored under a key, perhaps in a home with another secret: the key stays as it is."""
+    base = key
+    if alias is not None:
+        base = key.removesuffix(f":{alias}")
+    elif not is_single:
+        base = key.rpartition(":")[0]
+    return _identity(scope, base, alias, content, value, keyed, is_single=is_single)._replace(key=key)
+
+
+def _identity(
+    scope: Scope, base: str, named: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
+) -> Identity:
+    words = folded(content) or content.strip()  # nothing but punctuation says that
+    said = words if value is None else folded(value_text(content, value))
+    text_hash = keyed.digest("text", f"{scope.kind}:{scope.key}\n{words}")
     if named is not None:  # two names are two facts, also where they say the same; other words under a name are news
-        fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}\n{folded(content)}")
+        fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}\n{words}")
         return Identity(f"{base}:{named}", named, fingerprint, text_hash, is_single=True)
+    if base.endswith(UNNAMED):  # nobody said what the value is of: only the words do
+        said = f"{said}\n{words}"
     fingerprint = keyed.digest("fact", f"{base}\n{said}")
-    if cardinality_of(semantic) == "single":
+    if is_single:
         return Identity(base, None, fingerprint, text_hash, is_single=True)
     return Identity(f"{base}:{fingerprint.hex()[:ITEM_HEX]}", None, fingerprint, text_hash, is_single=False)

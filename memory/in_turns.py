@@ -20,6 +20,7 @@ from memory.proposal import Proposed
 from memory.reads import Reader, Recall
 from memory.scopes import narrowed, of_turn, required
 from memory.store import SQL, encoded, get_candidate, scope_ids_of
+from memory.vectors import Vectors
 from memory.writing import Outcome, Writer
 from protocol.base import Scope
 from protocol.errors import Unavailable
@@ -50,6 +51,7 @@ class TurnMemory:
         self._writer = Writer(means)
         self._forgetter = Forgetter(means)
         self._eraser = Eraser(means)
+        self._vectors = Vectors(means)
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
         """The scopes that are active in a turn."""
@@ -103,7 +105,7 @@ class TurnMemory:
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
             required(scopes, params.scope)
-        proposed = from_tool(turn, params, explicit=explicit)
+        proposed = await self._vectors.meant(from_tool(turn, params, explicit=explicit), scopes)
         write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
         return (
             await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
@@ -124,13 +126,16 @@ class TurnMemory:
         """Decide on the facts of an extraction, all in one transaction, once for a run."""
         scopes = self.turn_scopes(turn)
         outcomes: list[Outcome] = []
+        proposals = [
+            await self._vectors.meant(from_fact(turn, fact, run_id, user_items, policy_allows=policy_allows), scopes)
+            for fact in facts
+        ]
 
         def apply(tx: Tx) -> None:
             key = f"run:{run_id}"
             if tx.one(SQL["get_answer"], {"key": key, "after": 0}) is not None:
                 return
-            for fact in facts:
-                proposed = from_fact(turn, fact, run_id, user_items, policy_allows=policy_allows)
+            for proposed in proposals:
                 outcomes.append(self._writer.write(tx, proposed, scopes))
                 tell_after(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}

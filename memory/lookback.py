@@ -22,7 +22,8 @@ def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]
         raise CallerError.missing("memory")
     chain = chain_of(tx, stored.record)
     rows = [row for member in chain for row in tx.all(SQL["events_of"], {"memory_id": member})]
-    return [event_of(row) for row in sorted(rows, key=lambda row: row[7])]
+    # the rows of what was imported are younger than what they tell of
+    return [event_of(row) for row in sorted(rows, key=lambda row: (row[0], row[7]))]
 
 
 def chain_of(tx: Tx, record: Record) -> list[str]:
@@ -48,8 +49,8 @@ def event_of(row: Sequence[Any]) -> Event:
     )  # fmt: skip
 
 
-def read_stats(tx: Tx, scopes: Sequence[Scope]) -> StatsResult:
-    """Counts of the scopes."""
+def read_stats(tx: Tx, scopes: Sequence[Scope], now: int) -> StatsResult:
+    """Counts of the scopes at this moment."""
     by_scope: list[ScopeCount] = []
     totals: dict[str, dict[str, int]] = {
         "category": {},
@@ -60,7 +61,7 @@ def read_stats(tx: Tx, scopes: Sequence[Scope]) -> StatsResult:
     }
     for scope_id, scope in scope_ids_of(tx, scopes).items():
         counted = 0
-        for category, status, index, count in tx.all(SQL["count_records"], {"scope_id": scope_id}):
+        for category, status, index, count in tx.all(SQL["count_records"], {"scope_id": scope_id, "now": now}):
             counted += count if status == "active" else 0
             kept = (("category", category),) if status == "active" else ()
             kept = (*kept, ("index", index)) if status != "deleted" else kept

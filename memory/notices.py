@@ -9,7 +9,7 @@ import msgspec
 
 from memory.ports import Collaborators
 from memory.store import SQL, Change, Stored, add_event, set_status
-from protocol.memory import Actor, ChangeKind, Origin, Record
+from protocol.memory import Actor, ChangeKind, Origin, Provenance, Record
 from protocol.notifications import MemoryChanged
 from protocol.ports import Tx
 
@@ -21,9 +21,9 @@ class Notice(NamedTuple):
     params: msgspec.Struct
 
 
-def changed(record: Record, kind: ChangeKind, reason_code: str | None) -> Notice:
-    """`memory/changed` for a record; regulated content stays at home."""
-    source = record.provenance
+def changed(record: Record, kind: ChangeKind, reason_code: str | None, cause: Provenance | None = None) -> Notice:
+    """`memory/changed` for a record; its origin is the cause, or else where the record comes from."""
+    source = cause or record.provenance
     return Notice(
         "memory/changed",
         MemoryChanged(

@@ -3,27 +3,25 @@
 Rule 1: wiring hands everything in; nothing here is global.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
-from protocol.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Notify, SecretScanner, Transact
+from protocol.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
 from protocol.settings import MemorySettings
 
 TruncateWal: TypeAlias = Callable[[], Awaitable[bool]]
-"""Moves the WAL into the database and empties it; False while another reader holds it."""
+"""Makes sure that no file of the home holds what was erased; False while another reader holds the old state."""
 
+ReportDamage: TypeAlias = Callable[[int], None]
+"""Tells how many records fail their own checksum; called on the event loop."""
 
-class Embedder(Protocol):
-    """Turns text into unit vectors of one space. Absent while semantic search is off."""
+RedactItems: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], object]
+"""(tx, quotes by item id): the messages, and what else their turns hold, do not say the quotes any more, nor does any index."""
 
-    model: str
-    dim: int
-
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """One float16 vector of `dim` numbers for each text."""
-        ...
+ForgetCopies: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], int]
+"""(tx, words by memory id): what tools were told or have shown of these memories is emptied; how many copies there were."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +33,7 @@ class Collaborators:
     ids: Ids
     keyed: KeyedHash
     lexicon: Lexicon
+    meaning: Meaning
     scanner: SecretScanner
     jobs: JobQueue
     notify: Notify
@@ -46,5 +45,8 @@ class Collaborators:
     read_turn: ReadTurn
     read_run: ReadRun
     echo_spans: EchoSpans
+    redact_items: RedactItems
+    forget_copies: ForgetCopies
+    report_damage: ReportDamage
     truncate_wal: TruncateWal
     owner: str

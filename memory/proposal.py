@@ -9,12 +9,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memory.identity import folded
+from memory.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
+from memory.identity import folded, value_text
 from memory.ports import Collaborators
+from memory.sensitivity import clean, clean_value
+from memory.store import encoded
 from memory.write_plan import ORIGINS, Origin
 from protocol.base import Scope
 from protocol.hooks import ItemFact
 from protocol.memory import (
+    Actor,
     Disposition,
     Evidence,
     Kind,
@@ -24,7 +28,7 @@ from protocol.memory import (
     Sensitivity,
     SourceKind,
 )
-from protocol.ports import Tx
+from protocol.ports import Lexicon, Tx, Vector
 from protocol.threads import Role, ThreadOrigin
 
 _TYPOGRAPHY = {
@@ -41,6 +45,13 @@ ROLE_SOURCES: dict[Role, SourceKind] = {
 
 _OWNERS: tuple[ThreadOrigin, ...] = ("user", "task", "system")
 """Words that the user also said in a thread of their own are theirs."""
+
+
+class Near(NamedTuple):
+    """An active record of the same scope and category whose meaning is near."""
+
+    memory_id: str
+    cosine: float
 
 
 class Proposed(NamedTuple):
@@ -66,8 +77,12 @@ class Proposed(NamedTuple):
     declared: Sensitivity | None = None
     supersedes: str | None = None
     run_id: str | None = None
+    heard: str | None = None
     forbidden: ReasonCode | None = None
     owner: ThreadOrigin = "user"
+    approves: str | None = None
+    meant: Vector | None = None
+    near: Sequence[Near] = ()
 
 
 class Checked(NamedTuple):
@@ -79,6 +94,38 @@ class Checked(NamedTuple):
     turns: set[str]
     has_failed_quote: bool
     owner: ThreadOrigin
+
+
+def actor_of(proposed: Proposed) -> Actor:
+    """Who wrote: what the provenance says, else the kind of door."""
+    given = proposed.provenance.created_by
+    return given or Actor(kind="extractor" if proposed.run_id is not None else "user")
+
+
+def cleaned(proposed: Proposed) -> Proposed:
+    """The proposal without what nobody can see in its texts."""
+    p = proposed
+    return p._replace(content=clean(p.content), tags=[clean(tag) for tag in p.tags], value=clean_value(p.value))
+
+
+def texts_of(proposed: Proposed) -> list[str]:
+    """Every text of a proposal that is stored when it is kept."""
+    p = proposed
+    parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *p.tags]
+    parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
+    parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
+    parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
+    return [part for part in parts if part]
+
+
+def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
+    """What a model proposed although it is no fact; what came through another door is not judged."""
+    p = proposed
+    if p.heard is None:
+        return None
+    stated = " ".join([p.content, value_text("", p.value) if p.value is not None else ""])
+    is_heard = is_supported(lexicon.query_terms(stated), lexicon.index_terms(p.heard))
+    return find_junk(p.content) or (None if is_heard else UNSUPPORTED)
 
 
 def compared(text: str) -> str:

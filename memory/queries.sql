@@ -15,59 +15,86 @@ VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :cont
 
 -- name: get_record
 -- A record by id.
-SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
 
 -- name: record_by_key
 -- The newest record of a key, canonical or the caller's own; active ones first.
-SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE scope_id = :scope_id AND (record.key = :key OR alias = :alias) ORDER BY status = 'active' DESC, updated_at DESC, record.id DESC LIMIT 1
 
 -- name: active_by_key
 -- The active record of a canonical key or alias.
-SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id IN (
     SELECT id FROM record WHERE scope_id = :scope_id AND status = 'active' AND record.key = :key
     UNION ALL SELECT id FROM record WHERE scope_id = :scope_id AND status = 'active' AND alias IS NOT NULL AND alias = :alias
 ) LIMIT 1
 
 -- name: active_by_fingerprint
--- The active record that says the same, by fingerprint or by its words.
-SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id
+-- The active record that says the same, by fingerprint or by its words; `+` keeps the planner from the index of the scope's statuses.
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id IN (
-    SELECT id FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND status = 'active'
+    SELECT id FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'active'
     UNION ALL SELECT id FROM record
-    WHERE :by_text AND scope_id = :scope_id AND text_hash = :text_hash AND status = 'active' AND (value IS NULL OR :value IS NULL OR value = :value)
+    WHERE :by_text AND scope_id = :scope_id AND text_hash = :text_hash AND +status = 'active' AND (value IS NULL OR :value IS NULL OR value = :value)
 )
 ORDER BY fingerprint = :fingerprint DESC, record.id LIMIT 1
 
 -- name: is_suppressed
 -- Whether the same was forgotten, erased, or rejected by a person.
-SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND status = 'deleted')
-    OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND status = 'deleted')
+SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted')
+    OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'deleted')
     OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND text_hash = :text_hash)
     OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND fingerprint = :fingerprint)
     OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND status IN ('rejected', 'suppressed'))
+    OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash AND status IN ('rejected', 'suppressed'))
 
 -- name: list_records
 -- Records of a scope set in an order, after a place.
-SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key,
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key,
     CASE :order WHEN 'importance' THEN CAST(importance * 1000000 AS INTEGER) WHEN 'created_at' THEN created_at ELSE updated_at END AS place
-FROM record JOIN scope ON scope.id = record.scope_id
+FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE instr(:scope_ids, ',' || scope_id || ',') > 0
   AND (CASE :order WHEN 'importance' THEN CAST(importance * 1000000 AS INTEGER) WHEN 'created_at' THEN created_at ELSE updated_at END, record.id) < (:place, :row)
 ORDER BY place DESC, record.id DESC LIMIT :limit
 
--- name: search_records
--- Full-text matches within scopes, best first; the scope is part of the match, and what cannot be shown takes no place.
-SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key
-FROM memory_fts CROSS JOIN record ON record.id = memory_fts.rowid JOIN scope ON scope.id = record.scope_id
-WHERE memory_fts MATCH :match AND instr(:statuses, record.status) > 0 AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0)
-  AND (:shows_regulated OR sensitivity <> 'regulated')
-ORDER BY bm25(memory_fts, 0.0, 1.0), memory_fts.rowid LIMIT :limit
+-- name: ranked_matches
+-- Full-text matches within scopes, best first, of the newest ones that a query may look through; the scope is part of the match.
+SELECT row FROM (
+    SELECT rowid AS row, bm25(memory_fts, 0.0, 1.0) AS place FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :budget
+) ORDER BY place, row LIMIT :limit
+
+-- name: count_matches
+-- How many full-text matches there are, up to a number.
+SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match LIMIT :limit)
+
+-- name: candidates_by_row
+-- What ranking and the gate need of records, those left out that cannot be shown or are not asked for.
+SELECT record.id, scope_id, raw_memory_id, raw_status, raw_sensitivity, raw_tags, expires_at, importance, confidence, evidence_count, updated_at, terms
+FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value JOIN record_bytes ON raw_id = record.id
+    LEFT JOIN record_terms ON record_terms.row = record.id
+WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
+  AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
 
 -- name: count_in_scope
 -- How many active records a scope has.
 SELECT count(*) FROM record WHERE scope_id = :scope_id AND status = 'active'
+
+-- name: seal_record
+-- What a record's own bytes give.
+UPDATE record SET checksum = :checksum WHERE memory_id = :memory_id
+
+-- name: keep_terms
+-- Remember what went into the index.
+INSERT INTO record_terms (row, scope, terms, lexicon) VALUES (:row, :scope, :terms, :lexicon)
+
+-- name: kept_terms
+-- What went into the index of a record.
+SELECT scope, terms FROM record_terms WHERE row = :row
+
+-- name: drop_terms
+-- A record is not in the index any more.
+DELETE FROM record_terms WHERE row = :row
 
 -- name: add_text
 -- Make a record findable.
@@ -81,10 +108,6 @@ INSERT INTO memory_fts (memory_fts, rowid, scope, body) VALUES ('delete', :row, 
 -- Empty the index.
 INSERT INTO memory_fts (memory_fts) VALUES ('delete-all')
 
--- name: records_to_index
--- Everything that belongs into the index.
-SELECT record.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN scope ON scope.id = record.scope_id WHERE status <> 'deleted'
-
 -- name: change_status
 -- A record's next status.
 UPDATE record SET status = :status, updated_at = :now, superseded_by = :superseded_by, deleted_at = :deleted_at, contested = :contested WHERE memory_id = :memory_id
@@ -92,7 +115,7 @@ UPDATE record SET status = :status, updated_at = :now, superseded_by = :supersed
 -- name: update_record
 -- What may change in place.
 UPDATE record SET value = :value, tags = :tags, category = :category, importance = :importance, expires_at = :expires_at, metadata = :metadata,
-    updated_at = :now, checksum = :checksum WHERE memory_id = :memory_id
+    sensitivity = :sensitivity, updated_at = :now WHERE memory_id = :memory_id
 
 -- name: set_contested
 -- Whether something speaks against a record.
@@ -106,13 +129,73 @@ UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence
 -- A record was read.
 UPDATE record SET access_count = access_count + 1, last_accessed_at = :now WHERE memory_id = :memory_id
 
--- name: records_of_turn
--- What was learnt from a turn.
-SELECT memory_id FROM record WHERE turn_id = :turn_id ORDER BY id
+-- name: records_of_source
+-- What was learnt from a turn or thread.
+SELECT memory_id FROM record WHERE turn_id = :turn_id
+UNION SELECT memory_id FROM record WHERE thread_id = :thread_id ORDER BY memory_id
 
--- name: records_of_thread
--- What was learnt from a thread.
-SELECT memory_id FROM record WHERE thread_id = :thread_id ORDER BY id
+-- name: quoting
+-- Records and candidates that quote a turn or thread.
+SELECT memory_id, candidate_id FROM evidence WHERE turn_id = :turn_id
+UNION SELECT memory_id, candidate_id FROM evidence WHERE thread_id = :thread_id ORDER BY memory_id, candidate_id
+
+-- name: drop_quotes
+-- Quotes of a turn or thread.
+DELETE FROM evidence WHERE (memory_id = :memory_id OR candidate_id = :candidate_id) AND (turn_id = :turn_id OR thread_id = :thread_id)
+
+-- name: count_quotes_of_candidate
+-- How much still supports a waiting candidate.
+UPDATE candidate SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id)
+WHERE candidate_id = :candidate_id AND status = 'pending'
+
+-- name: candidates_of_source
+-- What was proposed in a turn or thread.
+SELECT candidate_id FROM candidate WHERE turn_id = :turn_id
+UNION SELECT candidate_id FROM candidate WHERE turn_id IN (SELECT turn_id FROM decision WHERE thread_id = :thread_id) ORDER BY candidate_id
+
+-- name: suppress_candidate
+-- A waiting candidate that was forgotten.
+UPDATE candidate SET status = 'suppressed', decided_at = :now, touched_at = :now, decided_by = 'forget' WHERE candidate_id = :candidate_id AND status = 'pending'
+
+-- name: forget_repetition
+-- What a forgotten turn or thread said is not counted.
+DELETE FROM repetition WHERE instr(:scope_ids, ',' || scope_id || ',') > 0
+  AND (turn_id = :turn_id OR turn_id IN (SELECT turn_id FROM decision WHERE thread_id = :thread_id))
+
+-- name: status_before_deletion
+-- What a tombstone was.
+SELECT from_status FROM memory_event WHERE memory_id = :memory_id AND event = 'deleted' AND from_status IS NOT NULL ORDER BY id DESC LIMIT 1
+
+-- name: quotes_of_record
+-- The words that support a record.
+SELECT thread_id, turn_id, item_id, quote FROM evidence WHERE memory_id = :memory_id ORDER BY id
+
+-- name: blank_decisions_of_candidate
+-- Decisions keep their reason and lose what names the candidate.
+UPDATE decision SET candidate_id = NULL, factors = '[]' WHERE candidate_id = :candidate_id
+
+-- name: erase_recalls
+-- A trace of recalls does not name what was erased.
+UPDATE memory_recall SET ranked = NULL WHERE ranked IS NOT NULL AND instr(ranked, :memory_id) > 0
+
+-- name: unlink_doubts
+-- A candidate does not contest what was erased.
+UPDATE candidate SET contested_memory_id = NULL WHERE contested_memory_id = :memory_id
+
+-- name: candidates_saying
+-- Candidates that say what is erased, or became it.
+SELECT candidate_id FROM candidate WHERE promoted_memory_id = :memory_id
+UNION SELECT candidate_id FROM candidate WHERE merged_into = :memory_id
+UNION SELECT candidate_id FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint
+UNION SELECT candidate_id FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash
+
+-- name: pending_tombstones
+-- What was erased and may still lie in the files.
+SELECT memory_id FROM tombstone WHERE is_pending ORDER BY erased_at, memory_id
+
+-- name: settle_tombstones
+-- No file holds these any more.
+UPDATE tombstone SET is_pending = 0 WHERE is_pending AND memory_id IN (SELECT value FROM json_each(:memory_ids))
 
 -- name: records_of_scope
 -- Everything in a scope.
@@ -147,8 +230,9 @@ UPDATE decision SET memory_id = NULL, factors = '[]' WHERE memory_id = :memory_i
 DELETE FROM memory_event WHERE memory_id = :memory_id
 
 -- name: erase_answers
--- Stored answers that name the record.
-DELETE FROM idempotency WHERE instr(answer, :memory_id) > 0
+-- Of stored answers that name the record nothing is left but that they were given: a late repeat must not bring it back.
+UPDATE idempotency SET answer = json_set(answer, '$.canonical_key', '', '$.semantic_fingerprint', '', '$.decision.factors', json('[]'))
+WHERE json_extract(answer, '$.memory_id') = :memory_id
 
 -- name: unlink_superseded
 -- A chain does not name what was erased.
@@ -166,46 +250,98 @@ SELECT count(*) FROM memory_vec WHERE record_id = :row
 
 -- name: add_tombstone
 -- What was erased, without content.
-INSERT INTO tombstone (memory_id, scope_id, fingerprint, text_hash, key_hash, erased_at)
-VALUES (:memory_id, :scope_id, :fingerprint, :text_hash, :key_hash, :now) ON CONFLICT (memory_id) DO NOTHING
+INSERT INTO tombstone (memory_id, scope_id, fingerprint, text_hash, key_hash, erased_at, is_pending)
+VALUES (:memory_id, :scope_id, :fingerprint, :text_hash, :key_hash, :now, 1) ON CONFLICT (memory_id) DO NOTHING
 
 -- name: add_candidate
 -- A proposal that waits.
 INSERT INTO candidate (candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count, contested_memory_id, created_at,
-    fingerprint, text_hash, turn_id)
+    fingerprint, text_hash, turn_id, proposal, touched_at)
 VALUES (:candidate_id, :scope_id, :category, :key, :content, :value, 'pending', :score, :bucket, :reason_code, :evidence_count, :contested_memory_id, :now,
-    :fingerprint, :text_hash, :turn_id)
+    :fingerprint, :text_hash, :turn_id, :proposal, :now)
 
 -- name: get_candidate
 -- A candidate by id.
 SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id WHERE candidate_id = :candidate_id
 
 -- name: pending_candidate
--- The waiting candidate that says the same.
+-- The waiting candidate that says the same, or into which one that said the same was merged.
 SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
-WHERE scope_id = :scope_id AND status = 'pending' AND (fingerprint = :fingerprint OR text_hash = :text_hash) LIMIT 1
+WHERE candidate.status = 'pending' AND candidate.id IN (
+    SELECT id FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint
+    UNION ALL SELECT id FROM candidate
+    WHERE scope_id = :scope_id AND text_hash = :text_hash AND (value IS NULL OR :value IS NULL OR value = :value)
+    UNION ALL SELECT target.id FROM candidate AS merged JOIN candidate AS target ON target.candidate_id = merged.merged_into
+    WHERE merged.scope_id = :scope_id AND merged.fingerprint = :fingerprint
+)
+ORDER BY candidate.fingerprint = :fingerprint DESC, candidate.id LIMIT 1
 
 -- name: rescore_candidate
 -- More evidence for a candidate.
-UPDATE candidate SET score = :score, bucket = :bucket, reason_code = :reason_code,
+UPDATE candidate SET score = :score, bucket = :bucket, reason_code = :reason_code, touched_at = :now,
     evidence_count = (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id) WHERE candidate_id = :candidate_id
 
 -- name: decide_candidate
 -- A candidate waits no more.
-UPDATE candidate SET status = :status, promoted_memory_id = :promoted_memory_id, decided_at = :now, decided_by = :decided_by
+UPDATE candidate SET status = :status, promoted_memory_id = :promoted_memory_id, merged_into = :merged_into, decided_at = :now, touched_at = :now,
+    decided_by = :decided_by
 WHERE candidate_id = :candidate_id AND status = 'pending'
 
 -- name: contesting_candidates
 -- What speaks against a record.
 SELECT candidate_id FROM candidate WHERE contested_memory_id = :memory_id AND status = 'pending'
 
--- name: erase_candidates
--- Candidates that say what was erased, or became it.
-DELETE FROM candidate WHERE promoted_memory_id = :memory_id OR (scope_id = :scope_id AND (fingerprint = :fingerprint OR text_hash = :text_hash))
+-- name: list_candidates
+-- Candidates of a scope set, newest first, after a place.
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
+WHERE instr(:scope_ids, ',' || scope_id || ',') > 0 AND instr(:statuses, ',' || status || ',') > 0
+  AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND candidate.id < :row
+ORDER BY candidate.id DESC LIMIT :limit
+
+-- name: equal_candidates
+-- Waiting candidates of a scope with the same words, under whatever key.
+SELECT candidate_id FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash AND status = 'pending' AND candidate_id <> :candidate_id ORDER BY id
+
+-- name: evidence_of_candidate
+-- What supports a candidate.
+SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE candidate_id = :candidate_id ORDER BY id
+
+-- name: move_evidence
+-- What supported a candidate supports another candidate or a record from now on, where it does not yet.
+UPDATE evidence SET memory_id = :memory_id, candidate_id = :target_id
+WHERE candidate_id = :candidate_id AND NOT EXISTS (
+    SELECT 1 FROM evidence AS other WHERE (other.memory_id = :memory_id OR other.candidate_id = :target_id)
+      AND other.quote = evidence.quote AND other.item_id IS evidence.item_id AND other.turn_id IS evidence.turn_id
+)
+
+-- name: follow_merge
+-- What was merged into a candidate follows it.
+UPDATE candidate SET merged_into = :merged_into WHERE merged_into = :candidate_id
+
+-- name: drop_evidence
+-- A decided candidate keeps no words of its own.
+DELETE FROM evidence WHERE candidate_id = :candidate_id
+
+-- name: due_candidates
+-- Candidates that nothing has touched for the time of retention.
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
+WHERE touched_at <= :before ORDER BY touched_at LIMIT :limit
+
+-- name: next_candidate
+-- When the candidate that waits longest was touched.
+SELECT min(touched_at) FROM candidate
+
+-- name: erase_candidate
+-- The candidate itself.
+DELETE FROM candidate WHERE candidate_id = :candidate_id
+
+-- name: candidates_of_scope
+-- Every candidate of a scope.
+SELECT candidate_id FROM candidate WHERE scope_id = :scope_id
 
 -- name: suppress_candidates
 -- Candidates that say what was forgotten.
-UPDATE candidate SET status = 'suppressed', decided_at = :now, decided_by = 'forget'
+UPDATE candidate SET status = 'suppressed', decided_at = :now, touched_at = :now, decided_by = 'forget'
 WHERE scope_id = :scope_id AND status = 'pending' AND (fingerprint = :fingerprint OR text_hash = :text_hash)
 
 -- name: pending_candidates
@@ -218,17 +354,9 @@ WHERE scope_id = :scope_id AND status = 'pending' ORDER BY candidate.id DESC LIM
 INSERT INTO evidence (memory_id, candidate_id, quote, source_kind, thread_id, turn_id, item_id, at)
 VALUES (:memory_id, :candidate_id, :quote, :source_kind, :thread_id, :turn_id, :item_id, :at)
 
--- name: evidence_of_record
--- What supports a record.
-SELECT thread_id, turn_id, item_id FROM evidence WHERE memory_id = :memory_id ORDER BY id
-
 -- name: has_evidence
 -- Whether the same words of the same message support a record already.
 SELECT 1 FROM evidence WHERE (memory_id = :memory_id OR candidate_id = :candidate_id) AND quote = :quote AND item_id IS :item_id AND turn_id IS :turn_id LIMIT 1
-
--- name: adopt_evidence
--- A candidate that became a record brings its evidence.
-UPDATE evidence SET memory_id = :memory_id, candidate_id = NULL WHERE candidate_id = :candidate_id
 
 -- name: note_repetition
 -- In which turn something was said.
@@ -256,8 +384,12 @@ SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM decisio
 SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM decision WHERE candidate_id = :candidate_id ORDER BY id DESC LIMIT :limit
 
 -- name: decisions_of_turn
--- Decisions on what a turn proposed, oldest first.
-SELECT action, score, bucket, reason_code, factors, memory_id FROM decision WHERE turn_id = :turn_id ORDER BY id LIMIT :limit
+-- Decisions on what a turn proposed, oldest first; of a candidate that was decided since, the last word.
+SELECT action, score, bucket, reason_code, factors, memory_id FROM decision
+WHERE turn_id = :turn_id AND (candidate_id IS NULL OR NOT EXISTS (
+    SELECT 1 FROM decision AS later WHERE later.candidate_id = decision.candidate_id AND later.turn_id = :turn_id AND later.id > decision.id
+))
+ORDER BY id LIMIT :limit
 
 -- name: decisions_of_run
 -- Decisions on what a run proposed, oldest first.
@@ -268,8 +400,9 @@ SELECT action, score, bucket, reason_code, factors, memory_id FROM decision WHER
 SELECT reason_code, count(*) FROM decision WHERE scope_id = :scope_id GROUP BY reason_code
 
 -- name: count_records
--- Records of a scope by category, status and index state.
-SELECT category, status, index_state, count(*) FROM record WHERE scope_id = :scope_id GROUP BY category, status, index_state
+-- Records of a scope by category, status at this moment and index state.
+SELECT category, CASE WHEN status = 'active' AND expires_at <= :now THEN 'expired' ELSE status END AS status_now, index_state, count(*)
+FROM record WHERE scope_id = :scope_id GROUP BY category, status_now, index_state
 
 -- name: count_candidates
 -- Candidates of a scope by status.
@@ -294,7 +427,7 @@ ON CONFLICT (key) DO UPDATE SET request = excluded.request, answer = excluded.an
 
 -- name: forget_answers
 -- Answers are kept for thirty days.
-DELETE FROM idempotency WHERE at <= :before
+DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE at <= :before LIMIT :limit)
 
 -- name: note_change
 -- A scope changed.
@@ -310,16 +443,20 @@ SELECT coalesce(max(seq), 0) FROM memory_change
 
 -- name: forget_changes
 -- Changes that every process has seen by now.
-DELETE FROM memory_change WHERE at < :before
+DELETE FROM memory_change WHERE seq IN (SELECT seq FROM memory_change WHERE at < :before LIMIT :limit)
 
 -- name: add_recall_event
 -- A recall and what came of it; the query as a keyed hash.
 INSERT INTO memory_recall (at, turn_id, query_hash, mode, candidates, returned, latency_us, cut_reason, ranked)
 VALUES (:at, :turn_id, :query_hash, :mode, :candidates, :returned, :latency_us, :cut_reason, :ranked)
 
+-- name: recalls_of_turn
+-- What the recalls of a turn considered, where it was kept.
+SELECT ranked FROM memory_recall WHERE turn_id = :turn_id ORDER BY id
+
 -- name: forget_recalls
 -- Recall events are kept for a week.
-DELETE FROM memory_recall WHERE at < :before
+DELETE FROM memory_recall WHERE id IN (SELECT id FROM memory_recall WHERE at < :before LIMIT :limit)
 
 -- name: get_fact
 -- A fact of this house by name.
@@ -328,3 +465,317 @@ SELECT value FROM memory_fact WHERE name = :name
 -- name: put_fact
 -- Keep a fact of this house.
 INSERT INTO memory_fact (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: add_vector
+-- What a record's words mean to a model.
+INSERT INTO memory_vec (space_id, scope_id, record_id, vector) VALUES (:space, :scope_id, :row, :numbers) ON CONFLICT (record_id, space_id) DO NOTHING
+
+-- name: vectors_added
+-- Vectors of a scope that came after a place.
+SELECT id, record_id, vector FROM memory_vec WHERE space_id = :space AND scope_id = :partition AND id > :after ORDER BY id
+
+-- name: vectors_present
+-- Every vector of a scope.
+SELECT id FROM memory_vec WHERE space_id = :space AND scope_id = :partition
+
+-- name: vector_losses
+-- How many vectors of a scope were ever removed.
+SELECT count FROM memory_vec_loss WHERE space_id = :space AND scope_id = :partition
+
+-- name: remove_vectors
+-- A record that is forgotten is near to nothing.
+DELETE FROM memory_vec WHERE record_id = :row
+
+-- name: drop_vectors
+-- A part of a space that nobody searches any more.
+DELETE FROM memory_vec WHERE id IN (SELECT id FROM memory_vec WHERE space_id = :space LIMIT :limit)
+
+-- name: await_vectors
+-- Records without a vector of the space wait for one.
+UPDATE record SET index_state = 'pending' WHERE status <> 'deleted' AND index_state = 'indexed'
+  AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space)
+
+-- name: settle_vectors
+-- Records that have a vector of the space, or for which none will come, wait no more.
+UPDATE record SET index_state = 'indexed' WHERE index_state = 'pending'
+  AND (:space IS NULL OR EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space))
+
+-- name: set_index_state
+-- Whether a record's derived data is whole.
+UPDATE record SET index_state = :state WHERE id = :row
+
+-- name: lacks_vectors
+-- Whether any record that can have one lacks a vector of the space.
+SELECT EXISTS (SELECT 1 FROM record WHERE status <> 'deleted' AND index_state <> 'repair_needed'
+  AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space))
+
+-- name: has_pending
+-- Whether any record waits for its vector.
+SELECT EXISTS (SELECT 1 FROM record WHERE index_state <> 'indexed' AND index_state = 'pending')
+
+-- name: without_vector
+-- The next records that lack a vector of the space.
+SELECT id, scope_id, content FROM record WHERE status <> 'deleted' AND index_state <> 'repair_needed' AND id > :after
+  AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) ORDER BY id LIMIT :limit
+
+-- name: pending_without_vector
+-- The next records that wait for a vector of the space that is searched.
+SELECT id, scope_id, content FROM record WHERE index_state = 'pending' AND status <> 'deleted' AND id > :after
+  AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) ORDER BY id LIMIT :limit
+
+-- name: records_by_row
+-- Records by their row numbers.
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+WHERE record.id IN (SELECT value FROM json_each(:rows))
+
+-- name: export_records
+-- Records of a scope set, forgotten ones left out, from a place on.
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+WHERE record.id >= :row AND status <> 'deleted' AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY record.id LIMIT :limit
+
+-- name: export_candidates
+-- Candidates of a scope set from a place on, without those whose words, or whose record, are forgotten.
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
+WHERE candidate.id >= :row AND instr(:scope_ids, ',' || scope_id || ',') > 0 AND decided_by IS NOT 'forget'
+  AND NOT EXISTS (SELECT 1 FROM record WHERE memory_id IN (promoted_memory_id, merged_into) AND status = 'deleted')
+  AND NOT EXISTS (SELECT 1 FROM record WHERE scope_id = candidate.scope_id AND fingerprint = candidate.fingerprint AND +status = 'deleted')
+  AND NOT EXISTS (SELECT 1 FROM record WHERE scope_id = candidate.scope_id AND text_hash = candidate.text_hash AND +status = 'deleted')
+  AND NOT EXISTS (SELECT 1 FROM tombstone WHERE scope_id = candidate.scope_id AND fingerprint = candidate.fingerprint)
+  AND NOT EXISTS (SELECT 1 FROM tombstone WHERE scope_id = candidate.scope_id AND text_hash = candidate.text_hash)
+ORDER BY candidate.id LIMIT :limit
+
+-- name: export_forgotten
+-- What is forgotten and can still be restored, from a place on.
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+WHERE record.id >= :row AND status = 'deleted' AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY record.id LIMIT :limit
+
+-- name: export_tombstones
+-- What was erased, from a place on.
+SELECT tombstone.id, memory_id, scope.kind, scope.key, erased_at, key_id, fingerprint, text_hash, key_hash
+FROM tombstone JOIN scope ON scope.id = tombstone.scope_id
+WHERE tombstone.id >= :row AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY tombstone.id LIMIT :limit
+
+-- name: export_evidence
+-- The words that support a record, oldest first.
+SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE memory_id = :memory_id ORDER BY at, id
+
+-- name: export_candidate_evidence
+-- The words that support a candidate, oldest first.
+SELECT quote, thread_id, turn_id, item_id, source_kind, at FROM evidence WHERE candidate_id = :candidate_id ORDER BY at, id
+
+-- name: export_events
+-- A record's history, oldest first.
+SELECT at, event, actor, reason_code, from_status, to_status FROM memory_event WHERE memory_id = :memory_id ORDER BY at, id
+
+-- name: export_decisions
+-- What was decided about a record, oldest first.
+SELECT at, action, score, bucket, reason_code, factors, candidate_id, thread_id, turn_id, run_id FROM decision
+WHERE memory_id = :memory_id ORDER BY at, id
+
+-- name: export_candidate_decisions
+-- What was decided about a candidate alone, oldest first.
+SELECT at, action, score, bucket, reason_code, factors, candidate_id, thread_id, turn_id, run_id FROM decision
+WHERE candidate_id = :candidate_id AND memory_id IS NULL ORDER BY at, id
+
+-- name: touched_at
+-- When a candidate was last proposed or decided.
+SELECT touched_at FROM candidate WHERE candidate_id = :candidate_id
+
+-- name: import_record
+-- A record as another home knew it; sealing it comes next.
+INSERT INTO record (memory_id, scope_id, category, kind, key, alias, is_single, content, value, status, sensitivity, confidence, importance, tags, provenance,
+    thread_id, turn_id, evidence_count, created_at, updated_at, valid_from, expires_at, last_accessed_at, access_count, supersedes, superseded_by,
+    contested, metadata, fingerprint, text_hash, checksum)
+VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :content, :value, :status, :sensitivity, :confidence, :importance, :tags, :provenance,
+    :thread_id, :turn_id, 0, :created_at, :updated_at, :valid_from, :expires_at, :last_accessed_at, :access_count, :supersedes, :superseded_by,
+    :contested, :metadata, :fingerprint, :text_hash, x'')
+
+-- name: import_candidate
+-- A candidate as another home knew it.
+INSERT INTO candidate (candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count, contested_memory_id,
+    promoted_memory_id, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, touched_at)
+VALUES (:candidate_id, :scope_id, :category, :key, :content, :value, :status, :score, :bucket, :reason_code, :evidence_count, :contested_memory_id,
+    :promoted_memory_id, :merged_into, :created_at, :decided_at, :decided_by, :fingerprint, :text_hash, :turn_id, :proposal, :touched_at)
+
+-- name: import_tombstone
+-- What another home has forgotten.
+INSERT INTO tombstone (memory_id, scope_id, fingerprint, text_hash, key_hash, erased_at, key_id)
+VALUES (:memory_id, :scope_id, :fingerprint, :text_hash, :key_hash, :erased_at, :key_id)
+
+-- name: get_tombstone
+-- Whether a record was erased.
+SELECT 1 FROM tombstone WHERE memory_id = :memory_id
+
+-- name: is_forgotten
+-- Whether words were forgotten here, or rejected since they were said; a tombstone of a bundle counts for what is older than it.
+SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted')
+    OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'deleted')
+    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND (key_id IS NULL OR erased_at >= :created_at))
+    OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND text_hash = :text_hash AND (key_id IS NULL OR erased_at >= :created_at))
+    OR EXISTS (SELECT 1 FROM candidate WHERE :is_record AND scope_id = :scope_id AND fingerprint = :fingerprint
+        AND status IN ('rejected', 'suppressed') AND decided_at >= :created_at)
+    OR EXISTS (SELECT 1 FROM candidate WHERE :is_record AND scope_id = :scope_id AND text_hash = :text_hash
+        AND status IN ('rejected', 'suppressed') AND decided_at >= :created_at)
+
+-- name: has_event
+-- Whether a record's history has a step already.
+SELECT 1 FROM memory_event WHERE memory_id = :memory_id AND at = :at AND event = :event AND actor = :actor
+  AND reason_code IS :reason_code AND from_status IS :from_status AND to_status IS :to_status LIMIT 1
+
+-- name: has_decision
+-- Whether a decision about a record is known already.
+SELECT 1 FROM decision WHERE memory_id = :memory_id AND at = :at AND action = :action AND reason_code = :reason_code AND score = :score
+  AND factors = :factors AND turn_id IS :turn_id AND run_id IS :run_id LIMIT 1
+
+-- name: has_candidate_decision
+-- Whether a decision about a candidate alone is known already.
+SELECT 1 FROM decision WHERE candidate_id = :candidate_id AND memory_id IS NULL AND at = :at AND action = :action AND reason_code = :reason_code
+  AND score = :score AND factors = :factors AND turn_id IS :turn_id AND run_id IS :run_id LIMIT 1
+
+-- name: count_up_evidence
+-- How much evidence a record has now; when it was changed stays.
+UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id) WHERE memory_id = :memory_id
+
+-- name: memory_id_of
+-- A record's id by its row number.
+SELECT memory_id FROM record WHERE id = :row
+
+-- name: any_record
+-- Whether there is any record.
+SELECT 1 FROM record LIMIT 1
+
+-- name: records_after
+-- Records in the order of their rows.
+SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key
+FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+WHERE record.id > :after ORDER BY record.id LIMIT :limit
+
+-- name: all_terms
+-- What the full-text index has to hold.
+SELECT row, scope, terms FROM record_terms ORDER BY row
+
+-- name: listed_rows
+-- Rows that the full-text index counts as its own.
+SELECT id FROM memory_fts_docsize
+
+-- name: index_totals
+-- What the full-text index believes to hold: rows, and terms by column.
+SELECT block FROM memory_fts_data WHERE id = 1
+
+-- name: every_place
+-- What the full-text index holds.
+SELECT term, doc, col, offset FROM memory_terms
+
+-- name: text_gaps
+-- How far records, kept terms and rows of the index are from being as many.
+SELECT abs((SELECT count(*) FROM record WHERE status <> 'deleted') - (SELECT count(*) FROM record_terms)),
+    abs((SELECT count(*) FROM record_terms) - (SELECT count(*) FROM memory_fts_docsize))
+
+-- name: count_marked
+-- How many records are marked as wanting repair.
+SELECT count(*) FROM record WHERE index_state <> 'indexed' AND index_state = 'repair_needed'
+
+-- name: doubt_tombstone
+-- Bytes of what was erased may still lie in the files.
+UPDATE tombstone SET is_pending = 1 WHERE memory_id = :memory_id
+
+-- name: find_unfinished_erases
+-- Records that were erased and are there.
+SELECT record.id FROM record JOIN tombstone ON tombstone.memory_id = record.memory_id AND tombstone.fingerprint = record.fingerprint
+WHERE record.id > :after ORDER BY record.id LIMIT :limit
+
+-- name: find_orphan_evidence
+-- Words that support nothing.
+SELECT id FROM evidence
+WHERE id > :after AND (memory_id IS NULL OR NOT EXISTS (SELECT 1 FROM record WHERE record.memory_id = evidence.memory_id))
+  AND (candidate_id IS NULL OR NOT EXISTS (SELECT 1 FROM candidate WHERE candidate.candidate_id = evidence.candidate_id)) ORDER BY id LIMIT :limit
+
+-- name: mend_orphan_evidence
+-- Words that support nothing go.
+DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(:rows))
+  AND (memory_id IS NULL OR NOT EXISTS (SELECT 1 FROM record WHERE record.memory_id = evidence.memory_id))
+  AND (candidate_id IS NULL OR NOT EXISTS (SELECT 1 FROM candidate WHERE candidate.candidate_id = evidence.candidate_id))
+
+-- name: find_repeated_evidence
+-- The same words of the same message for the same record or candidate.
+SELECT id FROM evidence WHERE id > :after AND EXISTS (
+    SELECT 1 FROM evidence AS other WHERE other.id < evidence.id AND other.memory_id = evidence.memory_id
+      AND other.quote = evidence.quote AND other.item_id IS evidence.item_id AND other.turn_id IS evidence.turn_id
+    UNION ALL SELECT 1 FROM evidence AS other WHERE other.id < evidence.id AND other.candidate_id = evidence.candidate_id
+      AND other.quote = evidence.quote AND other.item_id IS evidence.item_id AND other.turn_id IS evidence.turn_id
+) ORDER BY id LIMIT :limit
+
+-- name: mend_repeated_evidence
+-- The first one is enough.
+DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(:rows)) AND EXISTS (
+    SELECT 1 FROM evidence AS other WHERE other.id < evidence.id AND other.memory_id IS evidence.memory_id AND other.candidate_id IS evidence.candidate_id
+      AND other.quote = evidence.quote AND other.item_id IS evidence.item_id AND other.turn_id IS evidence.turn_id
+)
+
+-- name: find_evidence_counts
+-- Records that count their evidence wrong.
+SELECT id FROM record WHERE id > :after
+  AND evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id) ORDER BY id LIMIT :limit
+
+-- name: mend_evidence_counts
+-- Records count their evidence anew.
+UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id)
+WHERE id IN (SELECT value FROM json_each(:rows))
+
+-- name: find_candidate_counts
+-- Waiting candidates that count their evidence wrong.
+SELECT id FROM candidate WHERE id > :after AND status = 'pending'
+  AND evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id) ORDER BY id LIMIT :limit
+
+-- name: mend_candidate_counts
+-- Waiting candidates count their evidence anew.
+UPDATE candidate SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id)
+WHERE id IN (SELECT value FROM json_each(:rows)) AND status = 'pending'
+
+-- name: find_superseded_links
+-- Superseded records that do not name what replaced them, where that can be told.
+SELECT id FROM record WHERE id > :after AND superseded_by IS NOT NULL AND superseded_by IS NOT coalesce(
+    (SELECT other.memory_id FROM record AS other WHERE other.memory_id = record.superseded_by),
+    (SELECT other.memory_id FROM record AS other WHERE other.supersedes = record.memory_id ORDER BY other.id DESC LIMIT 1), '') ORDER BY id LIMIT :limit
+
+-- name: mend_superseded_links
+-- The newest record that says that it replaced them; none, when that was erased.
+UPDATE record SET superseded_by = coalesce(
+    (SELECT other.memory_id FROM record AS other WHERE other.memory_id = record.superseded_by),
+    (SELECT other.memory_id FROM record AS other WHERE other.supersedes = record.memory_id ORDER BY other.id DESC LIMIT 1), '')
+WHERE id IN (SELECT value FROM json_each(:rows)) AND superseded_by IS NOT NULL
+
+-- name: find_supersedes_links
+-- Records that replaced something that is not there.
+SELECT id FROM record WHERE id > :after AND supersedes IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM record AS other WHERE other.memory_id = record.supersedes) ORDER BY id LIMIT :limit
+
+-- name: mend_supersedes_links
+-- The newest record that says that they replaced it; none, when that was erased.
+UPDATE record SET supersedes = (SELECT other.memory_id FROM record AS other WHERE other.superseded_by = record.memory_id ORDER BY other.id DESC LIMIT 1)
+WHERE id IN (SELECT value FROM json_each(:rows)) AND NOT EXISTS (SELECT 1 FROM record AS other WHERE other.memory_id = record.supersedes)
+
+-- name: find_forgotten_texts
+-- Terms of records that are forgotten.
+SELECT record_terms.row FROM record_terms LEFT JOIN record ON record.id = record_terms.row
+WHERE record_terms.row > :after AND (record.id IS NULL OR record.status = 'deleted') ORDER BY record_terms.row LIMIT :limit
+
+-- name: find_missing_texts
+-- Records of which no terms are kept.
+SELECT id FROM record WHERE id > :after AND status <> 'deleted' AND NOT EXISTS (SELECT 1 FROM record_terms WHERE record_terms.row = record.id) ORDER BY id LIMIT :limit
+
+-- name: find_stale_texts
+-- Terms that another lexicon made.
+SELECT row FROM record_terms WHERE row > :after AND lexicon <> :lexicon ORDER BY row LIMIT :limit
+
+-- name: find_index_states
+-- Records that are not marked as whole.
+SELECT id, index_state FROM record WHERE id > :after AND index_state <> 'indexed' ORDER BY id LIMIT :limit
+
+-- name: mend_index_states
+-- A mark is taken away; what still lacks something is marked again.
+UPDATE record SET index_state = 'indexed' WHERE id IN (SELECT value FROM json_each(:rows)) AND (index_state = 'repair_needed' OR status = 'deleted')
+
+-- name: index_state_of
+-- A record's mark.
+SELECT index_state FROM record WHERE id = :row

@@ -5,18 +5,27 @@ Rule 2: what the words say decides; every other term is a factor near 1.0.
 
 The lexical score is an overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view):
 the weight of the shared terms over the weight of the query's terms, or over the record's where the record is the shorter.
+
+The three modes share one scale: equal scores are equally likely to be relevant. The gains are the ratios of three logistic fits
+(relevance by lexical score, by cosine, by their sum) on the observations of three LoCoMo conversations with all-MiniLM-L6-v2; on the other
+two the fits differ by less than 3 %. The sum of both, unweighted, orders best (recall@5 0.73, MRR 0.67; words alone 0.68, 0.62; meaning alone 0.67, 0.60).
 """
 
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 INJECTION_FLOOR = 0.30
-"""Below it a hit is not put into a prompt: about a third of what was asked, by weight. A weak hit is worse than none."""
+"""Below it a hit is not put into a prompt; a weak hit is worse than none. On LoCoMo it lets 4 % of the questions about other people's
+lives inject anything (9 % by words alone) and cuts 9 % (14 %) of the right answers out of the best five."""
 SEARCH_FLOOR = 0.05
+COSINE_FLOOR = 0.45
+"""Sentences about the same people are so near to each other whatever they say; only what is nearer speaks for a record."""
+HYBRID_GAIN = 0.82
+SEMANTIC_GAIN = 2.31
 RECORD_SIDE = 0.85  # a short record that the query covers whole is a good hit, a little less than the other way round
 MIN_SHARED = 2
 COINCIDENCE = 0.5  # one shared word of several is as likely a coincidence as a hit
@@ -32,13 +41,14 @@ EVIDENCE_GAIN = 0.01
 class Scored(NamedTuple):
     """A record's terms, those of them that are no function words, and the properties that its boosts come from."""
 
-    terms: Sequence[str]
+    terms: Collection[str]
     gist: Sequence[str]
     nearness: float
     updated_at: int
     importance: float
     confidence: float
     evidence_count: int
+    cosine: float | None = None
 
 
 class Score(NamedTuple):
@@ -50,12 +60,21 @@ class Score(NamedTuple):
     shared: list[str]
 
 
-def rarity(query: Sequence[str], records: Sequence[Sequence[str]], population: int) -> dict[str, float]:
+def rarity(query: Sequence[str], records: Sequence[Collection[str]], population: int) -> dict[str, float]:
     """The weight of each term: idf over the population in view, always above zero."""
-    frequency = Counter(term for terms in records for term in set(terms))
+    frequency = Counter(chain.from_iterable(map(frozenset, records)))
     wanted = set(query) | set(frequency)
     total = max(population, POPULATION_FLOOR, len(records))
-    return {term: math.log(1 + (total - frequency[term] + 0.5) / (frequency[term] + 0.5)) + 0.1 for term in wanted}
+    weights = [math.log(1 + (total - count + 0.5) / (count + 0.5)) + 0.1 for count in range(len(records) + 1)]
+    return {term: weights[frequency[term]] for term in wanted}
+
+
+def relevance_of(lexical: float | None, cosine: float | None) -> float:
+    """Words and meaning on one scale, 0 and up; None: that side was not asked, or has nothing to say."""
+    if cosine is None:
+        return lexical or 0.0
+    near = max(0.0, cosine - COSINE_FLOOR)
+    return SEMANTIC_GAIN * near if lexical is None else HYBRID_GAIN * (lexical + near)
 
 
 def score(query: Sequence[str], record: Scored, weights: Mapping[str, float], now: int) -> Score:
@@ -63,27 +82,26 @@ def score(query: Sequence[str], record: Scored, weights: Mapping[str, float], no
     own = set(record.terms)
     shared = [term for term in query if term in own]
     gist = [term for term in record.gist if term in own]
-    overlap = sum(weights[term] for term in shared)
-    asked = sum(weights[term] for term in query) or 1.0
-    has = sum(weights[term] for term in gist)
+    overlap = sum(map(weights.__getitem__, shared))
+    asked = sum(map(weights.__getitem__, query)) or 1.0
+    has = sum(map(weights.__getitem__, gist))
     lexical = overlap / asked
     if len(shared) >= MIN_SHARED and has:
         lexical = max(lexical, RECORD_SIDE * overlap / has)
     elif len(query) >= MIN_SHARED:
         lexical *= COINCIDENCE
-    parts = {
-        "lexical": round(min(1.0, lexical), 4),
+    lexical = min(1.0, lexical)
+    relevance = relevance_of(lexical if query else None, record.cosine)
+    boosts = {
         "scope": record.nearness,
         "recency": 1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
         "importance": 1 + IMPORTANCE_GAIN * (record.importance - 0.5),
         "confidence": 1 + CONFIDENCE_GAIN * (record.confidence - 1),
         "evidence": 1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
     }
-    total = parts["lexical"]
-    for name, factor in parts.items():
-        if name != "lexical":
-            total *= factor
-    return Score(round(min(1.0, total), 4), total, {name: round(part, 4) for name, part in parts.items()}, shared)
+    near = {} if record.cosine is None else {"semantic": record.cosine}
+    total = math.prod(boosts.values(), start=relevance)
+    return Score(round(min(1.0, total), 4), total, {"lexical": lexical, **near, **boosts}, shared)
 
 
 def snippet(content: str, words: Sequence[str], max_chars: int) -> str:

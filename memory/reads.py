@@ -1,24 +1,25 @@
 """Reading durable memory: search, recall, get, list. Every record passes the one visibility gate.
 
 Rule 1: filter first, cut after; what is not visible takes no place in a result.
-Rule 2: user text is never query syntax: it becomes quoted terms, at most 32 of them.
+Rule 2: which records answer a question, and how well, is decided in `matching.py` and `ranking.py`.
 """
 
 import time
-import zlib
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from memory.identity import key_part
+from memory.matching import Finder, Match, Question
+from memory.pages import Rankings, mark_of
 from memory.ports import Collaborators
-from memory.ranking import INJECTION_FLOOR, SEARCH_FLOOR, Scored, rarity, score, snippet
-from memory.scopes import NEARNESS, required
+from memory.ranking import INJECTION_FLOOR, SEARCH_FLOOR, Score, snippet
+from memory.scopes import required
 from memory.store import (
     SQL,
     Stored,
-    body_terms,
     encoded,
     get_record,
     record_by_key,
@@ -26,7 +27,8 @@ from memory.store import (
     scope_ids_of,
     stored_of,
 )
-from memory.visibility import ACTIVE, ALL, KEPT, View, effective_status, hidden_by, is_visible
+from memory.vectors import TABLE, records_by_row
+from memory.visibility import ACTIVE, ALL, KEPT, View, effective_status, is_visible
 from protocol.base import Diagnostic, Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
@@ -40,14 +42,20 @@ from protocol.memory import (
     Provenance,
     RankedCandidate,
     Record,
+    SearchMode,
     SearchParams,
     SearchResult,
+    SemanticState,
 )
 from protocol.ports import Tx
 
+T = TypeVar("T")
+
 SNIPPET_CHARS = 280
-WORK_LIMIT = 120
-"""Matches that are read and scored; BM25 has put the best of them first, and a page has at most a hundred."""
+SEARCH_PATIENCE = (
+    1.5  # seconds that a search waits for its query's vector: the first one may have to wait for the model
+)
+RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 QUERY_SECONDS = 0.25  # a query that takes longer is hostile or the machine is in trouble; either way the caller is told
 LIST_BATCH = 200
 LAST = 2**62
@@ -63,18 +71,27 @@ class Recall(NamedTuple):
     reason: str
 
 
+class Found(NamedTuple):
+    """A hit and its place among the matches."""
+
+    place: int
+    hit: Hit
+
+
+class Wanted(NamedTuple):
+    """How many hits, from which place, of which ranking; None: of a new one."""
+
+    limit: int
+    begin: int = 0
+    matches: list[Match] | None = None
+
+
 class Ranking(NamedTuple):
-    """Every match in order, with the gate that hides it where one does."""
+    """As many of the best hits as were wanted, in order, of which matches, and how far meaning took part."""
 
-    hits: list[Hit]
-    hidden: list[tuple[str, str]]
-
-
-def match_of(scope_ids: Sequence[int], terms: Sequence[str]) -> str:
-    """The MATCH of a query: scopes and terms as quoted strings, nothing else."""
-    scopes = " OR ".join(f'"s{scope_id}"' for scope_id in scope_ids)
-    words = " OR ".join(f'"{term}"' for term in terms)
-    return f"scope:({scopes}) AND body:({words})"
+    found: list[Found]
+    matches: list[Match]
+    semantic: SemanticState
 
 
 def at_time(record: Record, now: int) -> Record:
@@ -97,78 +114,111 @@ class Reader:
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
+        self._has_met_damage = False
+        self._has_told_damage = False
+        self._rankings = Rankings()
+
+    def _shows(self, stored: Stored, view: View) -> bool:
+        self._has_met_damage |= not stored.is_intact and stored.scope_id in view.scope_ids
+        return is_visible(stored.seen, view)
+
+    async def _read(self, read: Callable[[Tx], T], deadline: float | None = None) -> T:
+        """Run a read, and tell of damage that it met for the first time."""
+        result = await self._means.db.read(read, deadline)
+        if self._has_met_damage and not self._has_told_damage:
+            self._has_told_damage = True
+            self._means.report_damage(1)
+            await self._means.db.jot(lambda tx: self._means.jobs.enqueue(tx, "repair", "deep"))
+        return result
 
     # -- search ----------------------------------------------------------------------------------------------------
 
     async def search(self, params: SearchParams, scopes: Sequence[Scope]) -> SearchResult:
         """Hits, best first."""
-        digest = zlib.crc32(params.query.encode("utf-8", "surrogatepass"))
-        offset, of_query = place_of(params.cursor, (0, digest))
-        if of_query != digest:
-            raise CallerError.at("$.cursor", "This cursor belongs to another query")
-        terms = self._means.lexicon.query_terms(params.query)
-        diagnostics: list[Diagnostic] = []
-        if params.mode == "semantic":
-            diagnostics, terms = [Diagnostic(code="semantic_off")], []
+        mark = mark_of(params)
+        begin, ticket, _ = _place(params.cursor, (0, 0, mark))
+        matches = self._rankings.of(ticket)
+        question = await self._question(params.query, params.mode, SEARCH_PATIENCE)
+        diagnostics = [Diagnostic(code="semantic_off")] if params.mode != "lexical" and question.vector is None else []
         floor = SEARCH_FLOOR if params.min_score is None else params.min_score
-        ranking = await self._rank(params.query, terms, params, scopes)
-        hits = [hit for hit in ranking.hits if hit.score >= floor]
-        page = hits[offset : offset + params.limit]
+        wanted = Wanted(params.limit + 1, begin, matches)  # one more tells of a next page
+        ranking = await self._rank(question, params, scopes, wanted)
+        hits = [found for found in ranking.found if found.hit.score >= floor]
+        page = [found.hit for found in hits[: params.limit]]
         if not params.include_provenance:
             page = [_without_provenance(hit) for hit in page]
-        following = cursor_of(offset + len(page), digest) if offset + len(page) < len(hits) else None
-        return SearchResult(hits=page, next_cursor=following, semantic="off", diagnostics=diagnostics)
+        following = None
+        if len(hits) > params.limit:
+            ticket = ticket if matches is not None else self._rankings.keep(ranking.matches)
+            following = cursor_of(hits[params.limit].place, ticket, mark)
+        return SearchResult(hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics)
 
-    async def _rank(self, query: str, terms: Sequence[str], filters: Filters, scopes: Sequence[Scope]) -> Ranking:
-        if not terms:
-            return Ranking([], [])
+    async def _question(self, text: str, mode: SearchMode, patience: float) -> Question:
+        terms = self._means.lexicon.query_terms(text)
+        if not terms or mode == "lexical":
+            return Question(text, terms, None)
+        vector = await self._means.meaning.of_query(text, patience)
+        return Question(text, [] if mode == "semantic" else terms, vector)
+
+    async def _rank(self, question: Question, filters: Filters, scopes: Sequence[Scope], wanted: Wanted) -> Ranking:
+        state = self._means.meaning.state()
+        if not question.terms and question.vector is None:
+            return Ranking([], [], state)
         now = self._means.clock.now()
         statuses = frozenset(filters.statuses) if filters.statuses is not None else ACTIVE
 
         def read(tx: Tx) -> Ranking:
             ids = scope_ids_of(tx, scopes)
             if not ids:
-                return Ranking([], [])
+                return Ranking([], [], state)
             view = View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive)
-            stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}  # until a sweep comes by
-            rows = tx.all(SQL["search_records"], {
-                "match": match_of(list(ids), terms), "limit": WORK_LIMIT, "statuses": ",".join(sorted(stored_as)),
-                "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
-                "shows_regulated": int(filters.include_sensitive),
-            })  # fmt: skip
-            found = [stored_of(row) for row in rows]
-            hidden = [(s.record.memory_id, why[0]) for s in found if (why := hidden_by(s.seen, view)) is not None]
-            visible = [s for s in found if is_visible(s.seen, view) and passes(s.record, filters)]
-            population = sum(_count(tx, scope_id) for scope_id in ids)
-            return Ranking(self._scored(query, terms, visible, population, now), hidden)
+            matches = wanted.matches
+            if matches is None:
+                matches = self._matches(question, Finder(tx, self._means.lexicon, ids, view, filters), tx, list(ids))
+            waits = tx.one(SQL["has_pending"]) if state == "ready" else None
+            found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
+            return Ranking(found, matches, "pending" if waits and waits[0] else state)
 
-        return await self._means.db.read(read, deadline=QUERY_SECONDS)
+        return await self._read(read, QUERY_SECONDS)
 
-    def _scored(
-        self, query: str, terms: Sequence[str], found: Sequence[Stored], population: int, now: int
-    ) -> list[Hit]:
-        bodies = [body_terms(s.record, s.alias, self._means.lexicon) for s in found]
-        weights = rarity(terms, bodies, population)
-        words = self._words(query, terms)
-        hits: list[tuple[float, Hit]] = []
-        for stored, body in zip(found, bodies, strict=True):
-            r = stored.record
-            gist = self._means.lexicon.query_terms(r.content)
-            given = Scored(
-                body, gist, NEARNESS[r.scope.kind], r.updated_at, r.importance, r.confidence, r.evidence_count
-            )
-            got = score(terms, given, weights, now)
-            matched = [word for word, of_word in words if of_word & set(got.shared)]
-            hit = Hit(
-                record=at_time(r, now),
-                score=got.total,
-                breakdown=dict(got.parts),
-                snippet=snippet(r.content, matched, SNIPPET_CHARS),
-                matched_terms=matched,
-            )
-            hits.append((got.place, hit))
-        ordered = sorted(hits, key=lambda entry: (-entry[0], entry[1].record.memory_id))
-        return _collapsed([hit for _, hit in ordered])
+    def _matches(self, question: Question, finder: Finder, tx: Tx, scope_ids: list[int]) -> list[Match]:
+        found = finder.by_words(question.terms)
+        cosines: dict[int, float] = {}
+        if question.vector is not None:
+            near = self._means.meaning.nearness(tx, TABLE, scope_ids, question.vector)
+            found += finder.by_meaning(near, {c.row for c in found})
+            cosines = {c.row: cosine for c in found if (cosine := near.of(c.row)) is not None}
+        return finder.rank(question.terms, found, cosines)
+
+    def _found(
+        self, tx: Tx, question: Question, matches: Sequence[Match], view: View, wanted: Wanted
+    ) -> Iterator[Found]:
+        """The best matches, read whole; of those that say the very same in several scopes the best one."""
+        words = self._words(question.text, question.terms)
+        told: set[str] = set()
+        for start in range(0, len(matches), wanted.limit):
+            batch = matches[start : start + wanted.limit]
+            stored = records_by_row(tx, [match.candidate.row for match in batch])
+            for place, (candidate, score) in enumerate(batch, start):
+                whole = stored.get(candidate.row)
+                if whole is None or whole.record.memory_id != candidate.memory_id or not self._shows(whole, view):
+                    continue
+                said = " ".join(whole.record.content.casefold().split())
+                if said in told:
+                    continue
+                told.add(said)
+                if place >= wanted.begin:
+                    yield Found(place, self._hit(whole.record, score, words, view.now))
+
+    def _hit(self, record: Record, score: Score, words: Sequence[tuple[str, set[str]]], now: int) -> Hit:
+        matched = [word for word, of_word in words if of_word & set(score.shared)]
+        return Hit(
+            record=at_time(record, now),
+            score=score.total,
+            breakdown={name: round(part, 4) for name, part in score.parts.items()},
+            snippet=snippet(record.content, matched, SNIPPET_CHARS),
+            matched_terms=matched,
+        )
 
     def _words(self, query: str, terms: Sequence[str]) -> list[tuple[str, set[str]]]:
         """The query's words as the user wrote them, each with its terms."""
@@ -190,17 +240,17 @@ class Reader:
     ) -> Recall:
         """Hits above the injection floor; nothing relevant gives nothing."""
         begun = time.perf_counter()
-        terms = self._means.lexicon.query_terms(text)
-        ranking = await self._rank(text, terms, Filters(), scopes)
-        hits = [hit for hit in ranking.hits if hit.score >= INJECTION_FLOOR and hit.record.memory_id not in exclude]
-        considered = [
-            _considered(n, hit, self._cut(hit, hits[:limit], exclude)) for n, hit in enumerate(ranking.hits, 1)
-        ]
-        reason = "recalled" if hits else ("below_floor" if ranking.hits else "no_match")
+        question = await self._question(text, "hybrid", RECALL_PATIENCE)
+        ranking = await self._rank(question, Filters(), scopes, Wanted(max(NEAR_MISSES, limit + len(exclude))))
+        seen = [found.hit for found in ranking.found]
+        hits = [hit for hit in seen if hit.score >= INJECTION_FLOOR and hit.record.memory_id not in exclude]
+        considered = [_considered(n, hit, self._cut(hit, hits[:limit], exclude)) for n, hit in enumerate(seen, 1)]
+        reason = "recalled" if hits else ("below_floor" if seen else "no_match")
         result = Recall(hits[:limit], INJECTION_FLOOR, considered[:NEAR_MISSES], reason)
         if is_rehearsal:  # an explanation shows what would happen; it leaves no trace
             return result
-        await self._note_recall(text, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
+        micros = int((time.perf_counter() - begun) * 1_000_000)
+        await self._note_recall(question, result, turn_id, micros)
         return result
 
     @staticmethod
@@ -211,12 +261,12 @@ class Reader:
             return "already_shown"
         return "floor" if hit.score < INJECTION_FLOOR else "budget"
 
-    async def _note_recall(self, text: str, recall: Recall, turn_id: str | None, latency_us: int) -> None:
+    async def _note_recall(self, question: Question, recall: Recall, turn_id: str | None, latency_us: int) -> None:
         means = self._means
         ranked = encoded(recall.considered) if means.settings().debug_trace_enabled else None
         values = {
-            "at": means.clock.now(), "turn_id": turn_id, "query_hash": means.keyed.digest("query", text),
-            "mode": "lexical", "candidates": len(recall.considered), "returned": len(recall.hits),
+            "at": means.clock.now(), "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
+            "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered), "returned": len(recall.hits),
             "latency_us": latency_us, "cut_reason": None if recall.hits else recall.reason, "ranked": ranked,
         }  # fmt: skip
 
@@ -225,7 +275,7 @@ class Reader:
             for hit in recall.hits:
                 tx.run(SQL["note_access"], {"memory_id": hit.record.memory_id, "now": values["at"]})
 
-        await means.db.note(note)
+        await means.db.jot(note)
 
     # -- get and list ----------------------------------------------------------------------------------------------
 
@@ -237,19 +287,20 @@ class Reader:
         def read(tx: Tx) -> Record | None:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, shows_regulated=True)
             stored = _find(tx, params, scopes)
-            return at_time(stored.record, now) if stored is not None and is_visible(stored.seen, view) else None
+            return at_time(stored.record, now) if stored is not None and self._shows(stored, view) else None
 
-        record = await self._means.db.read(read)
+        record = await self._read(read)
         if record is not None:
             values = {"memory_id": record.memory_id, "now": now}
-            await self._means.db.note(lambda tx: tx.run(SQL["note_access"], values))
+            await self._means.db.jot(lambda tx: tx.run(SQL["note_access"], values))
         return GetResult(record=record)
 
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
         """Records in an order, each exactly once over all pages."""
         now = self._means.clock.now()
         statuses = frozenset(params.statuses) - {"deleted"} if params.statuses is not None else ACTIVE
-        start = place_of(params.cursor, (LAST, LAST))
+        mark = mark_of(params)
+        start = _place(params.cursor, (LAST, LAST, mark))[:2]
 
         def read(tx: Tx) -> ListResult:
             ids = scope_ids_of(tx, scopes)
@@ -268,14 +319,22 @@ class Reader:
                 rows = tx.all(SQL["list_records"], values)
                 for row in rows:
                     stored, place = stored_of(row), (row[-1], row[0])
-                    if is_visible(stored.seen, view) and passes(stored.record, params):
+                    if self._shows(stored, view) and passes(stored.record, params):
                         page.append((at_time(stored.record, now), place))
                 if len(rows) < LIST_BATCH:
                     break
-            following = cursor_of(*page[params.limit - 1][1]) if len(page) > params.limit else None
+            following = cursor_of(*page[params.limit - 1][1], mark) if len(page) > params.limit else None
             return ListResult(records=[record for record, _ in page[: params.limit]], next_cursor=following)
 
-        return await self._means.db.read(read)
+        return await self._read(read)
+
+
+def _place(cursor: str | None, start: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Where a page begins; the last part of `start` is the mark of what was asked."""
+    first, second, mark = place_of(cursor, start)
+    if mark != start[-1]:
+        raise CallerError.at("$.cursor", "This cursor belongs to another query")
+    return first, second, mark
 
 
 def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope]) -> Stored | None:
@@ -285,23 +344,6 @@ def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope]) -> Stored | None:
         raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
     scope_id = scope_id_of(tx, required(scopes, params.scope))
     return record_by_key(tx, scope_id, params.key, key_part(params.key)) if scope_id is not None else None
-
-
-def _count(tx: Tx, scope_id: int) -> int:
-    row = tx.one(SQL["count_in_scope"], {"scope_id": scope_id})
-    return row[0] if row else 0
-
-
-def _collapsed(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits without those that say the very same in another scope; the better one stays."""
-    seen: set[str] = set()
-    kept: list[Hit] = []
-    for hit in hits:
-        words = " ".join(hit.record.content.casefold().split())
-        if words not in seen:
-            seen.add(words)
-            kept.append(hit)
-    return kept
 
 
 def _without_provenance(hit: Hit) -> Hit:

@@ -53,7 +53,34 @@ CREATE INDEX record_updated ON record (scope_id, status, updated_at, id);
 CREATE INDEX record_turn ON record (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX record_thread ON record (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX record_expiry ON record (expires_at) WHERE status = 'active' AND expires_at IS NOT NULL;
+CREATE INDEX record_unindexed ON record (id) WHERE index_state <> 'indexed';
 CREATE INDEX record_deleted ON record (deleted_at) WHERE status = 'deleted';
+CREATE INDEX record_supersedes ON record (supersedes) WHERE supersedes IS NOT NULL;
+CREATE INDEX record_superseded_by ON record (superseded_by) WHERE superseded_by IS NOT NULL;
+
+-- A record as it lies in the file: text as bytes, so that a damaged one can be read at all. Its columns have names of their own, so
+-- that it can be joined to the record that a query is about.
+CREATE VIEW record_bytes (
+    raw_id, raw_memory_id, raw_scope_id, raw_category, raw_kind, raw_key, raw_alias, raw_is_single, raw_content, raw_value, raw_status,
+    raw_sensitivity, raw_confidence, raw_importance, raw_tags, raw_provenance, raw_thread_id, raw_turn_id, raw_evidence_count, raw_created_at,
+    raw_updated_at, raw_valid_from, raw_expires_at, raw_last_accessed_at, raw_access_count, raw_supersedes, raw_superseded_by, raw_contested,
+    raw_index_state, raw_metadata, raw_fingerprint, raw_text_hash, raw_checksum, raw_deleted_at
+) AS SELECT
+    id, CAST(memory_id AS BLOB), scope_id, CAST(category AS BLOB), CAST(kind AS BLOB), CAST(key AS BLOB), CAST(alias AS BLOB), is_single,
+    CAST(content AS BLOB), CAST(value AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), confidence, importance, CAST(tags AS BLOB),
+    CAST(provenance AS BLOB), CAST(thread_id AS BLOB), CAST(turn_id AS BLOB), evidence_count, created_at, updated_at, valid_from, expires_at,
+    last_accessed_at, access_count, CAST(supersedes AS BLOB), CAST(superseded_by AS BLOB), contested, CAST(index_state AS BLOB),
+    CAST(metadata AS BLOB), fingerprint, text_hash, checksum, deleted_at
+FROM record;
+
+-- What the full-text row of a record holds, and which lexicon made it: taking it out of a contentless index needs exactly
+-- what was put in, whatever the record, the lexicon or the disk have become since.
+CREATE TABLE record_terms (
+    row     INTEGER PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE,
+    scope   TEXT NOT NULL,
+    terms   BLOB NOT NULL,
+    lexicon TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE candidate (
     id                  INTEGER PRIMARY KEY,
@@ -77,11 +104,18 @@ CREATE TABLE candidate (
     fingerprint         BLOB NOT NULL,
     text_hash           BLOB NOT NULL,
     turn_id             TEXT,
+    proposal            TEXT NOT NULL DEFAULT '{}', -- what a record needs beside the text, for the day it is approved
+    touched_at          INTEGER NOT NULL,           -- when it was last proposed or decided: retention counts from here
     CHECK ((decided_at IS NULL) = (status = 'pending'))
 ) STRICT;
 CREATE UNIQUE INDEX candidate_pending ON candidate (scope_id, fingerprint) WHERE status = 'pending';
 CREATE INDEX candidate_fingerprint ON candidate (scope_id, fingerprint);
+CREATE INDEX candidate_text ON candidate (scope_id, text_hash);
+CREATE INDEX candidate_promoted ON candidate (promoted_memory_id) WHERE promoted_memory_id IS NOT NULL;
+CREATE INDEX candidate_of_turn ON candidate (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX candidate_contested ON candidate (contested_memory_id) WHERE contested_memory_id IS NOT NULL;
+CREATE INDEX candidate_merged ON candidate (merged_into) WHERE merged_into IS NOT NULL;
+CREATE INDEX candidate_touched ON candidate (touched_at);
 
 CREATE TABLE evidence (
     id           INTEGER PRIMARY KEY,
@@ -96,6 +130,8 @@ CREATE TABLE evidence (
     CHECK ((memory_id IS NULL) <> (candidate_id IS NULL))
 ) STRICT;
 CREATE INDEX evidence_of_record ON evidence (memory_id) WHERE memory_id IS NOT NULL;
+CREATE INDEX evidence_of_turn ON evidence (turn_id) WHERE turn_id IS NOT NULL;
+CREATE INDEX evidence_of_thread ON evidence (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX evidence_of_candidate ON evidence (candidate_id) WHERE candidate_id IS NOT NULL;
 
 -- In which turns something was said that was not kept: keyed hashes only, so that repetition can count.
@@ -106,6 +142,7 @@ CREATE TABLE repetition (
     at        INTEGER NOT NULL,
     PRIMARY KEY (scope_id, text_hash, turn_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX repetition_of_turn ON repetition (turn_id);
 
 CREATE TABLE decision (
     id           INTEGER PRIMARY KEY,
@@ -124,6 +161,7 @@ CREATE TABLE decision (
 ) STRICT;
 CREATE INDEX decision_of_record ON decision (memory_id) WHERE memory_id IS NOT NULL;
 CREATE INDEX decision_of_candidate ON decision (candidate_id) WHERE candidate_id IS NOT NULL;
+CREATE INDEX decision_of_thread ON decision (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX decision_of_turn ON decision (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX decision_of_scope ON decision (scope_id, reason_code);
 
@@ -141,13 +179,17 @@ CREATE INDEX memory_event_of_record ON memory_event (memory_id, id);
 
 -- What was erased: keyed hashes without content, so that it does not come back unasked.
 CREATE TABLE tombstone (
-    memory_id   TEXT PRIMARY KEY,
+    id          INTEGER PRIMARY KEY,
+    memory_id   TEXT NOT NULL UNIQUE,
     scope_id    INTEGER NOT NULL,
     fingerprint BLOB NOT NULL,
     text_hash   BLOB NOT NULL,
     key_hash    BLOB NOT NULL,
-    erased_at   INTEGER NOT NULL
+    key_id      TEXT, -- the key of the hashes, of a tombstone that came in a bundle
+    erased_at   INTEGER NOT NULL,
+    is_pending  INTEGER NOT NULL DEFAULT 0 CHECK (is_pending IN (0, 1)) -- bytes may still lie in the files
 ) STRICT;
+CREATE INDEX tombstone_pending ON tombstone (memory_id) WHERE is_pending;
 CREATE INDEX tombstone_text ON tombstone (scope_id, text_hash);
 CREATE INDEX tombstone_fingerprint ON tombstone (scope_id, fingerprint);
 
@@ -157,6 +199,8 @@ CREATE TABLE idempotency (
     answer  TEXT NOT NULL,
     at      INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX idempotency_at ON idempotency (at);
+CREATE INDEX idempotency_memory ON idempotency (json_extract(answer, '$.memory_id'));
 
 CREATE TABLE memory_recall (
     id          INTEGER PRIMARY KEY,
@@ -185,23 +229,36 @@ CREATE TABLE memory_fact (
     value TEXT NOT NULL
 ) STRICT;
 
--- A set of vectors that are comparable: one model, one dimension.
-CREATE TABLE space (
-    id         INTEGER PRIMARY KEY,
-    model      TEXT NOT NULL,
-    dim        INTEGER NOT NULL,
-    digest     TEXT NOT NULL,
-    state      TEXT NOT NULL CHECK (state IN ('building', 'current', 'retired')),
-    created_at INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX space_current ON space (state) WHERE state = 'current';
-
+-- Vectors by space and scope, float16 of unit length. Rows are never changed, and their numbers only grow: a copy in memory
+-- is brought up to date by what came after, and made anew when the count of losses says that something went.
 CREATE TABLE memory_vec (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
     space_id  INTEGER NOT NULL REFERENCES space (id),
+    scope_id  INTEGER NOT NULL REFERENCES scope (id),
     record_id INTEGER NOT NULL REFERENCES record (id) ON DELETE CASCADE,
-    vector    BLOB NOT NULL,
-    PRIMARY KEY (space_id, record_id)
+    vector    BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX memory_vec_record ON memory_vec (record_id, space_id);
+CREATE INDEX memory_vec_scope ON memory_vec (space_id, scope_id);
+
+-- What is forgotten is near to nothing, whichever path forgot it.
+CREATE TRIGGER record_forgotten AFTER UPDATE OF status ON record WHEN new.status = 'deleted' BEGIN
+    DELETE FROM memory_vec WHERE record_id = new.id;
+END;
+
+CREATE TABLE memory_vec_loss (
+    space_id INTEGER NOT NULL,
+    scope_id INTEGER NOT NULL,
+    count    INTEGER NOT NULL,
+    PRIMARY KEY (space_id, scope_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER memory_vec_lost AFTER DELETE ON memory_vec BEGIN
+    INSERT INTO memory_vec_loss (space_id, scope_id, count) VALUES (old.space_id, old.scope_id, 1)
+    ON CONFLICT (space_id, scope_id) DO UPDATE SET count = count + 1;
+END;
 
 CREATE VIRTUAL TABLE memory_fts USING fts5(scope, body, content = '', tokenize = 'ascii');
 INSERT INTO memory_fts(memory_fts, rank) VALUES ('secure-delete', 1);
+-- Every place of every term: what repair compares with `record_terms`.
+CREATE VIRTUAL TABLE memory_terms USING fts5vocab(memory_fts, instance);

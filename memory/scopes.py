@@ -71,8 +71,15 @@ def required(active: Sequence[Scope], scope: Scope) -> Scope:
     return scope
 
 
-def default_of(active: Sequence[Scope], category: Category, hint: ScopeHint) -> tuple[Scope | None, bool]:
-    """Where a write without a scope goes, and whether that was clear; None when nothing fits is active."""
+def default_of(
+    active: Sequence[Scope], category: Category, hint: ScopeHint, corrected: Scope | None = None
+) -> tuple[Scope | None, bool]:
+    """Where a write without a scope goes, and whether that was clear; None when nothing fits is active.
+
+    What corrects a fact stands where that fact stood.
+    """
+    if corrected is not None and corrected in active:
+        return corrected, True
     by_kind = {scope.kind: scope for scope in active}
     hinted = HINTED[hint]
     if hinted is not None and hinted in by_kind:

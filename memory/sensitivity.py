@@ -7,7 +7,7 @@ Rule 2: pure.
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from protocol.memory import Category, Sensitivity, SensitivityHint
 from protocol.ports import SecretSpan
@@ -46,6 +46,17 @@ class Findings(NamedTuple):
 def clean(text: str) -> str:
     """The text without control, bidi and tag characters; line breaks and tabs stay."""
     return _UNSEEN.sub("", text)
+
+
+def clean_value(value: Any) -> Any:
+    """A JSON value with its strings cleaned; names of members too."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [clean_value(entry) for entry in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {clean(name): clean_value(entry) for name, entry in cast("dict[str, Any]", value).items()}
+    return value
 
 
 def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:

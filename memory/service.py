@@ -12,47 +12,55 @@ import msgspec
 from msgspec import UNSET
 
 from memory.answers import kept, refusal, remembered
+from memory.candidates import Candidates, Doorway
 from memory.doors import check_bounds, correction, explicit_wish, from_write
-from memory.erasing import Eraser
+from memory.erasing import Eraser, Forgotten
 from memory.explain import Explainer, explain_recall
-from memory.forgetting import Forgetter, Forgotten
+from memory.exporting import Exporter
+from memory.forgetting import Forgetter
 from memory.idempotency import tell_after, write_once
+from memory.importing import Importer
 from memory.in_turns import TurnMemory
 from memory.lookback import read_history, read_stats
 from memory.notices import Notice, changed, note_change
 from memory.ports import Collaborators
 from memory.proposal import Proposed
 from memory.reads import Reader
+from memory.repair import Repairer
 from memory.scopes import narrowed, of_context, required
-from memory.sensitivity import judge
+from memory.sensitivity import clean_value, judge
 from memory.store import (
     SQL,
     Change,
     Stored,
     add_event,
     add_text,
-    checksum,
     encoded,
     get_record,
-    remove_text,
     scope_ids_of,
-    stored_of,
+    seal,
 )
+from memory.vectors import Vectors
 from memory.visibility import KEPT, View, is_visible
 from memory.writing import Outcome, Writer
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused, Unavailable
+from protocol.gateway import RepairState
 from protocol.memory import (
     Actor,
     Context,
     ExplainParams,
     ExplainResult,
+    ExportParams,
+    ExportResult,
     ForgetParams,
     ForgetResult,
     GetParams,
     GetResult,
     HistoryParams,
     HistoryResult,
+    ImportParams,
+    ImportResult,
     ListParams,
     ListResult,
     Provenance,
@@ -87,6 +95,12 @@ class _Place(NamedTuple):
     workspace_id: str | None
 
 
+def _asked(params: RememberParams | WriteParams, place: _Place) -> RememberParams | WriteParams:
+    """A request as it is compared with a repeat: the default workspace is named."""
+    context = msgspec.structs.replace(params.context, workspace_id=place.workspace_id)
+    return msgspec.structs.replace(params, context=context)
+
+
 class MemoryService:
     """Everything that other houses and the wire may ask of durable memory."""
 
@@ -97,8 +111,15 @@ class MemoryService:
         self._forgetter = Forgetter(self._means)
         self._eraser = Eraser(self._means)
         self._explainer = Explainer(self._means)
+        self._exporter = Exporter(self._means)
+        self._importer = Importer(self._means)
+        doorway = Doorway(self._place, self._require_enabled, self._require_writable)
+        self.candidates = Candidates(self._means, self._writer, doorway)
         self.turns = TurnMemory(self._means)
         self.finish_erase = self._eraser.finish_erase
+        self.repairer = Repairer(self._means)
+        self.repair = self.repairer.work
+        self.vectors = Vectors(means)
 
     # -- places ----------------------------------------------------------------------------------------------------
 
@@ -155,9 +176,11 @@ class MemoryService:
         place = self._place(params.context)
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
-        proposed = explicit_wish(params, provenance, place.workspace_id)
+        proposed = await self.vectors.meant(explicit_wish(params, provenance, place.workspace_id), place.scopes)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
-        outcome = await write_once(self._means, params.idempotency_key, ["remember", params], place.workspace_id, write)
+        outcome = await write_once(
+            self._means, params.idempotency_key, ["remember", _asked(params, place)], place.workspace_id, write
+        )
         return remembered(outcome)
 
     async def write(self, params: WriteParams) -> WriteResult:
@@ -165,10 +188,12 @@ class MemoryService:
         self._require_enabled()
         check_bounds(params.content, params.value, params.metadata)
         place = self._place(params.context)
-        proposed = from_write(params, place.workspace_id)
+        proposed = await self.vectors.meant(from_write(params, place.workspace_id), place.scopes)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         return (
-            await write_once(self._means, params.idempotency_key, ["write", params], place.workspace_id, write)
+            await write_once(
+                self._means, params.idempotency_key, ["write", _asked(params, place)], place.workspace_id, write
+            )
         ).result
 
     def _write(self, tx: Tx, *, proposed: Proposed, context: Context, place: _Place) -> Outcome:
@@ -211,17 +236,20 @@ class MemoryService:
         old, now = stored.record, self._means.clock.now()
         names = ("value", "tags", "category", "importance", "expires_at", "metadata")
         new = {name: given for name in names if (given := getattr(params, name)) is not UNSET}
+        new |= {name: clean_value(new[name]) for name in ("value", "tags") if name in new}
         texts = [encoded(entry) for entry in new.values()]
-        if judge(texts, [span for text in texts for span in self._means.scanner.find(text)]).secret_kinds:
+        findings = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
+        if findings.secret_kinds:
             raise refusal("secret_detected")
-        record = msgspec.structs.replace(old, **new)
+        level = "regulated" if findings.is_regulated else old.sensitivity
+        record = msgspec.structs.replace(old, **new, sensitivity=level)
         value = encoded(record.value) if record.value is not None else None
-        remove_text(tx, stored, self._means.lexicon)
         tx.run(SQL["update_record"], {
             "memory_id": old.memory_id, "value": value, "tags": encoded(record.tags), "category": record.category,
             "importance": record.importance, "expires_at": record.expires_at, "metadata": encoded(record.metadata),
-            "now": now, "checksum": checksum(old.memory_id, old.key, old.content, value),
+            "sensitivity": level, "now": now,
         })  # fmt: skip
+        seal(tx, old.memory_id)
         current = get_record(tx, old.memory_id)
         if current is None:
             raise Defect
@@ -282,9 +310,21 @@ class MemoryService:
 
     async def stats(self, params: StatsParams) -> StatsResult:
         """Counts of the active scopes."""
-        scopes = self._place(params.context).scopes
+        scopes, now = self._place(params.context).scopes, self._means.clock.now()
 
-        return await self._means.db.read(lambda tx: read_stats(tx, scopes))
+        return await self._means.db.read(lambda tx: read_stats(tx, scopes, now))
+
+    # -- bundles ---------------------------------------------------------------------------------------------------
+
+    async def export_bundle(self, params: ExportParams) -> ExportResult:
+        """A page of everything in the scopes. Goes on while memory is switched off."""
+        return await self._exporter.export(params, narrowed(self._place(params.context).scopes, params.scopes))
+
+    async def import_bundle(self, params: ImportParams) -> ImportResult:
+        """Take a bundle in, as far as its scopes are active."""
+        self._require_enabled()
+        scopes = self._place(params.context).scopes
+        return await self._importer.take(params, scopes, lambda tx: self._require_normal_thread(tx, params.context))
 
     # -- the clock, other processes, other houses ------------------------------------------------------------------
 
@@ -294,15 +334,21 @@ class MemoryService:
 
         def sweep(tx: Tx) -> int:
             done, notices = self._forgetter.sweep(tx, days)
-            tell_after(tx, self._means, notices)
-            return done
+            decided, settled = self.candidates.sweep(tx, days)
+            tell_after(tx, self._means, [*notices, *settled])
+            return done + decided
 
         return await self._means.db.write(sweep)
 
     async def due_at(self) -> int | None:
         """When the next sweep has something to do."""
         days = self._means.settings().retention_days
-        return await self._means.db.read(lambda tx: self._forgetter.due_at(tx, days))
+
+        def due(tx: Tx) -> int | None:
+            times = (self._forgetter.due_at(tx, days), self.candidates.due_at(tx, days))
+            return min((at for at in times if at is not None), default=None)
+
+        return await self._means.db.read(due)
 
     def changes_since(self, tx: Tx, seq: int) -> tuple[list[Scope], int]:
         """Scopes that other processes changed after a place, and the newest place."""
@@ -322,6 +368,7 @@ class MemoryService:
         buried = 0
         notices: list[Notice] = []
         for scope_id in scope_ids_of(tx, [scope]):
+            self.candidates.drop_scope(tx, scope_id)
             for (memory_id,) in tx.all(SQL["records_of_scope"], {"scope_id": scope_id}):
                 stored = get_record(tx, memory_id)
                 if stored is not None and stored.record.status != "deleted":
@@ -330,19 +377,18 @@ class MemoryService:
         tell_after(tx, self._means, notices)
         return {"memories": buried}
 
-    async def rebuild_text(self) -> bool:
-        """Fill the full-text index anew when another version of the lexicon filled it; returns whether it did."""
-        lexicon = self._means.lexicon
+    # -- repair ----------------------------------------------------------------------------------------------------
 
-        def rebuild(tx: Tx) -> bool:
-            known = tx.one(SQL["get_fact"], {"name": "lexicon"})
-            if known is not None and known[0] == lexicon.version:
-                return False
-            tx.run(SQL["clear_text"])
-            for row in tx.all(SQL["records_to_index"]):
-                add_text(tx, stored_of(row), lexicon)
-            tx.run(SQL["put_fact"], {"name": "lexicon", "value": lexicon.version})
-            return True
+    async def look_for_damage(self, *, is_unclean: bool) -> None:
+        """Queue a repair where a cheap look finds reason for one; after an unclean end, a deep one."""
+        means = self._means
+        state, depth = await means.db.read(lambda tx: (self.repairer.state(tx), self.repairer.look(tx)))
+        wanted = "deep" if is_unclean else depth
+        if state.damaged:
+            means.report_damage(state.damaged)
+        if wanted is not None:
+            await means.db.jot(lambda tx: means.jobs.enqueue(tx, "repair", wanted))
 
-        known = await self._means.db.read(lambda tx: tx.one(SQL["get_fact"], {"name": "lexicon"}))
-        return False if known is not None and known[0] == lexicon.version else await self._means.db.write(rebuild)
+    async def repair_state(self) -> RepairState:
+        """What repair has left to do, and what it cannot mend."""
+        return await self._means.db.read(self.repairer.state)

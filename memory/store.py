@@ -5,8 +5,9 @@ Rule 2: a record's full-text row is written and removed in the same transaction 
 """
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,6 +19,7 @@ from protocol.ports import Lexicon, Row, Tx
 from protocol.statements import Statements
 
 SQL = Statements("memory")
+T = TypeVar("T")
 
 _json = msgspec.json.Encoder(order="sorted").encode
 
@@ -28,7 +30,7 @@ _COLUMNS = (
     "superseded_by", "contested", "index_state", "metadata", "fingerprint", "text_hash", "checksum", "deleted_at",
     "scope_kind", "scope_key",
 )  # fmt: skip
-"""The columns of `SELECT record.*, scope…` in the order of schema.sql."""
+"""The columns of `SELECT whole.*, scope…` in the order of schema.sql."""
 
 
 class Stored(NamedTuple):
@@ -43,6 +45,8 @@ class Stored(NamedTuple):
     text_hash: bytes
     is_intact: bool
     deleted_at: int | None
+    followed_by: str | None = None
+    """`superseded_by` as stored: empty where what replaced it was erased."""
 
     @property
     def seen(self) -> Seen:
@@ -56,14 +60,56 @@ def encoded(value: Any) -> str:
     return _json(value).decode()
 
 
-def checksum(memory_id: str, key: str, content: str, value: str | None) -> bytes:
+_UNSEALED = frozenset(
+    {"id", "evidence_count", "updated_at", "last_accessed_at", "access_count", "supersedes", "superseded_by", "contested",
+     "index_state", "checksum", "scope_kind", "scope_key"}
+)  # fmt: skip
+"""What may change without the checksum: bookkeeping, and what repair can tell from elsewhere."""
+
+_SEALED = tuple(n for n, name in enumerate(_COLUMNS) if name not in _UNSEALED)
+_CHECKSUM = _COLUMNS.index("checksum")
+_NEVER: Provenance = Provenance()
+
+
+def _bytes(value: Any) -> Any:
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+
+
+def checksum_of(row: Row) -> bytes:
     """What a record's own bytes must give; a row that does not was damaged."""
-    return hashlib.sha256(_json([memory_id, key, content, value])).digest()
+    return hashlib.sha256(repr([_bytes(row[n]) for n in _SEALED]).encode()).digest()
+
+
+def seal(tx: Tx, memory_id: str) -> None:
+    """Confirm a record as it is now: the last step of every statement that changes a sealed column on purpose."""
+    row = tx.one(SQL["get_record"], {"memory_id": memory_id})
+    if row is not None:
+        tx.run(SQL["seal_record"], {"memory_id": memory_id, "checksum": checksum_of(row)})
+
+
+def _lenient(text: str | None, type_: type[T], fallback: T) -> T:
+    """A JSON column of a record whose bytes are not what was written."""
+    try:
+        return msgspec.json.decode(text or "", type=type_)
+    except msgspec.DecodeError:
+        return fallback
+
+
+def _plain(value: Any) -> Any:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def stored_of(row: Row) -> Stored:
-    """A row of `SELECT record.*, scope.kind, scope.key …`."""
+    """A row of `SELECT whole.*, scope.kind, scope.key …`; of a damaged one, what can be read."""
     c = dict(zip(_COLUMNS, row, strict=False))
+    blobs = {name: c[name] for name in ("fingerprint", "text_hash", "checksum")}
+    c = {name: _plain(value) for name, value in c.items() if name not in blobs} | blobs
+    intact = checksum_of(row) == c["checksum"]
+    if not intact:
+        c["value"] = encoded(_lenient(c["value"], object, None)) if c["value"] is not None else None
+        c["tags"] = encoded(_lenient(c["tags"], list[str], []))
+        c["provenance"] = encoded(_lenient(c["provenance"], Provenance, _NEVER))
+        c["metadata"] = encoded(_lenient(c["metadata"], dict[str, Any], {}))
     record = Record(
         memory_id=c["memory_id"],
         scope=Scope(kind=c["scope_kind"], key=c["scope_key"]),
@@ -92,7 +138,6 @@ def stored_of(row: Row) -> Stored:
         index_state=c["index_state"],
         metadata=msgspec.json.decode(c["metadata"], type=dict[str, Any]),
     )
-    intact = checksum(record.memory_id, record.key, record.content, c["value"]) == c["checksum"]
     return Stored(
         c["id"],
         c["scope_id"],
@@ -103,6 +148,7 @@ def stored_of(row: Row) -> Stored:
         c["text_hash"],
         intact,
         c["deleted_at"],
+        c["superseded_by"],
     )
 
 
@@ -142,6 +188,20 @@ def is_suppressed(tx: Tx, scope_id: int, identity: Identity) -> bool:
     return bool(row and row[0])
 
 
+def earlier_turns(tx: Tx, scope_id: int, *hashes: bytes) -> set[str]:
+    """In which turns the same was said before."""
+    values = [{"scope_id": scope_id, "text_hash": text_hash} for text_hash in hashes]
+    return {turn_id for one in values for (turn_id,) in tx.all(SQL["turns_of_text"], one)}
+
+
+def note_turns(tx: Tx, scope_id: int, hashes: Sequence[bytes], turns: Iterable[str], now: int) -> None:
+    """Something was said in these turns and not kept."""
+    for turn_id in turns:
+        for text_hash in hashes:
+            values = {"scope_id": scope_id, "text_hash": text_hash, "turn_id": turn_id, "now": now}
+            tx.run(SQL["note_repetition"], values)
+
+
 def scope_id_of(tx: Tx, scope: Scope) -> int | None:
     """The row number of a scope that was written to before."""
     row = tx.one(SQL["scope_id"], {"kind": scope.kind, "key": scope.key})
@@ -174,19 +234,43 @@ def body_terms(record: Record, alias: str | None, lexicon: Lexicon) -> list[str]
     return lexicon.index_terms("\n".join(parts))
 
 
-def _text_values(stored: Stored, lexicon: Lexicon) -> dict[str, Any]:
-    body = " ".join(body_terms(stored.record, stored.alias, lexicon))
-    return {"row": stored.row, "scope": f"s{stored.scope_id}", "body": body}
+def gist_of(record: Record, lexicon: Lexicon) -> list[str]:
+    """The terms that say what a record is about: those that its words would be asked with."""
+    return lexicon.query_terms(record.content)
+
+
+def packed_terms(stored: Stored, lexicon: Lexicon) -> bytes:
+    """The terms of a record as `record_terms` keeps them: a line with all of them, a line with the gist."""
+    lines = body_terms(stored.record, stored.alias, lexicon), gist_of(stored.record, lexicon)
+    return zlib.compress("\n".join(map(" ".join, lines)).encode())
+
+
+def unpacked(terms: bytes) -> str:
+    """The body of a full-text row."""
+    return zlib.decompress(terms).decode().partition("\n")[0]
+
+
+def words_of(terms: bytes) -> tuple[frozenset[str], list[str]]:
+    """A record's terms and its gist."""
+    body, _, gist = zlib.decompress(terms).decode().partition("\n")
+    return frozenset(body.split(" ")), gist.split()
 
 
 def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
-    """Make a record findable."""
-    tx.run(SQL["add_text"], _text_values(stored, lexicon))
+    """Make a record findable, in place of what was in the index of it."""
+    remove_text(tx, stored.row)
+    terms, scope = packed_terms(stored, lexicon), f"s{stored.scope_id}"
+    tx.run(SQL["add_text"], {"row": stored.row, "scope": scope, "body": unpacked(terms)})
+    tx.run(SQL["keep_terms"], {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version})
 
 
-def remove_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
-    """Take a record out of the index, by the terms that went in."""
-    tx.run(SQL["remove_text"], _text_values(stored, lexicon))
+def remove_text(tx: Tx, row: int) -> int:
+    """Take a record out of the index, by the very terms that went in; how many rows went."""
+    kept = tx.one(SQL["kept_terms"], {"row": row})
+    if kept is None:
+        return 0
+    tx.run(SQL["remove_text"], {"row": row, "scope": kept[0], "body": unpacked(kept[1])})
+    return tx.run(SQL["drop_terms"], {"row": row})
 
 
 # -- candidates, decisions, events ---------------------------------------------------------------------------------
@@ -199,12 +283,15 @@ class StoredCandidate(NamedTuple):
     candidate: Candidate
     fingerprint: bytes
     text_hash: bytes
+    turn_id: str | None
+    proposal: str
 
 
 def candidate_of(row: Row) -> StoredCandidate:
     """A row of `SELECT candidate.*, scope.kind, scope.key …`."""
     (_, candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count, contested,
-     promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, _, kind, scope_key) = row  # fmt: skip
+     promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, _, kind,
+     scope_key) = row  # fmt: skip
     candidate = Candidate(
         candidate_id=candidate_id, scope=Scope(kind=kind, key=scope_key), category=category, key=key, content=content,
         value=msgspec.json.decode(value) if value is not None else None, status=status, score=score, bucket=bucket,
@@ -212,7 +299,7 @@ def candidate_of(row: Row) -> StoredCandidate:
         promoted_memory_id=promoted, merged_into=merged_into, created_at=created_at, decided_at=decided_at,
         decided_by=decided_by,
     )  # fmt: skip
-    return StoredCandidate(scope_id, candidate, fingerprint, text_hash)
+    return StoredCandidate(scope_id, candidate, fingerprint, text_hash, turn_id, proposal)
 
 
 def get_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
@@ -221,9 +308,11 @@ def get_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
     return candidate_of(row) if row else None
 
 
-def pending_candidate(tx: Tx, scope_id: int, identity: Identity) -> StoredCandidate | None:
-    """The waiting candidate that says the same."""
-    values = {"scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash}
+def pending_candidate(tx: Tx, scope_id: int, identity: Identity, value: str | None) -> StoredCandidate | None:
+    """The waiting candidate that says the same; equal words with another value do not."""
+    values = {
+        "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash, "value": value,
+    }  # fmt: skip
     row = tx.one(SQL["pending_candidate"], values)
     return candidate_of(row) if row else None
 
@@ -259,3 +348,5 @@ def set_status(tx: Tx, stored: Stored, status: Status, now: int, *, superseded_b
         "superseded_by": superseded_by, "deleted_at": now if status == "deleted" else None,
         "contested": int(stored.record.contested and status == "active"),
     })  # fmt: skip
+    if stored.is_intact:  # damage is not made good by forgetting it
+        seal(tx, stored.record.memory_id)

@@ -7,7 +7,10 @@ Rule 2: the gates come first, in the order of `_gates`; a proposal that passes t
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from memory.admission import Proposal, Verdict, assess
+from memory.hygiene import Junk
 from protocol.memory import Action, Decision, Factor, ReasonCode, Relation, SourceKind
 
 Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
@@ -30,6 +33,7 @@ class Known(NamedTuple):
 
     memory_id: str
     is_contested: bool
+    is_reworded: bool = False
 
 
 class KnownCandidate(NamedTuple):
@@ -62,6 +66,8 @@ class Situation(NamedTuple):
     review_enabled: bool
     wants_candidate: bool
     wants_rejection: bool
+    is_approval: bool = False
+    junk: Junk | None = None
 
 
 class Plan(NamedTuple):
@@ -91,9 +97,14 @@ def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
         (s.owner == "task", "task_owned", []),
         (s.owner == "system", "system_source", []),
         (s.origin != "user", ORIGIN_REASONS.get(s.origin, "missing_evidence"), []),
-        (s.is_regulated and not s.is_explicit, "regulated_needs_request", []),
-        (s.proposal.durability == "transient" and not s.is_explicit, "transient", []),
-        (s.proposal.durability == "session_only" and not s.is_explicit, "session_only", []),
+        (
+            s.junk is not None,
+            s.junk.reason if s.junk else "malformed_fact",
+            [_fact(s.junk.name, s.junk.why)] if s.junk else [],
+        ),
+        (s.is_regulated and (not s.is_explicit or s.wants_candidate), "regulated_needs_request", []),
+        (s.proposal.durability == "transient", "transient", []),
+        (s.proposal.durability == "session_only", "session_only", []),
         (s.is_suppressed and not s.is_explicit and s.duplicate is None, "suppressed_by_rejection", []),
         (s.wants_rejection, "suppressed_by_rejection", []),
     ]
@@ -106,6 +117,15 @@ def _fact(name: str, why: str) -> Factor:
 
 def plan_write(s: Situation) -> Plan:
     """The fate of a proposal."""
+    plan = _fate(s)
+    if not s.is_approval:
+        return plan
+    decision = plan.decision
+    factors = [*decision.factors, _fact("approved", "a person approved the candidate")]
+    return plan._replace(decision=msgspec.structs.replace(decision, factors=factors))
+
+
+def _fate(s: Situation) -> Plan:
     contradicts = s.same_key is not None and s.duplicate is None
     verdict = assess(s.proposal._replace(contradicts=contradicts and not s.is_explicit))
     stopped = _gates(s)
@@ -118,10 +138,11 @@ def plan_write(s: Situation) -> Plan:
         return Plan(action, relation, _decided(verdict._replace(score=score, bucket=bucket), action, reason, extra))
     if s.duplicate is not None:
         return _merged(s, s.duplicate, verdict)
-    if s.supersedes is not None or (contradicts and s.is_explicit):
+    if s.supersedes is not None or (contradicts and s.is_explicit and not s.wants_candidate):
         replaced = s.supersedes or (s.same_key.memory_id if s.same_key else None)
         promote = s.pending.candidate_id if s.pending else None
-        decision = _decided(verdict, "supersede", "superseded_by_correction")
+        reason: ReasonCode = "contradiction_resolved" if s.is_approval else "superseded_by_correction"
+        decision = _decided(verdict, "supersede", reason)
         return Plan("supersede", "contradiction", decision, supersede=replaced, promote=promote)
     if contradicts and s.same_key is not None:
         return _contradiction(s, s.same_key, verdict)
@@ -141,15 +162,16 @@ def _decided(verdict: Verdict, action: Action, reason: ReasonCode, extra: Sequen
 def _merged(s: Situation, known: Known, verdict: Verdict) -> Plan:
     """The same is believed already: its evidence grows, a doubt about it is settled, and what it corrects gives way."""
     uncontest = known.memory_id if known.is_contested else None
-    decision = _decided(verdict, "merge", "duplicate_active")
-    return Plan("merge", "duplicate", decision, merge_into=known.memory_id, supersede=s.supersedes, uncontest=uncontest)
+    promote = s.pending.candidate_id if s.pending is not None and s.is_approval else None
+    decision = _decided(verdict, "merge", "near_duplicate" if known.is_reworded else "duplicate_active")
+    return Plan("merge", "duplicate", decision, known.memory_id, s.supersedes, uncontest=uncontest, promote=promote)
 
 
 def _contradiction(s: Situation, known: Known, verdict: Verdict) -> Plan:
     """Something else is believed: nothing is overwritten silently, a second statement of the user resolves it."""
-    if verdict.bucket == "low":
+    if verdict.bucket == "low" and not s.is_explicit:
         return Plan("reject", "contradiction", _decided(verdict, "reject", "low_score"), remember_turn=True)
-    if s.pending is not None and s.proposal.turns > 1 and s.proactive_enabled:
+    if s.pending is not None and s.proposal.turns > 1 and s.proactive_enabled and not s.wants_candidate:
         decision = _decided(verdict, "supersede", "contradiction_resolved")
         return Plan("supersede", "contradiction", decision, supersede=known.memory_id, promote=s.pending.candidate_id)
     if s.pending is not None:
@@ -162,7 +184,7 @@ def _contradiction(s: Situation, known: Known, verdict: Verdict) -> Plan:
 def _novel(s: Situation, verdict: Verdict) -> Plan:
     relation: Relation = "novel"
     promote = s.pending.candidate_id if s.pending else None
-    if s.wants_candidate and not s.is_explicit:
+    if s.wants_candidate and (s.is_explicit or verdict.bucket != "low"):
         return _candidate(s, verdict)
     if s.is_explicit:
         return Plan("activate", relation, _decided(verdict, "activate", "active_created"), promote=promote)

@@ -5,17 +5,18 @@ Rule 2: text that holds a credential leaves no trace: no record, no candidate, n
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from memory.admission import Proposal
-from memory.identity import Identity, identify, value_text
+from memory.identity import Identity, identify
 from memory.notices import Notice, changed, expire, note_change
+from memory.paraphrase import find_paraphrase
 from memory.ports import Collaborators
-from memory.proposal import Checked, Proposed, check_evidence, sourced
+from memory.proposal import Checked, Proposed, actor_of, check_evidence, cleaned, junk_of, sourced, texts_of
 from memory.scopes import default_of
-from memory.sensitivity import Findings, clean, judge, level_of
+from memory.sensitivity import Findings, judge, level_of
 from memory.store import (
     SQL,
     Change,
@@ -25,16 +26,20 @@ from memory.store import (
     active_duplicate,
     add_event,
     add_text,
-    checksum,
+    earlier_turns,
     encoded,
     ensure_scope,
     get_candidate,
     get_record,
     is_suppressed,
+    note_turns,
     pending_candidate,
+    seal,
     set_status,
 )
+from memory.vectors import Vectors
 from memory.visibility import effective_status
+from memory.waiting import ADMISSION, End, approved_evidence, end_candidate, kept_of, lift_doubt, settle_doubts
 from memory.write_plan import Known, KnownCandidate, Plan, Situation, plan_write
 from promt.render import carries_own_block
 from protocol.base import Scope
@@ -55,12 +60,6 @@ class Outcome(NamedTuple):
     notices: list[Notice]
 
 
-def actor_of(proposed: Proposed) -> Actor:
-    """Who wrote: what the provenance says, else the kind of door."""
-    given = proposed.provenance.created_by
-    return given or Actor(kind="extractor" if proposed.run_id is not None else "user")
-
-
 class _Known(NamedTuple):
     """What the store has that the proposal meets."""
 
@@ -68,6 +67,7 @@ class _Known(NamedTuple):
     same_key: Stored | None
     pending: StoredCandidate | None
     superseded: Stored | None
+    reworded: Stored | None
 
 
 class Writer:
@@ -78,12 +78,14 @@ class Writer:
 
     def write(self, tx: Tx, given: Proposed, active: Sequence[Scope]) -> Outcome:
         """Gather, decide, apply. Raises `CallerError` for what is no proposal at all."""
-        proposed = given._replace(content=clean(given.content))
+        proposed = cleaned(given)
         if not proposed.content.strip() and proposed.forbidden is None:
             raise CallerError.at("$.content", "There are no words in it")
         scope, is_clear = proposed.scope, True
         if scope is None:
-            scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint)
+            corrected = get_record(tx, proposed.supersedes) if proposed.supersedes is not None else None
+            stood = corrected.record.scope if corrected is not None else None
+            scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint, stood)
         work = _Write(tx, self._means, proposed, scope or NO_SCOPE)
         situation, checked = work.gather(active, is_clear=is_clear, has_scope=scope is not None)
         return work.apply(plan_write(situation), checked)
@@ -98,6 +100,7 @@ class _Write:
         self._p = proposed
         self._scope = scope
         self._now = means.clock.now()
+        self._vectors = Vectors(means)
         self._notices: list[Notice] = []
         self._findings = self._judge()
         self._identity = self._identify()
@@ -105,16 +108,8 @@ class _Write:
 
     # -- gather ----------------------------------------------------------------------------------------------------
 
-    def _texts(self) -> list[str]:
-        p = self._p
-        parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *p.tags]
-        parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
-        parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
-        parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
-        return [part for part in parts if part]
-
     def _judge(self) -> Findings:
-        texts = self._texts()
+        texts = texts_of(self._p)
         found = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
         if self._p.declared == "secret_like" or self._p.semantic.sensitivity == "secret":
             return found._replace(secret_kinds=[*found.secret_kinds, "declared_secret"])
@@ -126,23 +121,22 @@ class _Write:
 
     def _is_own_block(self) -> bool:
         text = self._p.content
-        echoes = self._means.echo_spans(self._tx, self._p.workspace_id or "", text)
-        return carries_own_block(text) or bool(echoes)
+        return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
 
     def _meet(self, active: Sequence[Scope]) -> _Known:
         tx, scope_id = self._tx, self._scope_id
         if self._p.alias is not None:
-            named = tx.one(SQL["active_by_key"], {"scope_id": scope_id, "key": self._p.alias, "alias": None})
-            if named is not None:  # the caller gave a canonical key: it stays the key
-                stored = get_record(tx, named[1])
-                alias = stored.alias if stored else None
-                self._identity = self._identity._replace(key=self._p.alias, alias=alias, is_single=True)
+            named = active_by_key(tx, scope_id, self._identity._replace(key=self._p.alias, alias=None))
+            if named is not None:  # the caller gave a canonical key: it stays the key, and so does the caller's own
+                self._identity = self._identity._replace(key=self._p.alias, alias=named.alias, is_single=True)
         same_key = self._live(active_by_key(tx, scope_id, self._identity))
         superseded = None
         if self._p.supersedes is not None:
             superseded = get_record(tx, self._p.supersedes)
             if superseded is None or superseded.record.scope not in active or superseded.record.status != "active":
                 raise CallerError.missing("record to supersede")
+            if superseded.record.scope != self._scope:
+                raise Refused("conflict", "A memory is replaced only within its scope.")
         value = encoded(self._p.value) if self._p.value is not None else None
         duplicate = self._live(active_duplicate(tx, scope_id, self._identity, value))
         if duplicate is None and same_key is not None and same_key.text_hash == self._identity.text_hash:
@@ -151,10 +145,18 @@ class _Write:
             superseded = None
         if superseded is not None and duplicate is None and same_key is not None and same_key.row != superseded.row:
             raise Refused("conflict", "The key belongs to another memory than the one to supersede.")
-        return _Known(duplicate, same_key, pending_candidate(tx, scope_id, self._identity), superseded)
+        approved = get_candidate(tx, self._p.approves) if self._p.approves is not None else None
+        is_new = duplicate is None and superseded is None
+        reworded = find_paraphrase(tx, self._means, scope_id, self._p) if is_new else None
+        return _Known(duplicate, same_key, approved or self._pending(), superseded, self._live(reworded))
 
     def _live(self, found: Stored | None) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
+        if found is not None and not found.is_intact:  # nobody can see it; it makes room for what is said now
+            set_status(self._tx, found, "archived", self._now)
+            change = Change("archived", Actor(kind="system"), "damaged", "active", "archived")
+            add_event(self._tx, found.record.memory_id, self._now, change)
+            return None
         if found is None or effective_status(found.record.status, found.record.expires_at, self._now) == "active":
             return found
         self._notices.append(expire(self._tx, self._means, found))
@@ -162,11 +164,14 @@ class _Write:
 
     def gather(self, active: Sequence[Scope], *, is_clear: bool, has_scope: bool) -> tuple[Situation, Checked]:
         """Everything that the decision depends on."""
-        checked = check_evidence(self._tx, self._means, self._p)
+        is_approval = self._p.approves is not None
+        checked = approved_evidence(self._p) if is_approval else check_evidence(self._tx, self._means, self._p)
         self._p = sourced(self._p, checked)
         p, settings = self._p, self._means.settings()
         known = self._meet(active)
-        turns = checked.turns | self._earlier_turns()
+        turns = checked.turns | earlier_turns(
+            self._tx, self._scope_id, self._identity.text_hash, self._identity.fingerprint
+        )
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
             durability=p.semantic.durability,
@@ -183,15 +188,13 @@ class _Write:
             is_explicit=p.is_explicit and checked.origin == "user",
             is_own_block=self._is_own_block(),
             secret_kinds=self._findings.secret_kinds,
-            is_regulated=self._findings.is_regulated
-            or p.semantic.sensitivity == "regulated"
-            or p.declared == "regulated",
+            is_regulated=self._findings.is_regulated or "regulated" in {p.semantic.sensitivity, p.declared},
             intent_forbids=p.semantic.intent in {"explicit_no_memory", "explicit_forget"},
             write_forbidden=p.forbidden,
             has_scope=has_scope,
             quote_failed=checked.has_failed_quote,
             owner=checked.owner,
-            duplicate=_known(known.duplicate),
+            duplicate=_known(known.duplicate) or _known(known.reworded, is_reworded=True),
             same_key=_known(known.same_key),
             pending=_pending(known.pending),
             is_suppressed=is_suppressed(self._tx, self._scope_id, self._identity),
@@ -200,16 +203,10 @@ class _Write:
             review_enabled=settings.review_enabled,
             wants_candidate=p.disposition == "create_pending_candidate",
             wants_rejection=p.disposition == "reject_suppressed",
+            is_approval=is_approval,
+            junk=junk_of(p, self._means.lexicon),
         )
         return situation, checked
-
-    def _earlier_turns(self) -> set[str]:
-        hashes = (self._identity.text_hash, self._identity.fingerprint)
-        return {
-            turn_id
-            for text_hash in hashes
-            for (turn_id,) in self._tx.all(SQL["turns_of_text"], {"scope_id": self._scope_id, "text_hash": text_hash})
-        }
 
     # -- apply -----------------------------------------------------------------------------------------------------
 
@@ -228,9 +225,12 @@ class _Write:
             record = self._merge(plan, checked)
         elif plan.action == "candidate":
             candidate = self._propose(plan, checked)
+        if replaced is not None:  # after the candidate that replaces it has become a record
+            settle_doubts(self._tx, replaced.record.memory_id, self._now)
         if plan.remember_turn:
-            self._remember_turns(checked)
-        self._decide(plan.decision, record, candidate)
+            hashes = (self._identity.text_hash, self._identity.fingerprint)
+            note_turns(self._tx, self._scope_id, hashes, checked.turns, self._now)
+        self._decide(plan.decision, record, candidate.candidate_id if candidate else plan.promote or self._p.approves)
         if plan.action not in {"reject", "suppress"}:
             note_change(self._tx, self._means, self._scope_id)
         is_secret = plan.decision.reason_code == "secret_detected"
@@ -242,40 +242,40 @@ class _Write:
             record=record,
             candidate=candidate,
             superseded_memory_id=replaced.record.memory_id if replaced else None,
-            evidence_merged=plan.action == "merge",
+            evidence_merged=plan.merge_into is not None,
         )
         return Outcome(result, plan.action in {"activate", "supersede"}, self._notices)
 
     def _create(self, plan: Plan, checked: Checked, replaced: Stored | None) -> Record:
         tx, memory_id = self._tx, self._means.ids.new("mem")
-        if plan.promote is not None:  # before the doubts about what it replaces are settled
-            self._end_candidate(plan.promote, "approved", memory_id)
         if replaced is not None:
             self._supersede(replaced, memory_id, plan.decision)
         values = self._record_values(memory_id, checked, replaced)
         tx.insert(SQL["add_record"], values)
+        seal(tx, memory_id)
         self._add_evidence(checked.evidence, checked, memory_id=memory_id)
         if plan.promote is not None:
-            tx.run(SQL["adopt_evidence"], {"memory_id": memory_id, "candidate_id": plan.promote})
+            self._end(plan.promote, End("approved", self._decider(), memory_id=memory_id))
+        while (equal := self._pending()) is not None:
+            self._end(equal.candidate.candidate_id, End("merged", merged_into=memory_id))
         tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
         change = Change("created", actor_of(self._p), plan.decision.reason_code, None, "active")
         add_event(tx, memory_id, self._now, change)
         stored = self._stored(memory_id)
         add_text(tx, stored, self._means.lexicon)
+        self._vectors.keep(tx, stored, self._p.meant)
+        stored = self._stored(memory_id)
         self._notices.append(changed(stored.record, "created", plan.decision.reason_code))
         return stored.record
 
-    def _record_values(
-        self, memory_id: str, checked: Checked, replaced: Stored | None
-    ) -> dict[str, str | int | float | bytes | None]:
+    def _record_values(self, memory_id: str, checked: Checked, replaced: Stored | None) -> dict[str, Any]:
         p, identity = self._p, self._identity
         provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
         if p.provenance.source_kind in {"import", "user_correction"}:
             provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
         value = encoded(p.value) if p.value is not None else None
-        level = level_of(
-            p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=self._findings.is_regulated
-        )
+        is_regulated = self._findings.is_regulated
+        level = level_of(p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=is_regulated)
         return {
             "memory_id": memory_id, "scope_id": self._scope_id, "category": p.semantic.category, "kind": p.kind,
             "key": identity.key, "alias": identity.alias, "is_single": int(identity.is_single), "content": p.content,
@@ -284,35 +284,44 @@ class _Write:
             "thread_id": p.provenance.thread_id, "turn_id": p.provenance.turn_id, "evidence_count": len(checked.evidence),
             "now": self._now, "valid_from": p.valid_from, "expires_at": p.expires_at,
             "supersedes": replaced.record.memory_id if replaced else None, "metadata": encoded(p.metadata or {}),
-            "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
-            "checksum": checksum(memory_id, identity.key, p.content, value),
+            "fingerprint": identity.fingerprint, "text_hash": identity.text_hash, "checksum": b"",
         }  # fmt: skip
 
     def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
         set_status(self._tx, old, "superseded", self._now, superseded_by=memory_id)
         change = Change("superseded", actor_of(self._p), decision.reason_code, old.record.status, "superseded")
         add_event(self._tx, old.record.memory_id, self._now, change)
-        self._settle_doubts(old.record.memory_id)
-        self._notices.append(changed(self._stored(old.record.memory_id).record, "superseded", decision.reason_code))
+        now = self._stored(old.record.memory_id).record
+        self._notices.append(changed(now, "superseded", decision.reason_code, self._p.provenance))
 
     def _merge(self, plan: Plan, checked: Checked) -> Record:
         tx, memory_id = self._tx, plan.merge_into or ""
         before = self._stored(memory_id).record.evidence_count
         self._add_evidence(checked.evidence, checked, memory_id=memory_id)
+        if plan.promote is not None:
+            self._end(plan.promote, End("merged", self._decider(), merged_into=memory_id))
+        if plan.uncontest is not None:
+            settle_doubts(tx, memory_id, self._now)
+            self._notices += lift_doubt(tx, memory_id, actor_of(self._p), self._now, plan.decision.reason_code)
         tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
         record = self._stored(memory_id).record
         if record.evidence_count > before:
             add_event(tx, memory_id, self._now, Change("evidence_added", actor_of(self._p), plan.decision.reason_code))
-            self._notices.append(changed(record, "updated", plan.decision.reason_code))
-        if plan.uncontest is not None:
-            tx.run(SQL["set_contested"], {"memory_id": memory_id, "contested": 0, "now": self._now})
-            add_event(tx, memory_id, self._now, Change("uncontested", actor_of(self._p), plan.decision.reason_code))
-            self._settle_doubts(memory_id)
+            self._notices.append(changed(record, "updated", plan.decision.reason_code, self._p.provenance))
         return self._stored(memory_id).record
 
-    def _settle_doubts(self, memory_id: str) -> None:
-        for (candidate_id,) in self._tx.all(SQL["contesting_candidates"], {"memory_id": memory_id}):
-            self._end_candidate(candidate_id, "expired", None)
+    def _decider(self) -> str:
+        return "user" if self._p.approves is not None else ADMISSION
+
+    def _pending(self) -> StoredCandidate | None:
+        value = encoded(self._p.value) if self._p.value is not None else None
+        return pending_candidate(self._tx, self._scope_id, self._identity, value)
+
+    def _end(self, candidate_id: str, end: End) -> None:
+        found = get_candidate(self._tx, candidate_id)
+        end_candidate(self._tx, candidate_id, end, self._now)
+        contested = found.candidate.contested_memory_id if found is not None else None
+        self._notices += lift_doubt(self._tx, contested, actor_of(self._p), self._now)
 
     def _propose(self, plan: Plan, checked: Checked) -> Candidate:
         tx, decision = self._tx, plan.decision
@@ -325,28 +334,24 @@ class _Write:
                 "bucket": decision.bucket, "reason_code": decision.reason_code, "evidence_count": len(checked.evidence),
                 "contested_memory_id": plan.contest, "now": self._now, "fingerprint": self._identity.fingerprint,
                 "text_hash": self._identity.text_hash, "turn_id": self._p.provenance.turn_id,
+                "proposal": kept_of(self._p, checked.source_kind),
             })  # fmt: skip
         self._add_evidence(checked.evidence, checked, candidate_id=candidate_id)
         tx.run(SQL["rescore_candidate"], {
             "candidate_id": candidate_id, "score": decision.score, "bucket": decision.bucket,
-            "reason_code": decision.reason_code,
+            "reason_code": decision.reason_code, "now": self._now,
         })  # fmt: skip
         if plan.contest is not None and not self._stored(plan.contest).record.contested:
             tx.run(SQL["set_contested"], {"memory_id": plan.contest, "contested": 1, "now": self._now})
             add_event(tx, plan.contest, self._now, Change("contested", actor_of(self._p), decision.reason_code))
-            self._notices.append(changed(self._stored(plan.contest).record, "updated", decision.reason_code))
+            doubted = self._stored(plan.contest).record
+            self._notices.append(changed(doubted, "updated", decision.reason_code, self._p.provenance))
         found = get_candidate(tx, candidate_id)
         if found is None:
             raise Defect
         if plan.merge_into is None:
             self._notices.append(Notice("memory/candidate_created", CandidateCreated(candidate=found.candidate)))
         return found.candidate
-
-    def _end_candidate(self, candidate_id: str, status: str, memory_id: str | None) -> None:
-        self._tx.run(SQL["decide_candidate"], {
-            "candidate_id": candidate_id, "status": status, "promoted_memory_id": memory_id, "now": self._now,
-            "decided_by": "admission",
-        })  # fmt: skip
 
     def _add_evidence(
         self,
@@ -368,17 +373,11 @@ class _Write:
                 "at": entry.at if entry.at is not None else self._now,
             })  # fmt: skip
 
-    def _remember_turns(self, checked: Checked) -> None:
-        for turn_id in checked.turns:
-            for text_hash in (self._identity.text_hash, self._identity.fingerprint):
-                values = {"scope_id": self._scope_id, "text_hash": text_hash, "turn_id": turn_id, "now": self._now}
-                self._tx.run(SQL["note_repetition"], values)
-
-    def _decide(self, decision: Decision, record: Record | None, candidate: Candidate | None) -> None:
+    def _decide(self, decision: Decision, record: Record | None, candidate_id: str | None) -> None:
         source = self._p.provenance
         self._tx.run(SQL["add_decision"], {
             "at": self._now, "scope_id": self._scope_id, "memory_id": record.memory_id if record else None,
-            "candidate_id": candidate.candidate_id if candidate else None, "thread_id": source.thread_id,
+            "candidate_id": candidate_id, "thread_id": source.thread_id,
             "turn_id": source.turn_id, "run_id": self._p.run_id, "action": decision.action, "score": decision.score,
             "bucket": decision.bucket, "reason_code": decision.reason_code, "factors": encoded(decision.factors),
         })  # fmt: skip
@@ -390,11 +389,11 @@ class _Write:
         return stored
 
 
-def _known(found: Stored | None) -> Known | None:
-    return Known(found.record.memory_id, found.record.contested) if found is not None else None
+def _known(found: Stored | None, *, is_reworded: bool = False) -> Known | None:
+    return Known(found.record.memory_id, found.record.contested, is_reworded) if found is not None else None
 
 
 def _pending(found: StoredCandidate | None) -> KnownCandidate | None:
-    if found is None:
-        return None
-    return KnownCandidate(found.candidate.candidate_id, found.candidate.contested_memory_id)
+    return (
+        KnownCandidate(found.candidate.candidate_id, found.candidate.contested_memory_id) if found is not None else None
+    )

@@ -153,6 +153,14 @@ class ProviderState(Wire):
     last_error: str | None = None
 
 
+class RepairState(Wire):
+    """What repair has left to do, and how many records it cannot mend: those fail their own checksum and are hidden."""
+
+    damaged: int = 0
+    texts: int = 0
+    erases: int = 0
+
+
 class StatusResult(Wire):
     """`gateway/status`."""
 
@@ -167,6 +175,7 @@ class StatusResult(Wire):
     degraded: list[Degraded]
     last_errors: list[LastError]
     storage: StorageState
+    repair: RepairState | None = None
 
 
 class DrainParams(Params):

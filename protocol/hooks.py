@@ -13,6 +13,7 @@ from msgspec import field as member
 
 from protocol.base import Diagnostic, Wire
 from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
+from protocol.models import Picture
 from protocol.ports import Tx
 from protocol.threads import (
     Domain,
@@ -274,6 +275,8 @@ class ToolContext(Wire):
     policy: TurnPolicy
     user_text: str
     call_id: str
+    show: Callable[[Picture], None] | None = None
+    """Shows the model a picture beside the answer; None where it takes none."""
 
 
 ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[ToolReply]]

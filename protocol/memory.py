@@ -10,6 +10,7 @@ MAX_CONTENT_BYTES = 16 * 1024
 MAX_VALUE_BYTES = 1024
 MAX_METADATA_BYTES = 8 * 1024
 MAX_EVIDENCE = 8
+MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 
 Category: TypeAlias = Literal[
     "identity", "preference", "biography", "relationship", "recurring_instruction", "project_policy", "project_fact",
@@ -86,7 +87,7 @@ class Actor(Params):
     """Who did something."""
 
     kind: ActorKind
-    id: str | None = None
+    id: Annotated[str, Meta(max_length=128)] | None = None
 
 
 class Provenance(Params):
@@ -710,30 +711,50 @@ class ExportParams(Params):
 
 
 class ExportResult(Wire):
-    """A page of JSON Lines, whole in itself."""
+    """A page of JSON Lines (the shapes `Bundle…`), whole in itself: it can be imported without the others, in any order.
+
+    The first page is made when it is asked for, and so is each one after it. Damaged records are left out and named in
+    `diagnostics`; a forgotten one is a tombstone without content; a regulated one is in it: a backup that loses it is none.
+    """
 
     bundle: str
     next_cursor: str | None
+    diagnostics: list[Diagnostic] = []
 
 
 class ImportParams(Params):
-    """`memory/import`."""
+    """`memory/import`: a bundle of at most 4 MiB of UTF-8. A dry run answers the same and changes nothing."""
 
-    bundle: Annotated[str, Meta(max_length=4 * 1024 * 1024)]
+    bundle: Annotated[str, Meta(max_length=MAX_BUNDLE_BYTES)]
     dry_run: bool = False
     context: Context = field(default_factory=Context)
 
 
+ConflictReason: TypeAlias = Literal[
+    "scope_out_of_context", "secret_detected", "own_context_block", "different_record", "newer_there", "key_taken",
+    "forgotten_there",
+]  # fmt: skip
+
+
 class Conflict(Wire):
-    """A record of the bundle that contradicts one of the home."""
+    """An entry of the bundle that was not taken in and that somebody may want to look at; what is here stayed as it is.
+
+    `memory_id` is the entry's id (a candidate's id for a candidate). `different_record`: the id is taken by something else;
+    `newer_there`: the same record, changed there since; `key_taken`: another active record has its key; `forgotten_there`:
+    forgotten in the home that wrote the bundle, and kept here.
+    """
 
     memory_id: str
     existing_memory_id: str | None
-    reason: str
+    reason: ConflictReason
 
 
 class ImportResult(Wire):
-    """What an import did."""
+    """What an import did. Every line of the bundle but the first and the last is counted once.
+
+    `imported`: records and candidates that are new here. `skipped`: what was here already, or says what an active record says.
+    `tombstoned`: what is forgotten: tombstones that are new here, and entries kept out because they were forgotten here.
+    """
 
     imported: int
     skipped: int

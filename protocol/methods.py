@@ -192,6 +192,13 @@ MEMORY_HISTORY = Method(
     "What happened to a record and those it replaced.",
     ("not_found",),
 )
+_DECISIONS: tuple[ErrorReason, ...] = (
+    "not_found",
+    "already_decided",
+    "memory_disabled",
+    "memory_write_disabled",
+    "memory_ignored",
+)
 CANDIDATES_LIST = Method(
     "memory/candidates/list", m.CandidateListParams, m.CandidateListResult, "Proposals.", ("scope_out_of_context",)
 )
@@ -201,42 +208,42 @@ CANDIDATES_DECIDE = Method(
     m.CandidateDecideParams,
     m.CandidateResult,
     "Approve, reject or expire a proposal.",
-    ("not_found", "already_decided", "memory_disabled"),
+    (*_DECISIONS, "write_refused"),
 )
 CANDIDATES_APPROVE = Method(
     "memory/candidates/approve",
     m.CandidateReasonParams,
     m.CandidateResult,
     "Make a record of a proposal.",
-    ("not_found", "already_decided", "memory_disabled"),
+    (*_DECISIONS, "write_refused"),
 )
 CANDIDATES_REJECT = Method(
     "memory/candidates/reject",
     m.CandidateReasonParams,
     m.CandidateResult,
     "Refuse a proposal.",
-    ("not_found", "already_decided", "memory_disabled"),
+    _DECISIONS,
 )
 CANDIDATES_EDIT = Method(
     "memory/candidates/edit_and_approve",
     m.CandidateEditParams,
     m.CandidateResult,
     "Make a record of a proposal in better words.",
-    ("not_found", "already_decided", "memory_disabled"),
+    (*_DECISIONS, "write_refused"),
 )
 CANDIDATES_MERGE = Method(
     "memory/candidates/merge",
     m.CandidateMergeParams,
     m.CandidateResult,
     "Fold a proposal into another or into a record.",
-    ("not_found", "already_decided", "memory_disabled"),
+    (*_DECISIONS, "conflict"),
 )
 CANDIDATES_SUPPRESS = Method(
     "memory/candidates/suppress_similar",
     m.CandidateReasonParams,
     m.CandidateResult,
     "Refuse this and all that says the same.",
-    ("not_found", "already_decided", "memory_disabled"),
+    _DECISIONS,
 )
 MEMORY_EXPLAIN = Method(
     "memory/explain",
@@ -254,7 +261,7 @@ MEMORY_IMPORT = Method(
     m.ImportParams,
     m.ImportResult,
     "Take a bundle in; repeatable.",
-    ("checksum_mismatch", "version_too_new", "memory_disabled"),
+    ("checksum_mismatch", "version_too_new", "memory_disabled", "memory_write_disabled", "memory_ignored", "not_found"),
 )
 
 EPISODIC_SEARCH = Method("thread_episodic/search", e.ThreadSearchParams, e.ThreadSearchResult, "Find what was said.")

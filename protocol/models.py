@@ -22,6 +22,13 @@ class ToolRequest(Wire):
     arguments: dict[str, Any] | None
 
 
+class Picture(Wire):
+    """A picture as a model is shown it."""
+
+    mime: str
+    data: bytes
+
+
 class Message(Wire):
     """One message of a request."""
 
@@ -30,6 +37,7 @@ class Message(Wire):
     tool_calls: list[ToolRequest] = []
     tool_call_id: str | None = None
     name: str | None = None
+    pictures: list[Picture] = []
 
 
 class ModelRequest(Wire):
@@ -87,6 +95,10 @@ class Model(Protocol):
         """Whether that provider can call tools."""
         ...
 
+    def takes_pictures(self, role: RoleName, provider: str | None = None) -> bool:
+        """Whether that provider, or the role's, takes pictures."""
+        ...
+
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         """The answer; raises `ProviderFailed`."""
         ...
@@ -126,11 +138,20 @@ class ScriptRule(Params):
     stream_chunks: int = 1
 
 
-class RecordedMessage(Wire):
+class RecordedPicture(Wire):
+    """A picture as the record file shows it: never its bytes."""
+
+    mime: str
+    size_bytes: int
+    sha256: str
+
+
+class RecordedMessage(Wire, omit_defaults=True):
     """A message as the record file shows it."""
 
     role: MessageRole
     content: str
+    pictures: list[RecordedPicture] = []
 
 
 class RecordedTool(Wire):

@@ -85,7 +85,7 @@ class MemoryErased(Wire):
 
 
 class MemoryInvalidated(Wire):
-    """`memory/invalidated`: another process of the home changed these scopes."""
+    """`memory/invalidated`: another process of the home, or an import, changed these scopes: read again what is shown."""
 
     scopes: list[Scope]
 
@@ -145,7 +145,7 @@ NOTIFICATIONS: dict[str, Notification] = {
     "memory/candidate_created": Notification(CandidateCreated, "A proposal waits for a decision."),
     "memory/forgotten": Notification(MemoryForgotten, "Records were forgotten."),
     "memory/erased": Notification(MemoryErased, "An erase that was pending is complete."),
-    "memory/invalidated": Notification(MemoryInvalidated, "Another process changed these scopes.", coalescable=True),
+    "memory/invalidated": Notification(MemoryInvalidated, "Another process or an import changed these scopes."),
     "thread_episodic/indexed": Notification(ThreadIndexed, "A turn became searchable.", coalescable=True),
     "gateway/progress": Notification(Progress, "Long work goes on.", coalescable=True),
     "gateway/degraded": Notification(GatewayDegraded, "Something stopped working."),

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from protocol.base import Wire
+from protocol.memory import SemanticState
 
 T = TypeVar("T")
 
@@ -49,8 +50,10 @@ class Tx(Protocol):
 class Transact(Protocol):
     """Runs plain functions on a transaction in the database's own threads. Work must not await and must be short."""
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Tx], T], *, is_vital: bool = False) -> T:
         """Run `work` in a transaction that is durable (synchronous=FULL) when this returns.
+
+        What is vital (forgetting) may use the room that is kept for it when the disk is full, and runs once more then.
 
         An exception from `work` rolls back that work alone and is raised here. A failed commit raises `Unavailable`:
         whether it is stored is then unknown, so callers that retry carry an idempotency key.
@@ -58,13 +61,18 @@ class Transact(Protocol):
         ...
 
     async def note(self, work: Callable[[Tx], T]) -> T:
-        """Run bookkeeping (access counts, recall events) in a transaction that a power cut may lose."""
+        """Run bookkeeping of background work in a transaction that a power cut may lose."""
+        ...
+
+    async def jot(self, work: Callable[[Tx], object]) -> None:
+        """Run bookkeeping of a read (access counts, recall events) like `note`; where nothing can be written, not at all."""
         ...
 
     async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
         """Run `work` on a snapshot that sees every write acknowledged before the call.
 
-        Raises `Unavailable` when it takes longer than `deadline` seconds (default 2).
+        Raises `Unavailable` when it takes more than `deadline` seconds of a processor, which a busy machine does not use up,
+        or 2 seconds in all.
         """
         ...
 
@@ -144,6 +152,81 @@ class Spawn(Protocol):
 
     def __call__(self, work: Callable[[], Any], name: str) -> None:
         """`work` is an async function of no arguments; an exception that it raises is logged as a defect."""
+        ...
+
+
+class Space(msgspec.Struct, frozen=True):
+    """A set of comparable vectors: its row, the model that makes them, how many numbers each has."""
+
+    id: int
+    model: str
+    dim: int
+
+
+class Vector(msgspec.Struct, frozen=True):
+    """What a text means to a model: little-endian float16 numbers of unit length, and the space that they live in."""
+
+    space_id: int
+    numbers: bytes
+
+
+class VectorTable(msgspec.Struct, frozen=True):
+    """The statements by which a house's vectors are read; a partition is what a search is confined to.
+
+    `added`: `:space, :partition, :after` → (vector row, subject row, numbers), by vector row, which only grows.
+    `present`: `:space, :partition` → (vector row). `losses`: `:space, :partition` → (count of rows ever removed).
+    """
+
+    name: str
+    added: str
+    present: str
+    losses: str
+
+
+class Nearness(Protocol):
+    """How near every vector of some partitions is to a query."""
+
+    def ranked(self) -> Iterator[tuple[int, float]]:
+        """Subject rows and cosines, nearest first, equal ones by row."""
+        ...
+
+    def of(self, row: int) -> float | None:
+        """The cosine of one subject row, or None where it has no vector."""
+        ...
+
+
+class Meaning(Protocol):
+    """Turns text into vectors and compares them. Absent, late or broken is a state, never an error of a read."""
+
+    def state(self) -> SemanticState:
+        """`off`: there is no model; `pending`: it is being loaded, or will be on first use; `ready`."""
+        ...
+
+    async def wake(self) -> bool:
+        """Load the model if there is one, and wait for it; False when there is none that works."""
+        ...
+
+    async def of_query(self, text: str, patience: float) -> Vector | None:
+        """The vector of a text in the space that is searched; None when there is none within `patience` seconds."""
+        ...
+
+    async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
+        """The vectors of texts, in order.
+
+        Raises `PauseQueue` when no model makes vectors of that space now, `GiveUpJob` when it makes none of one of these texts.
+        """
+        ...
+
+    def to_fill(self, tx: Tx) -> list[Space]:
+        """The spaces that want a vector of everything: the one that is searched, and one that is to replace it."""
+        ...
+
+    async def filled(self) -> None:
+        """A house has filled what it could: a new space that lacks nothing takes over."""
+        ...
+
+    def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> Nearness:
+        """Compare a query with everything in the partitions, as this snapshot knows them."""
         ...
 
 

@@ -12,7 +12,19 @@ from typing import Any
 
 import msgspec
 
-from protocol import base, envelope, errors, gateway, memory, notifications, settings, thread_episodic, threads, tools
+from protocol import (
+    base,
+    bundle,
+    envelope,
+    errors,
+    gateway,
+    memory,
+    notifications,
+    settings,
+    thread_episodic,
+    threads,
+    tools,
+)
 from protocol.base import PROTOCOL_VERSION, Params, Wire
 from protocol.errors import REASONS, ErrorObject, ErrorReason
 from protocol.methods import CLIENT_NOTIFICATIONS, COMMON_ERRORS, METHODS, Method
@@ -24,7 +36,7 @@ OPENRPC_VERSION = "1.3.2"
 BUNDLES: dict[str, tuple[tuple[ModuleType, ...], str]] = {
     "gateway": ((gateway, base, envelope, errors), "Envelopes, handshake, status, hooks and providers."),
     "threads": ((threads,), "Workspaces, threads, turns, items and artifacts."),
-    "memory": ((memory,), "Durable memory: records, candidates, explanations, bundles."),
+    "memory": ((memory, bundle), "Durable memory: records, candidates, explanations, and the lines of a bundle."),
     "thread_episodic": ((thread_episodic,), "Search of what was said."),
     "tools": ((tools,), "The arguments of the tools that a model may be offered."),
 }

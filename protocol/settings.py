@@ -115,6 +115,7 @@ class ProviderConfig(Params):
     api_key_env: str | None = None
     script: str | None = None
     record: str | None = None
+    pictures: bool = False
     timeout_ms: Annotated[int, Meta(ge=100, le=3_600_000)] = 120_000
 
 

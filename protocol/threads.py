@@ -220,13 +220,14 @@ class ArtifactGetParams(Params):
 
 
 class ArtifactGetResult(Wire):
-    """A part of a file, as text where it is text."""
+    """A part of a file, as text where it is text; `offset` counts characters there, else bytes."""
 
     artifact: ArtifactRef
     offset: int
     next_offset: int | None
     text: str | None = None
     data_base64: str | None = None
+    diagnostics: list[Diagnostic] = []
 
 
 class ArtifactDeleteParams(Params):

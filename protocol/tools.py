@@ -62,7 +62,7 @@ class MemoryForgetArgs(Params):
 
 
 class ArtifactReadArgs(Params):
-    """Read a file that an earlier message carried."""
+    """Read a file that a message carried: characters of a text or PDF, rows of a table, a picture. Go on at `next_offset`."""
 
     artifact_id: Id
     version_id: Id | None = None

@@ -100,7 +100,7 @@ class EpisodicRecall:
                 given.context, query, excluded_turns=excluded, known_chunks=frozenset(known), room=room
             )
             answers.append(found)
-            known.update(hit.chunk_id for hit in found.hits)
+            known |= found.shown
             room -= sum(len(hit.snippet) for hit in found.hits)
             here = {given.context.thread_id: "current thread"}
             told += [
@@ -115,7 +115,7 @@ class EpisodicRecall:
             contributions=[
                 PromptContext(
                     context_id=CONTEXT_ID, domain="thread", items=items, max_chars=settings.default_prompt_chars,
-                    max_item_chars=settings.snippet_chars, status=status, reason=reason,
+                    max_item_chars=settings.max_hit_chars, status=status, reason=reason,
                 )
             ]
         )  # fmt: skip

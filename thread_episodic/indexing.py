@@ -5,6 +5,7 @@ Rule 2: every step of the job is idempotent: it compares with what is there, so 
 Rule 3: secrets and lines that the gateway itself injected are not indexed; the message stays as it was said.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,7 +26,6 @@ from protocol.ports import (
     Notify,
     PauseQueue,
     SecretScanner,
-    SecretSpan,
     Transact,
     Tx,
 )
@@ -34,6 +34,8 @@ from thread_episodic import store
 from thread_episodic.chunking import ChunkSizes, Range, cut_text, overlaps
 from thread_episodic.model import NewChunk, Source
 from thread_episodic.ports import Settings, TurnItems, WorkspaceThreads
+from thread_episodic.time_words import tells_time
+from thread_episodic.vectors import Vectors, hidden_in
 from thread_episodic.visibility import mask_range
 
 MONTHS = (
@@ -90,18 +92,33 @@ def header_of(fact: ItemFact) -> str:
     return f"{at.day} {MONTHS[at.month - 1]} {at.year} {fact.name or fact.role} {fact.thread_name or ''}"
 
 
+ASKS = re.compile(r"[?\uff1f\u061f\u037e\u055e\u1367\u2047\u2048\u2049\u203d](?:[^\w\[\]]|\[[^\[\]]{0,300}\])*\Z")
+"""The end of a text that asks: a question mark of any script, then at most signs and an aside in brackets."""
+TAIL = 320  # characters that the end of a question is looked for in
+
+
+def is_question(text: str) -> bool:
+    """Whether a text ends by asking something."""
+    return ASKS.search(text[-TAIL:]) is not None
+
+
 def plan_item(waiting: Waiting, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
     """Cut a message and find the terms of each chunk; pure."""
     fact = waiting.fact
-    hidden = [*scanner.find(fact.text), *(SecretSpan(kind="echo", start=a, end=b) for a, b in waiting.echoes)]
-    hidden.sort(key=lambda span: (span.start, span.end))
+    hidden = hidden_in(fact.text, scanner, waiting.echoes)
     header = lexicon.index_terms(header_of(fact))
     cut = cut_text(fact.text, sizes)
     chunks: list[NewChunk] = []
     for position, (start, end) in enumerate(cut.ranges):
-        own = lexicon.index_terms(mask_range(fact.text, hidden, start, end, marker=" "))
+        said = mask_range(fact.text, hidden, start, end, marker=" ")
+        own = lexicon.index_terms(said)
         terms = [*header, *own] if own else []
-        chunks.append(NewChunk(position=position, start=start, end=end, terms=store.pack(terms), term_count=len(terms)))
+        chunks.append(
+            NewChunk(
+                position=position, start=start, end=end, terms=store.pack(terms), term_count=len(terms),
+                asks=is_question(said), is_dated=tells_time(said),
+            )
+        )  # fmt: skip
     return ItemPlan(waiting, chunks, cut.left_out)
 
 
@@ -113,14 +130,20 @@ def _steps_of(plans: Sequence[ItemPlan]) -> list[_Step]:
     return steps
 
 
+def source_hash_of(keyed: KeyedHash, fact: ItemFact) -> bytes:
+    """Equal as long as the message and its header are; a thread's name may change without it."""
+    return keyed.digest("episodic_source", "\x1f".join((fact.role, fact.name or "", str(fact.at), fact.text)))
+
+
 class Indexer:
     """Keeps the index in step with the items."""
 
     def __init__(
         self, *, db: Transact, clock: Clock, keyed: KeyedHash, lexicon: Lexicon, scanner: SecretScanner,
         jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, echo_spans: EchoSpans,
-        turn_items: TurnItems, workspace_threads: WorkspaceThreads,
+        turn_items: TurnItems, workspace_threads: WorkspaceThreads, vectors: Vectors,
     ) -> None:  # fmt: skip
+        self._vectors = vectors
         self._db = db
         self._clock = clock
         self._keyed = keyed
@@ -133,10 +156,6 @@ class Indexer:
         self._echo_spans = echo_spans
         self._turn_items = turn_items
         self._workspace_threads = workspace_threads
-
-    def hash_of(self, fact: ItemFact) -> bytes:
-        """Equal as long as the message and its header are; a thread's name may change without it."""
-        return self._keyed.digest("episodic_source", "\x1f".join((fact.role, fact.name or "", str(fact.at), fact.text)))
 
     # -- in the transactions of others ---------------------------------------------------------------------------
 
@@ -156,14 +175,15 @@ class Indexer:
             if known is not None:
                 store.remove(tx, known.source)
             return False
-        source_hash = self.hash_of(fact)
+        source_hash = source_hash_of(self._keyed, fact)
         if known is not None and known.source_hash == source_hash:
             store.place_source(tx, fact)
             return not known.is_indexed
         now = self._clock.now()
         if known is not None:
             store.retire(tx, known.source, store.chunks_of(tx, known.source), now)
-        store.put_source(tx, fact, source_hash, now)
+        speaker = " ".join(self._lexicon.index_terms(fact.name or fact.role))
+        store.put_source(tx, fact, speaker, source_hash, now)
         return True
 
     def on_items_removed(self, tx: Tx, item_ids: Sequence[str]) -> None:
@@ -243,7 +263,7 @@ class Indexer:
         is_known = True
         for fact in facts:
             known = store.find_source(tx, fact.item_id)
-            source_hash = self.hash_of(fact) if fact.indexable else None
+            source_hash = source_hash_of(self._keyed, fact) if fact.indexable else None
             is_known = is_known and (known.source_hash if known else None) == source_hash
             if known is not None and source_hash is not None and not known.is_indexed:
                 found.append(Waiting(fact, source_hash, self._echo_spans(tx, fact.workspace_id, fact.text)))
@@ -269,11 +289,13 @@ class Indexer:
             known = store.find_source(tx, item_id)
             if known is not None and known.source_hash == batch[0].plan.waiting.source_hash:
                 self._apply_item(tx, known.source, batch)
+        if steps and self._vectors.are_made():
+            self._vectors.queue(tx)
         if handle is not None:
             handle.finish(tx)
 
     def _apply_item(self, tx: Tx, source: Source, batch: Sequence[_Step]) -> None:
-        now, capacity = self._clock.now(), segment_room(self._settings())
+        now, capacity, awaits_vector = self._clock.now(), segment_room(self._settings()), self._vectors.are_made()
         plan = batch[0].plan
         stored = {chunk.position: chunk for chunk in store.chunks_of(tx, source)}
         exclusions = store.exclusions_of(tx, plan.waiting.fact.item_id)
@@ -284,7 +306,9 @@ class Indexer:
                     continue
                 store.retire(tx, source, [old], now)
             is_excluded = overlaps(chunk.start, chunk.end, exclusions)
-            store.add_chunk(tx, source, chunk, is_excluded=is_excluded, capacity=capacity, now=now)
+            store.add_chunk(
+                tx, source, chunk, is_excluded=is_excluded, awaits_vector=awaits_vector, capacity=capacity, now=now
+            )
         if batch[-1].is_last:
             surplus = [chunk for position, chunk in stored.items() if position >= len(plan.chunks)]
             store.retire(tx, source, surplus, now)

@@ -49,6 +49,13 @@ class SourceState(NamedTuple):
     is_indexed: bool
 
 
+class Beside(NamedTuple):
+    """The chunks just before and just after one, where there are any."""
+
+    before: int | None = None
+    after: int | None = None
+
+
 class Places(NamedTuple):
     """Where a search looks, in integers: a workspace, perhaps only one thread of it, perhaps all but one."""
 
@@ -73,26 +80,28 @@ class StoredChunk:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewChunk:
-    """A chunk that is to be stored: its range, and the compressed terms of its full-text row."""
+    """A chunk that is to be stored: its range, the compressed terms of its full-text row, and how it speaks."""
 
     position: int
     start: int
     end: int
     terms: bytes | None
     term_count: int
+    asks: bool
+    is_dated: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Candidate:
-    """A chunk that a search may return, as the index remembers it."""
+class Candidate(NamedTuple):
+    """A chunk that a search may return, as the index remembers it. A tuple: a search makes a hundred and more of them."""
 
     id: int
     position: int
     start: int
     end: int
     status: str
-    body: str
-    term_count: int
+    terms: bytes | None
+    asks: int
+    is_dated: int
     item_id: str
     turn_id: str
     thread_id: str
@@ -100,8 +109,9 @@ class Candidate:
     at: int
     turn_seq: int
     item_seq: int
+    speaker: str
     source_hash: bytes
-    is_partial: bool
+    is_partial: int
 
     @property
     def chunk_id(self) -> str:
@@ -120,3 +130,8 @@ class Filter:
     to_at: int | None = None
     roles: tuple[IndexedRole, ...] = ()
     excluded_turns: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every chunk of its threads passes."""
+        return self.from_at is None and self.to_at is None and not self.roles and not self.excluded_turns

@@ -16,11 +16,11 @@ SELECT id, source_hash, state, workspace, thread FROM chunk_source WHERE item_id
 
 -- name: put_source
 -- An item waits to be indexed, or waits again.
-INSERT INTO chunk_source (item_id, turn_id, workspace, thread, role, at, turn_seq, item_seq, source_hash, state, queued_at)
-VALUES (:item_id, :turn_id, :workspace, :thread, :role, :at, :turn_seq, :item_seq, :source_hash, 'pending', :now)
+INSERT INTO chunk_source (item_id, turn_id, workspace, thread, role, at, turn_seq, item_seq, speaker, source_hash, state, queued_at)
+VALUES (:item_id, :turn_id, :workspace, :thread, :role, :at, :turn_seq, :item_seq, :speaker, :source_hash, 'pending', :now)
 ON CONFLICT (item_id) DO UPDATE SET turn_id = excluded.turn_id, workspace = excluded.workspace, thread = excluded.thread,
     role = excluded.role, at = excluded.at, turn_seq = excluded.turn_seq, item_seq = excluded.item_seq,
-    source_hash = excluded.source_hash, state = 'pending', left_from = NULL, left_to = NULL, queued_at = excluded.queued_at
+    speaker = excluded.speaker, source_hash = excluded.source_hash, state = 'pending', left_from = NULL, left_to = NULL, queued_at = excluded.queued_at
 
 -- name: place_source
 -- An item's place in its thread, which may change though its text does not.
@@ -54,16 +54,16 @@ WHERE source = :source AND status <> 'retired' ORDER BY position
 
 -- name: add_chunk
 -- A chunk enters the index.
-INSERT INTO chunk (source, position, from_char, to_char, status, terms, term_count, segment, created_at, updated_at)
-VALUES (:source, :position, :from_char, :to_char, :status, :terms, :term_count, :segment, :now, :now)
+INSERT INTO chunk (source, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, created_at, updated_at)
+VALUES (:source, :position, :from_char, :to_char, :status, :terms, :term_count, :asks, :dated, :index_state, :segment, :now, :now)
 
 -- name: retire_chunk
 -- A chunk whose text is not said any more.
-UPDATE chunk SET status = 'retired', terms = NULL, segment = NULL, updated_at = :now WHERE id = :id
+UPDATE chunk SET status = 'retired', terms = NULL, segment = NULL, index_state = 'indexed', updated_at = :now WHERE id = :id
 
 -- name: set_chunk_status
 -- A chunk is excluded, or is found again.
-UPDATE chunk SET status = :status, updated_at = :now WHERE id = :id
+UPDATE chunk SET status = :status, index_state = :index_state, updated_at = :now WHERE id = :id
 
 -- name: add_fts_row
 -- The terms of a chunk become searchable.
@@ -94,9 +94,9 @@ UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count 
 -- A workspace is gone.
 DELETE FROM segment WHERE workspace = :workspace
 
--- name: segment_totals
--- Chunks and terms of a workspace.
-SELECT coalesce(sum(chunk_count), 0), coalesce(sum(term_count), 0) FROM segment WHERE workspace = :workspace
+-- name: count_in_segments
+-- How many chunks a workspace has.
+SELECT coalesce(sum(chunk_count), 0) FROM segment WHERE workspace = :workspace
 
 -- name: count_segments
 -- Partitions by state, of a workspace or all, and what the fullest open one holds.
@@ -108,8 +108,8 @@ SELECT count(*) FROM (SELECT 1 FROM chunk_fts WHERE chunk_fts MATCH :match LIMIT
 
 -- name: find_chunks
 -- The best chunks by their words after every filter, best first.
-SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.term_count, s.item_id, s.turn_id, t.key, s.role, s.at,
-    s.turn_seq, s.item_seq, s.source_hash, s.left_from IS NOT NULL
+SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.asks, c.dated, s.item_id, s.turn_id, t.key, s.role, s.at,
+    s.turn_seq, s.item_seq, s.speaker, s.source_hash, s.left_from IS NOT NULL
 FROM (
     SELECT chunk.id AS id, bm25(chunk_fts, 0.0, 1.0) AS score
     FROM chunk_fts JOIN chunk ON chunk.id = chunk_fts.rowid JOIN chunk_source ON chunk_source.id = chunk.source
@@ -122,16 +122,139 @@ FROM (
 JOIN chunk AS c ON c.id = best.id JOIN chunk_source AS s ON s.id = c.source JOIN chunk_scope AS t ON t.id = s.thread
 ORDER BY best.score, c.id
 
+-- name: find_chunks_anywhere
+-- The best chunks by their words where nothing but the scope is asked for: what is in the index is not hidden.
+SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.asks, c.dated, s.item_id, s.turn_id, t.key, s.role, s.at,
+    s.turn_seq, s.item_seq, s.speaker, s.source_hash, s.left_from IS NOT NULL
+FROM (
+    SELECT rowid AS id, bm25(chunk_fts, 0.0, 1.0) AS score FROM chunk_fts WHERE chunk_fts MATCH :match ORDER BY score, rowid LIMIT :limit
+) AS best
+CROSS JOIN chunk AS c ON c.id = best.id CROSS JOIN chunk_source AS s ON s.id = c.source CROSS JOIN chunk_scope AS t ON t.id = s.thread
+WHERE c.status = 'indexed'
+ORDER BY best.score, c.id
+
 -- name: find_chunks_by_time
 -- The newest chunks of a time range, whatever their words.
-SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.term_count, s.item_id, s.turn_id, t.key, s.role, s.at,
-    s.turn_seq, s.item_seq, s.source_hash, s.left_from IS NOT NULL
+SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.asks, c.dated, s.item_id, s.turn_id, t.key, s.role, s.at,
+    s.turn_seq, s.item_seq, s.speaker, s.source_hash, s.left_from IS NOT NULL
 FROM chunk_source AS s JOIN chunk AS c ON c.source = s.id JOIN chunk_scope AS t ON t.id = s.thread
 WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at AND c.status = 'indexed'
   AND (:thread IS NULL OR s.thread = :thread) AND (:other_than IS NULL OR s.thread <> :other_than)
   AND (:roles = '' OR instr(:roles, s.role) > 0)
   AND s.turn_id NOT IN (SELECT value FROM json_each(:excluded_turns))
 ORDER BY s.at DESC, s.turn_seq DESC, s.item_seq DESC, c.position LIMIT :limit
+
+-- name: chunks_by_row
+-- Chunks by row number after every filter, in no order.
+SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.asks, c.dated, s.item_id, s.turn_id, t.key, s.role, s.at,
+    s.turn_seq, s.item_seq, s.speaker, s.source_hash, s.left_from IS NOT NULL
+FROM json_each(:rows) AS wanted CROSS JOIN chunk AS c ON c.id = wanted.value
+CROSS JOIN chunk_source AS s ON s.id = c.source CROSS JOIN chunk_scope AS t ON t.id = s.thread
+WHERE c.status = 'indexed' AND c.terms IS NOT NULL AND s.workspace = :workspace
+  AND (:thread IS NULL OR s.thread = :thread) AND (:other_than IS NULL OR s.thread <> :other_than)
+  AND (:from_at IS NULL OR s.at >= :from_at) AND (:to_at IS NULL OR s.at <= :to_at)
+  AND (:roles = '' OR instr(:roles, s.role) > 0)
+  AND s.turn_id NOT IN (SELECT value FROM json_each(:excluded_turns))
+
+-- name: chunks_of_thread
+-- The rows of the chunks of a thread that a filter may let through, up to a limit.
+SELECT c.id FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
+WHERE s.thread = :thread AND s.at >= :from_at AND s.at <= :to_at AND c.status = 'indexed' LIMIT :limit
+
+-- name: chunks_of_time
+-- The rows of the chunks of a workspace's time that a filter may let through, up to a limit.
+SELECT c.id FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
+WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at AND c.status = 'indexed' LIMIT :limit
+
+-- name: chunks_beside
+-- What was said just before and just after each chunk, in its thread, unless there is a longer silence between them.
+SELECT c.id,
+    CASE WHEN c.position > 0
+        THEN (SELECT o.id FROM chunk AS o WHERE o.source = c.source AND o.position = c.position - 1 AND o.status <> 'retired')
+        ELSE (SELECT o.id FROM chunk AS o WHERE o.status <> 'retired' AND o.source = (
+            SELECT p.id FROM (
+                SELECT id, at FROM chunk_source WHERE thread = s.thread AND (turn_seq, item_seq) < (s.turn_seq, s.item_seq)
+                ORDER BY turn_seq DESC, item_seq DESC LIMIT 1
+            ) AS p WHERE abs(p.at - s.at) <= :gap) ORDER BY o.position DESC LIMIT 1) END,
+    coalesce(
+        (SELECT o.id FROM chunk AS o WHERE o.source = c.source AND o.position = c.position + 1 AND o.status <> 'retired'),
+        (SELECT o.id FROM chunk AS o WHERE o.status <> 'retired' AND o.position = 0 AND o.source = (
+            SELECT n.id FROM (
+                SELECT id, at FROM chunk_source WHERE thread = s.thread AND (turn_seq, item_seq) > (s.turn_seq, s.item_seq)
+                ORDER BY turn_seq, item_seq LIMIT 1
+            ) AS n WHERE abs(n.at - s.at) <= :gap)))
+FROM json_each(:rows) AS wanted CROSS JOIN chunk AS c ON c.id = wanted.value CROSS JOIN chunk_source AS s ON s.id = c.source
+
+-- name: words_by_row
+-- The words of chunks that are in the index, and whether they ask.
+SELECT c.id, c.terms, c.asks FROM json_each(:rows) AS wanted CROSS JOIN chunk AS c ON c.id = wanted.value
+WHERE c.status = 'indexed' AND c.terms IS NOT NULL
+
+-- name: segments_to_compare
+-- A workspace's partitions: those of a time and a thread first, then the newest.
+SELECT g.id FROM segment AS g WHERE g.workspace = :workspace AND g.chunk_count > 0 ORDER BY
+    g.id IN (
+        SELECT c.segment FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
+        WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at) DESC,
+    g.id IN (SELECT c.segment FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id WHERE s.thread = :thread) DESC,
+    g.position DESC LIMIT :limit
+
+-- name: count_workspace_segments
+-- How many partitions of a workspace hold something.
+SELECT count(*) FROM segment WHERE workspace = :workspace AND chunk_count > 0
+
+-- name: add_vector
+-- What a chunk means becomes comparable.
+INSERT INTO chunk_vec (space_id, segment, chunk, vector)
+SELECT :space, segment, id, :numbers FROM chunk WHERE id = :row AND status = 'indexed'
+ON CONFLICT (chunk, space_id) DO NOTHING
+
+-- name: vectors_added
+-- Vectors of a segment that came after a place.
+SELECT id, chunk, vector FROM chunk_vec WHERE space_id = :space AND segment = :partition AND id > :after ORDER BY id
+
+-- name: vectors_present
+-- Every vector of a segment.
+SELECT id FROM chunk_vec WHERE space_id = :space AND segment = :partition
+
+-- name: vector_losses
+-- How many vectors of a segment were ever removed.
+SELECT count FROM chunk_vec_loss WHERE space_id = :space AND segment = :partition
+
+-- name: drop_vectors
+-- A part of a space that nobody searches any more.
+DELETE FROM chunk_vec WHERE id IN (SELECT id FROM chunk_vec WHERE space_id = :space LIMIT :limit)
+
+-- name: await_vectors
+-- Chunks without a vector of the space wait for one.
+UPDATE chunk SET index_state = 'pending' WHERE status = 'indexed' AND terms IS NOT NULL AND index_state = 'indexed'
+  AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space)
+
+-- name: settle_vectors
+-- Chunks that have a vector of the space, or for which none will come, wait no more.
+UPDATE chunk SET index_state = 'indexed' WHERE index_state = 'pending'
+  AND (:space IS NULL OR EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space))
+
+-- name: set_index_state
+-- Whether a chunk's vector is made.
+UPDATE chunk SET index_state = :state WHERE id = :row
+
+-- name: lacks_vectors
+-- Whether any chunk that can have one lacks a vector of the space.
+SELECT EXISTS (SELECT 1 FROM chunk WHERE status = 'indexed' AND terms IS NOT NULL AND index_state <> 'repair_needed'
+  AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space))
+
+-- name: without_vector
+-- The next chunks that lack a vector of the space.
+SELECT chunk.id, s.item_id, chunk.from_char, chunk.to_char, s.source_hash FROM chunk JOIN chunk_source AS s ON s.id = chunk.source
+WHERE chunk.status = 'indexed' AND chunk.terms IS NOT NULL AND chunk.index_state <> 'repair_needed' AND chunk.id > :after
+  AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space) ORDER BY chunk.id LIMIT :limit
+
+-- name: pending_without_vector
+-- The next chunks that wait for a vector of the space that is searched.
+SELECT chunk.id, s.item_id, chunk.from_char, chunk.to_char, s.source_hash FROM chunk JOIN chunk_source AS s ON s.id = chunk.source
+WHERE chunk.index_state = 'pending' AND chunk.status = 'indexed' AND chunk.id > :after
+  AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space) ORDER BY chunk.id LIMIT :limit
 
 -- name: has_pending
 -- Whether something of the scope is not in the index yet.

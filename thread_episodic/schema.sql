@@ -20,7 +20,8 @@ CREATE TABLE segment (
 ) STRICT;
 CREATE UNIQUE INDEX segment_open ON segment (workspace) WHERE state = 'open';
 
--- A message that is, or will be, indexed. `source_hash` covers its text and its context header.
+-- A message that is, or will be, indexed. `source_hash` covers its text and its context header, `speaker` is the terms of who
+-- said it.
 CREATE TABLE chunk_source (
     id          INTEGER PRIMARY KEY,
     item_id     TEXT NOT NULL UNIQUE,
@@ -31,6 +32,7 @@ CREATE TABLE chunk_source (
     at          INTEGER NOT NULL,
     turn_seq    INTEGER NOT NULL,
     item_seq    INTEGER NOT NULL,
+    speaker     TEXT NOT NULL,
     source_hash BLOB NOT NULL CHECK (length(source_hash) = 32),
     state       TEXT NOT NULL CHECK (state IN ('pending', 'indexed')),
     left_from   INTEGER,
@@ -41,13 +43,15 @@ CREATE TABLE chunk_source (
     CHECK (left_from IS NULL OR left_from < left_to)
 ) STRICT;
 CREATE INDEX chunk_source_turn ON chunk_source (turn_id);
-CREATE INDEX chunk_source_thread ON chunk_source (thread);
+CREATE INDEX chunk_source_place ON chunk_source (thread, turn_seq, item_seq);
 CREATE INDEX chunk_source_time ON chunk_source (workspace, at);
 CREATE INDEX chunk_source_pending ON chunk_source (workspace, thread) WHERE state = 'pending';
 CREATE INDEX chunk_source_partial ON chunk_source (workspace, thread) WHERE left_from IS NOT NULL;
 
 -- `terms` is the compressed body of its full-text row: deleting from a contentless index needs exactly what was put in,
 -- whatever the text, the lexicon or the secret rules have become since. Null: nothing of it is in the index.
+-- `asks`: it ends with a question. `dated`: it tells a time. `index_state`: whether its vector is made, still to be made, or
+-- cannot be made.
 CREATE TABLE chunk (
     id         INTEGER PRIMARY KEY,
     source     INTEGER NOT NULL REFERENCES chunk_source (id) ON DELETE CASCADE,
@@ -57,6 +61,9 @@ CREATE TABLE chunk (
     status     TEXT NOT NULL CHECK (status IN ('indexed', 'excluded', 'retired')),
     terms      BLOB,
     term_count INTEGER NOT NULL,
+    asks       INTEGER NOT NULL CHECK (asks IN (0, 1)),
+    dated      INTEGER NOT NULL CHECK (dated IN (0, 1)),
+    index_state TEXT NOT NULL CHECK (index_state IN ('indexed', 'pending', 'repair_needed')),
     segment    INTEGER REFERENCES segment (id),
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
@@ -67,6 +74,7 @@ CREATE TABLE chunk (
 CREATE UNIQUE INDEX chunk_position ON chunk (source, position) WHERE status <> 'retired';
 CREATE INDEX chunk_of_source ON chunk (source);
 CREATE INDEX chunk_of_segment ON chunk (segment) WHERE segment IS NOT NULL;
+CREATE INDEX chunk_awaiting_vector ON chunk (id) WHERE index_state = 'pending';
 
 -- Never recalled again; a range, so that it holds when the message is cut anew.
 CREATE TABLE chunk_exclusion (
@@ -78,13 +86,34 @@ CREATE TABLE chunk_exclusion (
     PRIMARY KEY (item_id, from_char, to_char)
 ) STRICT, WITHOUT ROWID;
 
--- Vectors by embedding space; float16, unit length.
+-- Vectors by space and segment, float16 of unit length. Rows are never changed, and their numbers only grow: a copy in memory
+-- is brought up to date by what came after, and made anew when the count of losses says that something went.
 CREATE TABLE chunk_vec (
-    chunk  INTEGER NOT NULL REFERENCES chunk (id) ON DELETE CASCADE,
-    space  INTEGER NOT NULL,
-    vector BLOB NOT NULL,
-    PRIMARY KEY (chunk, space)
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    space_id INTEGER NOT NULL REFERENCES space (id),
+    segment  INTEGER NOT NULL REFERENCES segment (id),
+    chunk    INTEGER NOT NULL REFERENCES chunk (id) ON DELETE CASCADE,
+    vector   BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX chunk_vec_chunk ON chunk_vec (chunk, space_id);
+CREATE INDEX chunk_vec_segment ON chunk_vec (space_id, segment);
+
+-- What is not found by its words is not found by its meaning, whichever path hid it.
+CREATE TRIGGER chunk_hidden AFTER UPDATE OF status ON chunk WHEN new.status <> 'indexed' BEGIN
+    DELETE FROM chunk_vec WHERE chunk = new.id;
+END;
+
+CREATE TABLE chunk_vec_loss (
+    space_id INTEGER NOT NULL,
+    segment  INTEGER NOT NULL,
+    count    INTEGER NOT NULL,
+    PRIMARY KEY (space_id, segment)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER chunk_vec_lost AFTER DELETE ON chunk_vec BEGIN
+    INSERT INTO chunk_vec_loss (space_id, segment, count) VALUES (old.space_id, old.segment, 1)
+    ON CONFLICT (space_id, segment) DO UPDATE SET count = count + 1;
+END;
 
 -- Every search, without its words.
 CREATE TABLE recall_event (

@@ -4,7 +4,6 @@ Rule 1: takes the protocol's Params and returns its Results; one use case, one t
 Rule 2: a search never fails because the index is slow or behind: its status and diagnostics say so.
 """
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -18,6 +17,7 @@ from protocol.ports import (
     JobQueue,
     KeyedHash,
     Lexicon,
+    Meaning,
     Notify,
     SecretScanner,
     Transact,
@@ -41,12 +41,20 @@ from protocol.thread_episodic import (
 from thread_episodic import store
 from thread_episodic.budget import Floor, floor_of, most_hits, room_of
 from thread_episodic.chunking import overlaps
-from thread_episodic.indexing import Indexer
+from thread_episodic.display import Limits
+from thread_episodic.finding import Asked
+from thread_episodic.indexing import Indexer, source_hash_of
 from thread_episodic.model import Filter
 from thread_episodic.ports import Paused, ReadArtifacts, Settings, ThreadTurns, TurnItems, WorkspaceThreads
 from thread_episodic.search import Found, Request, Searcher, is_vague
 from thread_episodic.status import StatusReader
+from thread_episodic.time_words import asks_when
+from thread_episodic.vectors import Vectors
 
+SEARCH_PATIENCE = (
+    1.5  # seconds that a search waits for what its query means: the first one may have to wait for the model
+)
+RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
 REINDEX_TURNS = 500  # turns queued in one transaction, so that a large thread does not hold the writer
 KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
@@ -57,29 +65,36 @@ class EpisodicService:
     """Searchable conversation."""
 
     def __init__(
-        self, *, db: Transact, clock: Clock, ids: Ids, keyed: KeyedHash, lexicon: Lexicon, scanner: SecretScanner,
-        jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, read_thread: ReadThread,
+        self, *, db: Transact, clock: Clock, ids: Ids, keyed: KeyedHash, lexicon: Lexicon, meaning: Meaning,
+        scanner: SecretScanner, jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, read_thread: ReadThread,
         workspace_exists: WorkspaceExists, echo_spans: EchoSpans, turn_items: TurnItems, thread_turns: ThreadTurns,
         workspace_threads: WorkspaceThreads, read_artifacts: ReadArtifacts, paused: Paused,
     ) -> None:  # fmt: skip
         self._db = db
         self._clock = clock
+        self._scanner = scanner
         self._ids = ids
         self._keyed = keyed
         self._lexicon = lexicon
+        self._meaning = meaning
         self._jobs = jobs
         self._settings = settings
         self._read_thread = read_thread
         self._workspace_exists = workspace_exists
         self._thread_turns = thread_turns
         self._workspace_threads = workspace_threads
+        hash_of = partial(source_hash_of, keyed)
+        self.vectors = Vectors(
+            db=db, jobs=jobs, meaning=meaning, scanner=scanner, read_items=read_items, echo_spans=echo_spans,
+            hash_of=hash_of,
+        )  # fmt: skip
         self._indexer = Indexer(
             db=db, clock=clock, keyed=keyed, lexicon=lexicon, scanner=scanner, jobs=jobs, notify=notify,
             settings=settings, read_items=read_items, echo_spans=echo_spans, turn_items=turn_items,
-            workspace_threads=workspace_threads,
+            workspace_threads=workspace_threads, vectors=self.vectors,
         )  # fmt: skip
         self._searcher = Searcher(
-            lexicon=lexicon, scanner=scanner, hash_of=self._indexer.hash_of, read_items=read_items,
+            lexicon=lexicon, meaning=meaning, scanner=scanner, hash_of=hash_of, read_items=read_items,
             read_thread=read_thread, read_artifacts=read_artifacts, workspace_exists=workspace_exists,
         )  # fmt: skip
         self._status = StatusReader(
@@ -120,13 +135,12 @@ class EpisodicService:
             workspace_id=params.workspace_id, mode=mode, thread_id=params.thread_id, from_at=params.from_at,
             to_at=params.to_at, roles=tuple(params.roles or ()), excluded_turns=tuple(params.exclude_turn_ids),
         )  # fmt: skip
-        request = Request(
-            wanted=wanted, terms=tuple(self._lexicon.query_terms(params.query)),
-            floor=floor_of(settings, params.min_score), limit=most_hits(settings, params.limit),
+        limits = Limits(
+            floor=floor_of(settings, params.min_score), hits=most_hits(settings, params.limit),
             room=room_of(settings, params.max_prompt_chars), snippet_chars=settings.snippet_chars,
-            work=settings.max_candidate_work,
+            hit_chars=settings.max_hit_chars,
         )  # fmt: skip
-        found = await self._find(request, params.query)
+        found = await self._find(wanted, params.query, limits, SEARCH_PATIENCE)
         diagnostics = [Diagnostic(code=code) for code in found.diagnostics]
         return ThreadSearchResult(hits=found.hits, status=found.status, diagnostics=diagnostics)
 
@@ -140,34 +154,42 @@ class EpisodicService:
             workspace_id=turn.workspace_id, mode=query.mode, thread_id=turn.thread_id, from_at=query.from_at,
             to_at=query.to_at, roles=tuple(query.roles or ()), excluded_turns=tuple(excluded_turns),
         )  # fmt: skip
-        request = Request(
-            wanted=wanted, terms=tuple(self._lexicon.query_terms(query.query)),
+        limits = Limits(
             floor=Floor(settings.min_relevancy, 0),  # where nobody asked to see hits, a weak one is worse than none
-            limit=settings.default_max_candidates, room=min(room, query.max_chars or room),
-            snippet_chars=settings.snippet_chars, work=settings.max_candidate_work, known_chunks=known_chunks,
-            browses=not query.query.strip() and query.from_at is not None and query.to_at is not None,
+            hits=settings.default_max_candidates, room=min(room, query.max_chars or room),
+            snippet_chars=settings.snippet_chars, hit_chars=settings.max_hit_chars, known_chunks=known_chunks,
         )  # fmt: skip
-        return await self._find(request, query.query, turn_id=turn.turn_id)
+        return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id)
 
-    async def _find(self, request: Request, query: str, *, turn_id: str | None = None) -> Found:
+    async def _find(
+        self, wanted: Filter, query: str, limits: Limits, patience: float, *, turn_id: str | None = None
+    ) -> Found:  # fmt: skip
         began = self._clock.monotonic()
-        found = await self._found(request, query)
+        found = await self._found(wanted, query, limits, patience, is_turn=turn_id is not None)
         now = self._clock.now()
         event = {
-            "event_id": self._ids.new("rec"), "at": now, "workspace_id": request.wanted.workspace_id, "thread_id": request.wanted.thread_id,
-            "turn_id": turn_id, "query_hash": self._keyed.digest("recall_query", query), "mode": request.wanted.mode,
+            "event_id": self._ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id, "thread_id": wanted.thread_id,
+            "turn_id": turn_id, "query_hash": self._keyed.digest("recall_query", query), "mode": wanted.mode,
             "candidates": found.candidates, "returned": len(found.hits), "cut_reason": found.cut_reason,
             "latency_us": round((self._clock.monotonic() - began) * MICROSECONDS),
         }  # fmt: skip
-        with contextlib.suppress(Unavailable):  # a full disk must not take reading away; the store tells of itself
-            await self._db.note(partial(store.add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
+        await self._db.jot(partial(store.add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
         return found
 
-    async def _found(self, request: Request, query: str) -> Found:
-        if not self._settings().enabled:
+    async def _found(
+        self, wanted: Filter, query: str, limits: Limits, patience: float, *, is_turn: bool
+    ) -> Found:  # fmt: skip
+        settings = self._settings()
+        if not settings.enabled:
             return Found(hits=[], status="skipped", diagnostics=["disabled"], cut_reason="disabled")
-        if not request.browses and is_vague(self._lexicon, query):
+        browses = is_turn and not query.strip() and wanted.from_at is not None and wanted.to_at is not None
+        if not browses and is_vague(self._lexicon, query):
             return Found(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
+        vector = None if browses else await self._meaning.of_query(query, patience)
+        request = Request(
+            wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector), limits=limits,
+            work=settings.max_candidate_work, max_segments=settings.max_segments, browses=browses,
+        )  # fmt: skip
         try:
             return await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
         except Unavailable:
@@ -234,10 +256,11 @@ class EpisodicService:
 
         def apply(tx: Tx) -> ExcludeResult:
             target = store.find_target(tx, params.item_id, params.chunk_id)
-            store.add_exclusion(tx, target, params.reason, self._clock.now())
+            store.add_exclusion(tx, target, reason, self._clock.now())
             return ExcludeResult(excluded=store.exclude(tx, target.source, target.chunks, self._clock.now()))
 
         _check_target(params)
+        reason = params.reason and self._scanner.mask(params.reason)
         return await self._db.write(apply)
 
     async def unexclude(self, params: ExcludeParams) -> ExcludeResult:
@@ -248,7 +271,11 @@ class EpisodicService:
             store.remove_exclusion(tx, target)
             still = store.exclusions_of(tx, target.item_id)
             freed = [chunk for chunk in target.chunks if not overlaps(chunk.start, chunk.end, still)]
-            return ExcludeResult(excluded=store.readmit(tx, target.source, freed, self._clock.now()))
+            awaits_vector = self.vectors.are_made()
+            if awaits_vector and freed:
+                self.vectors.queue(tx)
+            changed = store.readmit(tx, target.source, freed, awaits_vector=awaits_vector, now=self._clock.now())
+            return ExcludeResult(excluded=changed)
 
         _check_target(params)
         return await self._db.write(apply)

@@ -4,23 +4,19 @@ Rule 1: a chunk row and its full-text row change together, here only; a full-tex
 Rule 2: nothing here decides what to index, to show or to forget.
 """
 
-import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from protocol.errors import CallerError
 from protocol.hooks import ItemFact
-from protocol.ports import Row, SqlValue, Tx
+from protocol.ports import SqlValue, Tx
 from protocol.statements import Statements
 from protocol.thread_episodic import PartialItem, SegmentCounts
 from thread_episodic.chunking import Range
 from thread_episodic.model import (
     WHOLE_ITEM,
-    Candidate,
-    Filter,
     NewChunk,
-    Places,
     Source,
     SourceState,
     StoredChunk,
@@ -31,16 +27,23 @@ from thread_episodic.model import (
 SQL = Statements("thread_episodic")
 ScopeKind: TypeAlias = Literal["workspace", "thread"]
 COMPRESSION = 6  # terms are short: more costs time and saves nothing
+PLAIN_BYTES = 256  # shorter ones are kept plain: every search unpacks some two hundred, and little would be saved
+PLAIN = b"\0"  # no compressed stream begins with it
 
 
 def pack(terms: Sequence[str]) -> bytes | None:
     """Terms as a row keeps them."""
-    return zlib.compress(" ".join(terms).encode(), COMPRESSION) if terms else None
+    if not terms:
+        return None
+    body = " ".join(terms).encode()
+    return PLAIN + body if len(body) < PLAIN_BYTES else zlib.compress(body, COMPRESSION)
 
 
 def unpack(terms: bytes | None) -> str:
     """The body of the full-text row."""
-    return zlib.decompress(terms).decode() if terms else ""
+    if not terms:
+        return ""
+    return (terms[1:] if terms.startswith(PLAIN) else zlib.decompress(terms)).decode()
 
 
 # -- scopes --------------------------------------------------------------------------------------------------------
@@ -77,12 +80,12 @@ def find_source(tx: Tx, item_id: str) -> SourceState | None:
     return SourceState(source=source, source_hash=row[1], is_indexed=row[2] == "indexed")
 
 
-def put_source(tx: Tx, fact: ItemFact, source_hash: bytes, now: int) -> None:
+def put_source(tx: Tx, fact: ItemFact, speaker: str, source_hash: bytes, now: int) -> None:
     """The item waits to be indexed."""
     values = {
         "item_id": fact.item_id, "turn_id": fact.turn_id, "workspace": scope_of(tx, "workspace", fact.workspace_id),
         "thread": scope_of(tx, "thread", fact.thread_id), "role": fact.role, "at": fact.at, "turn_seq": fact.turn_seq,
-        "item_seq": fact.item_seq, "source_hash": source_hash, "now": now,
+        "item_seq": fact.item_seq, "speaker": speaker, "source_hash": source_hash, "now": now,
     }  # fmt: skip
     tx.run(SQL["put_source"], values)
 
@@ -130,17 +133,21 @@ def chunks_of(tx: Tx, source: Source) -> list[StoredChunk]:
     ]  # fmt: skip
 
 
-def add_chunk(tx: Tx, source: Source, chunk: NewChunk, *, is_excluded: bool, capacity: int, now: int) -> None:
+def add_chunk(
+    tx: Tx, source: Source, chunk: NewChunk, *, is_excluded: bool, awaits_vector: bool, capacity: int, now: int
+) -> None:
     """Store a chunk and, unless it is excluded, make its terms searchable. A full segment is sealed at `capacity`."""
+    is_found = chunk.terms is not None and not is_excluded
     segment = _segment_for(tx, source.workspace, capacity)
     values = {
         "source": source.id, "position": chunk.position, "from_char": chunk.start, "to_char": chunk.end,
         "status": "excluded" if is_excluded else "indexed", "terms": chunk.terms, "term_count": chunk.term_count,
-        "segment": segment, "now": now,
+        "asks": int(chunk.asks), "dated": int(chunk.is_dated), "segment": segment, "now": now,
+        "index_state": "pending" if is_found and awaits_vector else "indexed",
     }  # fmt: skip
     row = tx.insert(SQL["add_chunk"], values)
     tx.run(SQL["count_in_segment"], {"id": segment, "chunks": 1, "terms": chunk.term_count})
-    if chunk.terms is not None and not is_excluded:
+    if is_found:
         tx.run(SQL["add_fts_row"], {"id": row, "scope": source.tokens, "body": unpack(chunk.terms)})
 
 
@@ -192,16 +199,19 @@ def exclude(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> 
     for chunk in chunks:
         if chunk.status == "indexed":
             _remove_terms(tx, source, chunk)
-            changed += tx.run(SQL["set_chunk_status"], {"id": chunk.id, "status": "excluded", "now": now})
+            values = {"id": chunk.id, "status": "excluded", "index_state": "indexed", "now": now}
+            changed += tx.run(SQL["set_chunk_status"], values)
     return changed
 
 
-def readmit(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> int:
+def readmit(tx: Tx, source: Source, chunks: Iterable[StoredChunk], *, awaits_vector: bool, now: int) -> int:
     """Show hidden chunks again; how many were hidden."""
     changed = 0
     for chunk in chunks:
         if chunk.status == "excluded":
-            changed += tx.run(SQL["set_chunk_status"], {"id": chunk.id, "status": "indexed", "now": now})
+            index_state = "pending" if awaits_vector and chunk.terms is not None else "indexed"
+            values = {"id": chunk.id, "status": "indexed", "index_state": index_state, "now": now}
+            changed += tx.run(SQL["set_chunk_status"], values)
             if chunk.terms is not None:
                 tx.run(SQL["add_fts_row"], {"id": chunk.id, "scope": source.tokens, "body": unpack(chunk.terms)})
     return changed
@@ -249,56 +259,6 @@ def remove_exclusion(tx: Tx, target: Target) -> None:
 def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
     """The ranges of an item that are never recalled."""
     return [(row[0], row[1]) for row in tx.all(SQL["exclusions_of_item"], {"item_id": item_id})]
-
-
-# -- search --------------------------------------------------------------------------------------------------------
-
-
-def _candidate_of(row: Row) -> Candidate:
-    return Candidate(
-        id=row[0], position=row[1], start=row[2], end=row[3], status=row[4], body=unpack(row[5]), term_count=row[6],
-        item_id=row[7], turn_id=row[8], thread_id=row[9], role=row[10], at=row[11], turn_seq=row[12], item_seq=row[13],
-        source_hash=row[14], is_partial=bool(row[15]),
-    )  # fmt: skip
-
-
-def _common_values(wanted: Filter) -> dict[str, str]:
-    return {"roles": ",".join(wanted.roles), "excluded_turns": json.dumps(wanted.excluded_turns)}
-
-
-def find_chunks(tx: Tx, match: str, wanted: Filter, limit: int) -> list[Candidate]:
-    """The best chunks for a full-text expression, after every filter."""
-    values = {"match": match, "from_at": wanted.from_at, "to_at": wanted.to_at, "limit": limit}
-    return [_candidate_of(row) for row in tx.all(SQL["find_chunks"], values | _common_values(wanted))]
-
-
-def find_chunks_by_time(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[Candidate]:
-    """The newest chunks of a definite time range."""
-    values = {"from_at": wanted.from_at, "to_at": wanted.to_at, "limit": limit} | places._asdict()
-    return [_candidate_of(row) for row in tx.all(SQL["find_chunks_by_time"], values | _common_values(wanted))]
-
-
-def has_pending(tx: Tx, places: Places, wanted: Filter) -> bool:
-    """Whether something there waits to be indexed."""
-    values = places._asdict() | {"excluded_turns": json.dumps(wanted.excluded_turns)}
-    return tx.one(SQL["has_pending"], values) is not None
-
-
-def has_partial(tx: Tx, places: Places) -> bool:
-    """Whether some message there is too long to be indexed whole."""
-    values = {"workspace": places.workspace, "thread": places.thread}
-    return tx.all(SQL["count_partial_sources"], values)[0][0] > 0
-
-
-def count_matches(tx: Tx, match: str, cap: int) -> int:
-    """How many chunks fit a full-text expression, counted up to `cap`."""
-    return tx.all(SQL["count_term"], {"match": match, "cap": cap})[0][0]
-
-
-def totals_of(tx: Tx, workspace: int) -> tuple[int, int]:
-    """Chunks and terms of a workspace."""
-    row = tx.all(SQL["segment_totals"], {"workspace": workspace})[0]
-    return row[0], row[1]
 
 
 # -- status --------------------------------------------------------------------------------------------------------

@@ -253,5 +253,26 @@ def find_time(text: str, now: int, zone: tzinfo) -> TimeRange | None:
     return TimeRange(from_at=_millis(begin, zone), to_at=min(_millis(end, zone) - 1, now), spans=tuple(sorted(spans)))
 
 
+_ANY_TIME = re.compile(
+    r"(?<![\w-])(?=\w)(?:" + "|".join(re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern) for pattern, _ in _RULES) + ")"
+)
+_ASKS_WHEN = re.compile(
+    r"(?<![\w-])(?:when|how long|since when|(?:what|which) (?:date|day|month|year|time)"
+    r"|когда|как давно|с каких пор|(?:какого числа|в каком (?:месяце|году)|в какой день)"
+    r"|wann|seit wann|wie lange|(?:an )?welche[mnrs]? (?:datum|tag|monat|jahr)"
+    r"|cuando|desde cuando|cuanto (?:tiempo )?hace|(?:que|cual) (?:fecha|dia|mes|ano))(?![\w-])"
+)
+
+
+def tells_time(text: str) -> bool:
+    """Whether a text names some time in the past, whichever."""
+    return _ANY_TIME.search(fold(text)) is not None
+
+
+def asks_when(text: str) -> bool:
+    """Whether a question is one for a time."""
+    return _ASKS_WHEN.search(fold(text)) is not None
+
+
 def _millis(day: date, zone: tzinfo) -> int:
     return int(datetime.combine(day, time.min, zone).timestamp() * 1000)

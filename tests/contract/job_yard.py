@@ -8,12 +8,13 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from gateway.database import Database, connect
+from gateway.database import Database
 from gateway.ids import SortableIds
 from gateway.job_runner import JobRunner
 from gateway.jobs import Jobs
 from gateway.owners import SQL
 from gateway.retry import RetryLimits
+from gateway.sqlite import connect
 from protocol.ports import JobHandle, JobKind, JobState, Tx
 
 NOW = 1_700_000_000_000

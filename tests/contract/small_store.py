@@ -8,7 +8,8 @@ from typing import Any
 
 import anyio
 
-from gateway.database import Database, connect
+from gateway.database import Database
+from gateway.sqlite import connect
 from protocol.ports import Tx
 
 TABLES = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL UNIQUE) STRICT"

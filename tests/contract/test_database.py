@@ -11,7 +11,8 @@ import pytest
 from small_store import ADD, adding, counting, failing, play
 
 from gateway import database as database_module
-from gateway.database import Database, ReadTooLong, connect, sqlite_version, unavailable
+from gateway.database import Database
+from gateway.sqlite import ReadTooLong, connect, sqlite_version, unavailable
 from protocol.errors import CallerError, Defect, GatewayError, Refused, Unavailable
 from protocol.ports import Tx
 

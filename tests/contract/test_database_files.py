@@ -14,7 +14,9 @@ import pytest
 from small_store import COUNT, adding, counting, grouped, make, play
 
 from gateway import database as database_module
-from gateway.database import Database, connect
+from gateway import database_file
+from gateway.database import Database
+from gateway.sqlite import connect
 from protocol.errors import Unavailable
 from protocol.ports import Tx
 
@@ -80,14 +82,11 @@ def test_a_reader_whose_connection_broke_opens_another(tmp_path: Path, monkeypat
             raise apsw.CantOpenError
 
         with monkeypatch.context() as broken:
-            broken.setattr(database_module, "connect", refuse)
+            broken.setattr(database_file, "connect", refuse)
             for _ in range(2 * database_module.READERS):
                 with pytest.raises(Unavailable):
                     await db.read(tear)
-        for _ in range(database_module.READERS):
-            with pytest.raises(Unavailable):
-                await db.read(counting)
-        for _ in range(database_module.READERS):
+        for _ in range(2 * database_module.READERS):
             assert await db.read(counting) == 0
 
     play(scene, tmp_path)
@@ -99,12 +98,11 @@ def test_a_writer_that_cannot_reopen_says_so_and_recovers(tmp_path: Path, monkey
             raise apsw.CantOpenError
 
         with monkeypatch.context() as broken:
-            broken.setattr(database_module, "connect", refuse)
-            broken.setattr(db._writer, "_guard", lambda: (_ for _ in ()).throw(apsw.IOError()))
-            with pytest.raises(Unavailable):
-                await db.write(adding("a"))
-        with pytest.raises(Unavailable):
-            await db.write(adding("b"))
+            broken.setattr(database_file, "connect", refuse)
+            broken.setattr(db._file, "check", lambda: (_ for _ in ()).throw(apsw.IOError()))
+            for text in ("a", "b"):
+                with pytest.raises(Unavailable):
+                    await db.write(adding(text))
         assert await db.write(adding("c")) == 1
 
     play(scene, tmp_path)
@@ -132,7 +130,8 @@ LIMITED = """
     import json, resource, sys
     from pathlib import Path
     import anyio
-    from gateway.database import Database, connect
+    from gateway.database import Database
+    from gateway.sqlite import connect
     from protocol.errors import GatewayError
 
     async def main():

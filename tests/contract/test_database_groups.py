@@ -9,7 +9,8 @@ from typing import Any
 import apsw
 from small_store import ADD, COUNT, adding, counting, failing, grouped, hold, play
 
-from gateway.database import Database, connect
+from gateway.database import Database
+from gateway.sqlite import connect
 from protocol.errors import GatewayError, Refused, Unavailable
 from protocol.ports import Tx
 

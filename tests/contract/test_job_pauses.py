@@ -99,6 +99,48 @@ def test_a_store_that_fails_does_not_end_the_runner(tmp_path: Path, monkeypatch:
     play(scene, tmp_path)
 
 
+def test_a_lease_that_could_not_be_given_back_does_not_wait_for_the_stuck_timer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(yard: Yard) -> None:
+        note = yard.db.note
+        is_full = False
+        tries: list[str] = []
+
+        async def failing(work: Callable[[Tx], Any]) -> Any:
+            if is_full:
+                raise Unavailable("storage_full")
+            return await note(work)
+
+        async def work(held: JobHandle) -> None:
+            nonlocal is_full
+            is_full = not tries
+            tries.append(held.job.subject)
+
+        monkeypatch.setattr(yard.db, "note", failing)
+        monkeypatch.setattr(runner_module, "POLL_SECONDS", 0.01)
+        runner = yard.runner()
+        runner.handle("index", work)
+        await yard.enqueue("a")
+
+        async def story() -> None:
+            nonlocal is_full
+            while runner.paused("index") is None:
+                await anyio.lowlevel.checkpoint()
+            assert await yard.rows() == [("a", "leased", 1)]
+            is_full = False
+            runner.resume_all("embedding")
+            assert runner.paused("index") == ("storage", "storage_full")
+            runner.resume_all("storage")
+            await yard.settled(runner)
+            assert await yard.rows() == [("a", "done", 1)]
+            assert (tries, yard.resumed) == (["a", "a"], ["storage"])
+
+        await with_runner(runner, story)
+
+    play(scene, tmp_path)
+
+
 # -- the end of a process --------------------------------------------------------------------------------------------
 
 

@@ -12,9 +12,9 @@ import pytest
 from filelock import FileLock
 
 from gateway import migrations
-from gateway.database import connect
 from gateway.home import Home
 from gateway.migrations import SCHEMA_VERSION, migrate, stored_version
+from gateway.sqlite import connect
 from protocol.errors import GatewayError, Refused, Unavailable
 
 

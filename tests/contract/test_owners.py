@@ -12,9 +12,10 @@ import pytest
 from filelock import FileLock
 
 from gateway.clock import SystemClock
-from gateway.database import Database, connect
+from gateway.database import Database
 from gateway.ids import SortableIds
 from gateway.owners import Owners
+from gateway.sqlite import connect
 
 
 def make(run: Path) -> Owners:

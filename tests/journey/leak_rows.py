@@ -40,6 +40,8 @@ FILE = [{"type": "artifact", "artifact_id": "{artifact}", "name": "again", "mime
 FILE_VERSION = {"artifact_id": "{artifact}", "version_id": "{version}"}
 CLIENT_CHOSE = "the key is the client's own choice, not a thing of a tenant"
 TAKEN = "a name that the client chooses is taken or free"
+FIRST_PAGE = "WzAsMCwwXQ"
+"""The cursor of an export's very beginning: whoever sends it begins with what they may see."""
 
 ROWS = [
     Row("initialize", "open", {"protocol_version": "2026-11", "client": {"name": "x", "version": "1"}, "workspace_id": "{workspace}"}),
@@ -116,7 +118,7 @@ ROWS = [
     Row("memory/stats", "scoped"),
     Row("memory/export", "scoped"),
     *(Row("memory/export", "scoped", {"scopes": [scope]}) for scope in SCOPES),
-    Row("memory/export", "scoped", {"cursor": "{cursor}"}, "a cursor is opaque; nobody's cannot be made up"),
+    Row("memory/export", "scoped", {"cursor": FIRST_PAGE}),
     Row("memory/import", "scoped", {"bundle": "{canary}"}),
     Row("memory/candidates/list", "scoped"),
     *(Row("memory/candidates/list", "scoped", {"scopes": [scope]}) for scope in SCOPES),

@@ -22,6 +22,12 @@ JOURNEY_SECONDS = 60.0
 
 WITHOUT_MODEL = "[gateway.embedding]\nenabled = false\n"
 
+
+def with_model(folder: Path) -> str:
+    """The configuration of an embedding model in a folder."""
+    return f'[gateway.embedding]\nmodel = "test/tiny"\nmodel_path = {json.dumps(str(folder))}\n'
+
+
 SCRIPTED = """
 [gateway.roles]
 main = "scripted"
@@ -51,14 +57,15 @@ def journey(story: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 class Den:
     """A folder with a home, its configuration, and the script of its model."""
 
-    def __init__(self, folder: Path, *, scripted: bool = False, config: str = "") -> None:
+    def __init__(self, folder: Path, *, scripted: bool = False, config: str = "", model: Path | None = None) -> None:
         self.folder = folder
         self.home = folder / "home"
         self.config = folder / "config.toml"
         self.script = folder / "script.jsonl"
         self.record = folder / "record.jsonl"
         folder.mkdir(parents=True, exist_ok=True)
-        self.config.write_text(WITHOUT_MODEL + (SCRIPTED if scripted else "") + config, encoding="utf-8")
+        embedding = WITHOUT_MODEL if model is None else with_model(model)
+        self.config.write_text(embedding + (SCRIPTED if scripted else "") + config, encoding="utf-8")
         self.write_script([])
 
     def write_script(self, rules: list[dict[str, Any]]) -> None:

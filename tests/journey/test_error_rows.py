@@ -28,8 +28,6 @@ NOT_OVER_STDIO = {
     "home_locked": "needs a migration that takes half a minute: test_migrations.py",
     "forbidden": "stands for refusals without a better reason; there is none at present",
 }
-METHODS_TO_COME = {"already_decided", "checksum_mismatch", "version_too_new"}
-"""Reasons of methods that are not built: candidate review and bundles."""
 
 
 def in_golden_sessions() -> set[str]:
@@ -38,12 +36,12 @@ def in_golden_sessions() -> set[str]:
 
 
 def test_every_reason_has_its_place() -> None:
-    placed = in_golden_sessions() | HERE | set(ELSEWHERE) | set(NOT_OVER_STDIO) | METHODS_TO_COME
+    placed = in_golden_sessions() | HERE | set(ELSEWHERE) | set(NOT_OVER_STDIO)
     assert set(REASONS) - placed == set()
 
 
 def test_a_reason_is_not_excused_that_a_golden_session_has() -> None:
-    assert in_golden_sessions() & (set(NOT_OVER_STDIO) | METHODS_TO_COME) == set()
+    assert in_golden_sessions() & set(NOT_OVER_STDIO) == set()
 
 
 async def failure_of(client: Client, method: str, params: dict[str, Any]) -> CallFailed:
@@ -90,8 +88,8 @@ async def test_a_database_that_vanished_takes_no_writes(tmp_path: Path) -> None:
 
 
 @journey
-async def test_an_unknown_method_of_the_contract_to_come_is_not_found(tmp_path: Path) -> None:
+async def test_a_method_that_nobody_built_is_not_found(tmp_path: Path) -> None:
     async with Den(tmp_path).client() as client:
-        failed = await failure_of(client, "memory/export", {})
+        failed = await failure_of(client, "memory/dream", {})
         assert (failed.reason, failed.code) == ("method_not_found", -32601)
         await asyncio.wait_for(client.request("ping", {}), 5)

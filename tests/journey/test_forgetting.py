@@ -4,7 +4,9 @@ import asyncio
 import secrets
 
 import apsw
-from spawned import Den, drain, every, fact, hello, journey, remember, take_turn
+from spawned import Den, drain, every, fact, hello, journey, refusal, remember, take_turn
+
+from gateway.client import Client
 
 
 def needle():
@@ -166,3 +168,59 @@ async def test_what_one_process_erases_the_other_does_not_have_either(tmp_path):
         assert (await second.request("memory/search", {"query": word}))["hits"] == []
         assert (await second.request("memory/get", {"memory_id": memory_id, "include_deleted": True}))["record"] is None
         assert holding(den, word) == []
+
+
+# -- the clock -------------------------------------------------------------------------------------------------------
+
+NOW = 1_800_000_000_000
+DAY = 86_400_000
+
+
+def set_clock(den, now):
+    """The time that the process reads at every use."""
+    fresh = den.folder / "clock.new"
+    fresh.write_text(str(now), encoding="ascii")
+    fresh.replace(den.folder / "clock")
+
+
+async def timed(den):
+    """A process that reads its time from a file."""
+    set_clock(den, NOW)
+    client = await Client.start([*den.command(), "--clock-file", str(den.folder / "clock")])
+    await hello(client)
+    return client
+
+
+@journey
+async def test_expiry_is_exact_and_told_without_being_asked(tmp_path):
+    den, word = Den(tmp_path), needle()
+    async with await timed(den) as client:
+        memory_id = await remember(client, f"The vault is called {word}.", expires_at=NOW + 5000)
+        set_clock(den, NOW + 4999)
+        assert (await client.request("memory/search", {"query": word}))["hits"]
+        set_clock(den, NOW + 5000)
+        assert (await client.request("memory/search", {"query": word}))["hits"] == []
+        assert await every(client, "memory/list", "records") == []
+        assert (await client.request("memory/get", {"memory_id": memory_id}))["record"]["status"] == "expired"
+        told = await client.wait_for("memory/changed", lambda told: told["change_kind"] == "expired")
+        assert told["memory_id"] == memory_id
+
+
+@journey
+async def test_retention_ends_by_the_clock_and_by_a_changed_setting(tmp_path):
+    den, word = Den(tmp_path), needle()
+    async with await timed(den) as client:
+        ids = [await remember(client, f"The vault number {n} is called {word}.") for n in range(2)]
+        await client.request("memory/forget", {"target": {"kind": "id", "memory_id": ids[0]}})
+        set_clock(den, NOW + 2 * DAY)
+        await drain(client)
+        await client.request("memory/restore", {"memory_id": ids[0]})
+        for memory_id in ids:
+            await client.request("memory/forget", {"target": {"kind": "id", "memory_id": memory_id}})
+        set_clock(den, NOW + 4 * DAY)
+        assert holding(den, word)
+        await client.request("settings/update", {"update": {"memory": {"retention_days": 1}}})
+        told = await client.wait_for("memory/erased")
+        assert {*told["memory_ids"]} == {*ids}
+        assert holding(den, word) == []
+        assert (await refusal(client, "memory/restore", {"memory_id": ids[0]})).reason == "not_found"

@@ -83,6 +83,9 @@ async def settle_tenant(client, n):
     }
     proposed |= {"disposition": "create_pending_candidate", "context": context, "scope": scope}
     t["candidate"] = (await client.request("memory/write", proposed))["candidate"]["candidate_id"]
+    for kind in ("thread", "agent", "task"):
+        there = {"context": {**context, f"{kind}_id": t[kind]}, "scope": {"kind": kind, "key": t[kind]}}
+        assert (await client.request("memory/write", {**proposed, **there}))["candidate"] is not None
     await client.request(
         "turn/prepare",
         {"thread_id": t["open_thread"], "turn_id": t["open_turn"], "input": [{"type": "text", "text": "Hello"}]},
@@ -185,7 +188,8 @@ async def holdings(client, tenant):
     forgotten = await client.request(
         "memory/history", {"memory_id": tenant["deleted_memory"], "context": everything["context"]}
     )
-    return records, history, thread, forgotten
+    waiting = await client.request("memory/candidates/list", {"context": everything["context"], "scopes": scopes})
+    return records, history, thread, forgotten, waiting["candidates"]
 
 
 # -- the tests -------------------------------------------------------------------------------------------------------
@@ -196,6 +200,7 @@ async def test_in_the_context_of_one_tenant_another_does_not_exist(tmp_path):
     async with world(tmp_path) as (client, methods, tenants):
         a, b = tenants[A], tenants[B]
         before = await holdings(client, b)
+        assert len(before[4]) == 4
         assert len(before[0]) == 6  # the forgotten one is in no list; its history stands beside it
         leaks, oracles = [], []
         for row in (row for row in ROWS if row.kind == "scoped" and row.method in methods):

@@ -15,33 +15,59 @@ from spawned import Den, clean_environment, drain, fact, hello, journey
 from gateway.client import CallFailed, Client
 
 UPPER, LETTERS = string.ascii_uppercase + "234567", string.ascii_letters + string.digits
-AS_SAID = {("item", "text"), ("item", "tool"), ("artifact", "name")}
-"""Columns that hold a message as it was said: the user's words, a model's tool call, what a file of it is called."""
+AS_SAID = {
+    ("item", "text"), ("item", "tool"), ("artifact", "name"),
+    ("thread", "name"), ("workspace", "name"), ("workspace", "root_path"),
+}  # fmt: skip
+"""Columns that hold what was said as it was said: the user's words, a model's tool call, what a file, a thread, a workspace is called."""
+SHOWN = {
+    "turn/items",
+    "thread/history",
+    "turn/get",
+    "thread/start",
+    "thread/update",
+    "thread/list",
+    "thread/get",
+    "workspace/create",
+}
+"""Methods that answer with it."""
 
 
 def canaries(rng):
-    """Well-formed and worthless: made now, so that none stands in this file."""
+    """Well-formed and worthless, of ten kinds: made now, so that none stands in this file."""
 
     def drawn(alphabet, count):
         return "".join(rng.choice(alphabet) for _ in range(count))
 
+    password = drawn(string.ascii_lowercase, 5) + drawn(string.digits, 4) + drawn(string.ascii_uppercase, 4) + "!x"
     return {
         "aws": "AK" + "IA" + drawn(UPPER, 16),
+        "password": password,
+        "google": "AI" + "za" + drawn(LETTERS, 35),
+        "connection": drawn(LETTERS, 6) + "7" + drawn(LETTERS, 12),
         "github": "gh" + "p_" + drawn(LETTERS, 36),
-        "password": drawn(string.ascii_lowercase, 5)
-        + drawn(string.digits, 4)
-        + drawn(string.ascii_uppercase, 4)
-        + "!x",
+        "stripe": "sk_" + "live_" + drawn(LETTERS, 24),
+        "sendgrid": "S" + "G." + drawn(LETTERS, 22) + "." + drawn(LETTERS, 43),
+        "jwt": ".".join(["ey" + "JhbGciOiJIUzI1NiJ9", "ey" + "JzdWIiOiI" + drawn(LETTERS, 20), drawn(LETTERS, 43)]),
+        "slack": "xo" + "xb-" + drawn(string.digits, 12) + "-" + drawn(LETTERS, 24),
+        "api_key": "7b" + drawn("0123456789abcdef", 30),
     }
 
 
+def phrases(secrets):
+    """How a person would say each of them, in a few words."""
+    said = {
+        "aws": "my AWS key is {}", "password": "my wifi password is {}", "google": "maps {}",
+        "connection": "postgres://app:{}@db/x", "github": "use the token {}", "stripe": "the Stripe key {}",
+        "sendgrid": "mail goes by {}", "jwt": "the session {}", "slack": "the bot has {}", "api_key": "api key: {}",
+    }  # fmt: skip
+    return {name: said[name].format(secret) for name, secret in secrets.items()}
+
+
 def sentences(secrets):
-    """How a person would say them."""
-    return [
-        f"My AWS key is {secrets['aws']} by the way.",
-        f"Use the token {secrets['github']} for the builds.",
-        f"My wifi password is {secrets['password']} since May.",
-    ]
+    """Three messages that hold them all."""
+    said = list(phrases(secrets).values())
+    return [f"By the way, {', and '.join(said[n::3])} since May." for n in range(3)]
 
 
 def faces(secret):
@@ -113,7 +139,7 @@ class Talk:
         except CallFailed as failed:
             self.answers.append((method, [failed.code, failed.message, failed.data]))
             return None
-        if method not in {"turn/items", "thread/history", "turn/get"}:
+        if method not in SHOWN:
             self.answers.append((method, result))
         return result
 
@@ -145,6 +171,47 @@ async def write_memory(talk, text):
     await talk.ask("memory/explain", query=text)
     await talk.ask("memory/explain", target={"kind": "memory", "id": memory_id})
     await talk.ask("memory/history", memory_id=memory_id)
+
+
+async def administrate(talk, secrets):
+    """What a host says about threads, workspaces and records, and what it says wrongly."""
+    for n, (name, phrase) in enumerate(phrases(secrets).items()):
+        secret = secrets[name]
+        await talk.ask("memory/remember", content="The sofa is grey.", tags=[phrase[:64]], key=phrase)
+        await talk.ask("memory/remember", content="The sofa is wide.", key=f"sofa.{n}", idempotency_key=phrase[:128])
+        await talk.ask("thread/start", thread_id=f"named_{n}", name=phrase)
+        await talk.ask("thread/update", thread_id=f"named_{n}", name=f"now {phrase}")
+        await talk.ask("workspace/create", workspace_id=f"ws_{n}", name=phrase, root_path=f"/srv/{phrase}")
+        for method, member in (
+            ("thread/get", "thread_id"), ("turn/get", "turn_id"), ("memory/get", "memory_id"), ("workspace/get", "workspace_id"),
+            ("memory/history", "memory_id"), ("memory/restore", "memory_id"), ("thread_episodic/status", "thread_id"),
+        ):  # fmt: skip
+            await talk.ask(method, **{member: secret})
+        await talk.ask("memory/list", **{secret: 1})
+        await talk.ask("memory/list", limit=phrase)
+        await talk.ask("memory/list", cursor=phrase)
+        await talk.ask(phrase)
+        await talk.ask("memory/import", bundle=phrase)
+        await talk.ask("memory/import", bundle=json.dumps({"type": "header", "version": phrase}))
+        await talk.ask("settings/update", update={"memory": {"enabled": phrase}})
+        await talk.ask("settings/update", update={secret: {"enabled": True}})
+        await talk.ask("provider/test", provider=phrase)
+        kept = await talk.ask("memory/remember", content=f"Chair number {n} is blue.", key=f"chair.{n}")
+        if kept is not None:
+            target = {"kind": "id", "memory_id": kept["record"]["memory_id"]}
+            await talk.ask("memory/forget", target=target, reason=phrase)
+        await talk.ask("memory/forget", target={"kind": "id", "memory_id": "nothing"}, reason=phrase)
+        said = {"at": 1, "items": [{"role": "user", "text": "Hello."}]}
+        await talk.ask(
+            "thread/import",
+            workspace_id="ws_here",
+            thread_id=f"plain_{n}",
+            source={"kind": "x", "id": f"plain {n}"},
+            turns=[said],
+        )
+        for item in (await talk.client.request("thread/history", {"thread_id": f"plain_{n}"}))["items"]:
+            await talk.ask("thread_episodic/exclude", item_id=item["item_id"], reason=phrase)
+        await talk.ask("hooks/runs", thread_id=secret)
 
 
 async def hold_turns(talk, text, n):
@@ -236,6 +303,8 @@ async def test_a_secret_stands_in_the_users_messages_and_nowhere_else(tmp_path):
         for n in text_numbers:
             await write_memory(talk, texts[n])
             await hold_turns(talk, texts[n], n)
+        if text_numbers:
+            await administrate(talk, secrets)
         await drain(client)
         await look_everywhere(talk, texts)
         told += talk.answers

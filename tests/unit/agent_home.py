@@ -20,6 +20,7 @@ from agent.runtime import HookRuntime
 from agent.threads import Neighbours, Threads, ensure_workspace
 from agent.tools import subscriptions as own_subscriptions
 from agent.turns import Turns
+from gateway.artifact_files import ArtifactFiles
 from gateway.database import Database
 from gateway.ids import SortableIds
 from gateway.job_runner import JobRunner
@@ -67,12 +68,16 @@ class Answers:
         self.answers = list(answers)
         self.asked: list[ModelRequest] = []
         self.configured = True
+        self.pictures = False
 
     def is_configured(self, role: str) -> bool:
         return self.configured
 
     def calls_tools(self, role: str) -> bool:
         return True
+
+    def takes_pictures(self, role: str, provider: str | None = None) -> bool:
+        return self.pictures
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         self.asked.append(request)
@@ -129,8 +134,14 @@ class AgentHome:
             db=self.db, clock=self.clock, jobs=self.jobs, runtime=self.runtime, ledger=self.ledger, notify=self.notify,
             on_items=lambda _tx, facts: self.facts.extend(facts), time_zone=lambda: "UTC",
         )  # fmt: skip
+        self.files = ArtifactFiles(path.parent / "artifacts")
+        self.artifacts = Artifacts(
+            db=self.db, ids=self.ids, jobs=self.jobs, files=self.files, settings=lambda: self.settings.artifacts
+        )
         neighbours = Neighbours(
-            on_items=lambda _tx, facts: self.facts.extend(facts), on_items_removed=lambda _tx, _ids: None
+            on_items=lambda _tx, facts: self.facts.extend(facts),
+            on_items_removed=lambda _tx, _ids: None,
+            on_thread_deleted=[self.artifacts.on_thread_deleted],
         )
         self.threads = Threads(
             db=self.db,
@@ -146,7 +157,7 @@ class AgentHome:
             db=self.db, clock=self.clock, ids=self.ids,
             pipeline=Pipeline(runtime=self.runtime, planners=planners, settings=settings), background=self.background,
             ledger=self.ledger,
-            artifacts=Artifacts(db=self.db, ids=self.ids, keep=lambda _sha, _data: None, settings=lambda: self.settings.artifacts),
+            artifacts=self.artifacts,
             model=model, tools=tools or {}, notify=self.notify, spawn=self.spawn, on_items=neighbours.on_items,
             settings=settings, owner=owner, time_zone=lambda: "UTC", incident=self.incident, mask=lambda text: text,
         )  # fmt: skip
@@ -155,6 +166,7 @@ class AgentHome:
             on_paused=lambda _component, _reason: None, on_resumed=lambda _component: None,
         )  # fmt: skip
         self.runner.handle("hook_run", self.background.run)
+        self.runner.handle("sweep", self.artifacts.sweep)
         self.jobs.wake = self.runner.wake
 
     def incident(self, error: BaseException) -> str:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from worded_meaning import WordedMeaning
 
-from gateway.database import Database, connect
+from gateway.database import Database
 from gateway.ids import SortableIds
 from gateway.jobs import Jobs
 from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
 from gateway.secret_scanner import RuleScanner
+from gateway.sqlite import connect
 from protocol.hooks import ItemFact, ThreadFact
 from protocol.ports import Job, Tx
 from protocol.settings import GatewayConfig, ThreadEpisodicSettings
@@ -70,11 +72,12 @@ class Home:
         self.held: tuple[str, str] | None = None
         self.told: list[tuple[str, Any]] = []
         self.settings = ThreadEpisodicSettings()
+        self.meaning = WordedMeaning()
         ids = SortableIds(self.clock)
         self.jobs = Jobs(ids, self.clock, "own_test")
         self.service = EpisodicService(
             db=self.db, clock=self.clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=SnowballLexicon(),
-            scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),
+            meaning=self.meaning, scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),
             settings=lambda: self.settings, read_items=self._read_items, read_thread=self._read_thread,
             workspace_exists=lambda _, workspace: workspace in {"a", "b"}, echo_spans=self._echo_spans,
             turn_items=lambda _, turn: [item.item_id for item in self._in_order() if item.turn_id == turn],

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from worded_meaning import WordedMeaning
 
 from agent.ledger import Ledger
+from agent.redaction import forget_copies, redact_items
 from agent.store import SQL, add_item, read_items, read_run, read_thread, read_turn, workspace_exists
 from agent.threads import ensure_workspace
 from gateway.database import Database
@@ -18,6 +20,7 @@ from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
 from gateway.migrations import migrate
 from gateway.secret_scanner import RuleScanner
+from gateway.wiping import wipe
 from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol.base import Scope
@@ -101,9 +104,9 @@ def fresh_database(folder: Path) -> Path:
 class MemoryHome:
     """The service and everything under it. Calls run on one event loop, one after the other."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, prepared: Path | None = None, vfs: str | None = None) -> None:
         self.runner = asyncio.Runner()
-        self.path = fresh_database(folder)
+        self.path = fresh_database(folder) if prepared is None else Path(shutil.copy(prepared, folder / "gateway.db"))
         self.clock = SetClock()
         self.told: list[Told] = []
         self.settings = MemorySettings()
@@ -113,26 +116,30 @@ class MemoryHome:
         self.jobs = Jobs(self.ids, self.clock, "own_test")
         self.default_workspace: str | None = "ws_1"
         self.wal_is_held = False
+        self.damage: list[int] = []
         self.scanner: Any = _SCANNER
         self.lexicon: Any = _LEXICON
-        self.db = Database(self.path)
+        self.meaning = WordedMeaning()
+        self.db = Database(self.path, vfs=vfs)
         self.service = self.make_service()
         self.items = 0
-        for workspace_id in ("ws_1", "ws_2"):
-            self.sql(lambda tx, w=workspace_id: ensure_workspace(tx, w, START))
-        self.add_thread("thr_1")
+        if prepared is None:
+            for workspace_id in ("ws_1", "ws_2"):
+                self.sql(lambda tx, w=workspace_id: ensure_workspace(tx, w, START))
+            self.add_thread("thr_1")
 
     def make_service(self) -> MemoryService:
         return MemoryService(Collaborators(
-            db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, scanner=self.scanner,
+            db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, meaning=self.meaning, scanner=self.scanner,
             jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
             settings=lambda: self.settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
-            echo_spans=self.ledger.echo_spans, truncate_wal=self._truncate, owner="own_1",
+            echo_spans=self.ledger.echo_spans, redact_items=redact_items, forget_copies=forget_copies, report_damage=self.damage.append,
+            truncate_wal=self._truncate, owner="own_1",
         ))  # fmt: skip
 
     async def _truncate(self) -> bool:
-        return False if self.wal_is_held else await self.db.truncate_wal()
+        return False if self.wal_is_held else await wipe(self.db)
 
     def close(self) -> None:
         self.db.close()

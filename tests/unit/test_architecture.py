@@ -23,15 +23,22 @@ TABLES = {"protocol/memory.py", "protocol/threads.py", "gateway/secret_rules.py"
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core", "types"}
 HOME_OF = {
     "jsonrpcserver": {"gateway/rpc.py"},
-    "apsw": {"gateway/database.py", "gateway/migrations.py"},
+    "apsw": {
+        "gateway/database.py",
+        "gateway/database_file.py",
+        "gateway/migrations.py",
+        "gateway/sqlite.py",
+        "gateway/wiping.py",
+    },
     "tenacity": {"gateway/providers.py"},
     "Stemmer": {"gateway/lexicon.py"},
     "tomlkit": {"gateway/config.py"},
     "filelock": {"gateway/config.py", "gateway/migrations.py", "gateway/owners.py"},
     "platformdirs": {"gateway/home.py"},
-    "rich": {"gateway/demo.py"},
+    "pypdf": {"gateway/pdf_text.py"},
+    "rich": {"gateway/demo.py", "gateway/import_report.py"},
     "usearch": set(),
-    "fastembed": set(),
+    "fastembed": {"gateway/embedding_engine.py"},
 }
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
@@ -90,7 +97,7 @@ def test_folders_layers_and_wheel_agree() -> None:
 
 
 def test_nothing_heavy_is_imported_to_serve() -> None:
-    heavy = ("fastembed", "usearch", "numpy", "onnxruntime", "rich", "tomlkit", "httpx", "hypothesis")
+    heavy = ("fastembed", "usearch", "numpy", "onnxruntime", "rich", "tomlkit", "httpx", "hypothesis", "pypdf")
     code = f"import sys, gateway.process; print([name for name in {heavy!r} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert told.stdout.strip() == "[]"

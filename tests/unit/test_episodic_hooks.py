@@ -97,7 +97,7 @@ def test_snippets_come_with_their_source_date_and_files(home: Home) -> None:
             "recalled",
             "matched",
         )
-        assert (context.max_chars, context.max_item_chars) == (2400, 360)
+        assert (context.max_chars, context.max_item_chars) == (2400, 1200)
         by_id = {item.ref.id: item for item in context.items}
         assert set(by_id) == {"thread:t_i1/i1/chunk_0", "thread:t_i2/i2/chunk_0", "thread:t_i3/i3/chunk_0"}
         here = by_id["thread:t_i1/i1/chunk_0"]

@@ -1,6 +1,7 @@
 """The pure decisions of a search: scores, order, floor, snippets, the gate."""
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,61 +12,148 @@ from protocol.hooks import ItemFact
 from protocol.ports import SecretSpan
 from protocol.settings import ThreadEpisodicSettings
 from thread_episodic.budget import Floor, cut_at_word, floor_of, most_hits, room_of, snippet_of
+from thread_episodic.finding import match_of, telling_terms
 from thread_episodic.model import Candidate, Filter, Places, chunk_id_of, parts_of
-from thread_episodic.ranking import NEIGHBOUR_SHARE, Statistics, lexical_score, rank
-from thread_episodic.search import match_of, telling_terms
+from thread_episodic.ranking import (
+    NOBODY_NAMED,
+    USUAL_COSINE,
+    Passage,
+    Question,
+    Statistics,
+    qualities_of,
+    rank,
+    sessions,
+)
 from thread_episodic.visibility import is_visible, mask_range
 
 CHUNK = Candidate(
-    id=1, position=0, start=0, end=5, status="indexed", body="valve", term_count=10, item_id="i", turn_id="t",
-    thread_id="th", role="user", at=100, turn_seq=5, item_seq=0, source_hash=b"h", is_partial=False,
+    id=1, position=0, start=0, end=5, status="indexed", terms=None, asks=0, is_dated=0, item_id="i", turn_id="t",
+    thread_id="th", role="user", at=100, turn_seq=5, item_seq=0, speaker="user", source_hash=b"h", is_partial=0,
 )  # fmt: skip
 ITEM = ItemFact(
     item_id="i", turn_id="t", thread_id="th", workspace_id="w", role="user", name=None, text="valve", at=100,
     turn_seq=5, item_seq=0, indexable=True,
 )  # fmt: skip
 WANTED = Filter(workspace_id="w", mode="workspace_threads", thread_id=None)
-WEIGHTS = {"valve": 2.0, "gasket": 3.0}
+QUESTION = Question({"valve": 2.0, "gasket": 3.0, "melanie": 3.0}, asks_when=False)
+HOUR = 3_600_000
 
 
-def order(*chunks: Candidate) -> list[int]:
-    return [item.candidate.id for item in rank(chunks, WEIGHTS, 10)]
+def passage(row: int, own: str = "", **more: Any) -> Passage:
+    """A chunk in a thread of its own that holds some of the question's terms."""
+    held = frozenset(own.split())
+    nothing = frozenset[str]()
+    members: dict[str, Any] = {
+        "thread_id": f"th{row}", "at": 100, "own": held, "around": held, "answered": nothing, "speaker": nothing,
+        "asks": False, "is_dated": False,
+    }  # fmt: skip
+    return Passage(row=row, **(members | more))
+
+
+def order(*passages: Passage, question: Question = QUESTION, has_meaning: bool = False) -> list[int]:
+    return [one.row for one in rank(question, passages, has_meaning=has_meaning)]
 
 
 def test_more_of_the_query_scores_more_and_the_rare_word_most() -> None:
-    chunks = [
-        replace(CHUNK, id=n, thread_id=f"th{n}", body=body)
-        for n, body in enumerate(("valve", "gasket", "valve gasket"))
-    ]
-    assert order(*chunks) == [2, 1, 0]
+    assert order(passage(0, "valve"), passage(1, "gasket"), passage(2, "valve gasket")) == [2, 1, 0]
 
 
-def test_a_neighbour_of_a_good_chunk_comes_before_a_stranger() -> None:
-    good = replace(CHUNK, id=1, body="valve gasket")
-    beside = replace(CHUNK, id=2, turn_seq=6)
-    same_turn = replace(CHUNK, id=3, item_seq=1)
-    far = replace(CHUNK, id=4, turn_seq=9, at=999)
-    assert order(far, same_turn, beside, good) == [1, 2, 3, 4]
-    (first, second, *_) = rank([good, beside], WEIGHTS, 10)
-    assert second.breakdown["neighbour"] == pytest.approx(min(1.0, first.breakdown["lexical"]))
-    assert second.score == pytest.approx(second.breakdown["lexical"] + NEIGHBOUR_SHARE * first.breakdown["lexical"])
+@pytest.mark.parametrize(
+    "better",
+    [
+        {"around": frozenset({"valve", "gasket"})},
+        {"answered": frozenset({"gasket"})},
+        {"speaker": frozenset({"melanie"})},
+    ],
+)
+def test_what_stands_around_an_answer_and_who_gives_it_counts(better: dict[str, Any]) -> None:
+    assert order(passage(1, "valve"), passage(2, "valve", **better)) == [2, 1]
 
 
-def test_equal_scores_are_newest_first_then_by_id() -> None:
-    chunks = [replace(CHUNK, id=n, at=at, thread_id=f"th{n}") for n, at in ((3, 5), (1, 5), (2, 9))]
-    assert order(*chunks) == order(*reversed(chunks)) == [2, 1, 3]
+def test_a_question_holds_no_answer() -> None:
+    assert order(passage(1, "valve", asks=True), passage(2, "valve")) == [2, 1]
 
 
-@given(st.dictionaries(st.sampled_from("abcd"), st.integers(1, 50)), st.integers(1, 500), st.integers(0, 10**6))
-def test_a_score_is_between_0_and_a_bound_and_falls_with_length(
-    counts: dict[str, int], length: int, chunks: int
+def test_a_time_counts_where_a_time_is_asked_for() -> None:
+    dated, other = passage(1, "valve", is_dated=True), passage(2, "valve")
+    assert order(other, dated, question=QUESTION._replace(asks_when=True)) == [1, 2]
+    first, second = rank(QUESTION, [other, dated], has_meaning=False)
+    assert first.score == second.score
+    (named, *_) = rank(QUESTION._replace(names_time=True), [other], has_meaning=False)
+    assert named.score > first.score
+
+
+def test_who_all_of_them_are_by_tells_none_from_another() -> None:
+    named = [passage(row, "valve", speaker=frozenset({"melanie"})) for row in (1, 2)]
+    assert all(part["speaker"] == NOBODY_NAMED for part in qualities_of(QUESTION, named, has_meaning=False))
+
+
+def test_a_session_about_the_question_lifts_what_is_said_in_it() -> None:
+    lone = passage(1, "valve", thread_id="a")
+    alike = [passage(row, "valve gasket melanie", thread_id="b", at=100 + row) for row in (2, 3)]
+    lifted = passage(4, "valve", thread_id="b", at=110)
+    assert order(lone, *alike, lifted)[2:] == [4, 1]
+
+
+def test_a_night_ends_a_session_and_a_meal_does_not() -> None:
+    said = [passage(row, thread_id="a", at=at * HOUR) for row, at in enumerate((0, 5, 10, 17, 18))]
+    elsewhere = passage(9, thread_id="b", at=10 * HOUR)
+    assert sessions([*said, elsewhere]) == [0, 0, 0, 1, 1, 2]
+
+
+def test_meaning_counts_where_there_is_one_and_its_lack_is_neither_good_nor_bad() -> None:
+    near, unmade, far = passage(1, "valve", cosine=0.6), passage(2, "valve"), passage(3, "valve", cosine=0.0)
+    assert order(far, unmade, near, has_meaning=True) == [1, 2, 3]
+    parts = qualities_of(QUESTION, [unmade, passage(4, cosine=USUAL_COSINE)], has_meaning=True)
+    assert [part["meaning"] for part in parts] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_about"),
+    [
+        ({"own": "valve"}, True), ({"answered": frozenset({"valve"})}, True), ({"cosine": 0.4}, True), ({"cosine": 0.1}, False),
+        ({"around": frozenset({"valve"})}, False), ({}, False),
+    ],
+)  # fmt: skip
+def test_what_only_stands_beside_an_answer_is_none(change: dict[str, Any], *, is_about: bool) -> None:
+    assert passage(1, **change).is_about is is_about
+
+
+def test_equal_scores_are_newest_first_then_by_row() -> None:
+    said = [passage(row, "valve", at=at) for row, at in ((3, 5), (1, 5), (2, 9))]
+    assert order(*said) == order(*reversed(said)) == [2, 1, 3]
+
+
+HELD = st.frozensets(st.sampled_from(sorted(QUESTION.weights)))
+
+
+@given(
+    drawn=st.lists(st.tuples(HELD, HELD, st.booleans(), st.none() | st.floats(-1, 1)), min_size=1, max_size=8),
+    has_meaning=st.booleans(),
+)
+def test_a_score_is_between_0_and_1_and_grows_with_what_is_held(
+    drawn: list[tuple[frozenset[str], frozenset[str], bool, float | None]], *, has_meaning: bool
 ) -> None:
-    known = Statistics(chunks=chunks, average_terms=20, frequencies={"a": min(3, chunks), "b": chunks})
-    weights = {term: known.weight(term) for term in "abcd"}
-    assert all(weight > 0 for weight in weights.values())
-    score = lexical_score(counts, length, weights, 20)
-    assert 0 <= score <= 1.91
-    assert lexical_score(counts, length + 50, weights, 20) <= score
+    said = [
+        passage(row, around=own | around, own=" ".join(own), asks=asks, cosine=cosine)
+        for row, (own, around, asks, cosine) in enumerate(drawn)
+    ]
+    ranked = rank(QUESTION, said, has_meaning=has_meaning)
+    assert all(0 < one.score < 1 for one in ranked)
+    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
+    whole = frozenset(QUESTION.weights)
+    better = rank(QUESTION, [said[0]._replace(own=whole, around=whole), *said[1:]], has_meaning=has_meaning)
+    of_first = {one.row: one.score for one in ranked}[0]
+    assert {one.row: one.score for one in better}[0] >= of_first
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 10**6)), st.integers(0, 10**6))
+def test_a_weight_is_positive_and_the_rarer_term_weighs_no_less(frequencies: dict[str, int], chunks: int) -> None:
+    known = Statistics(chunks=chunks, frequencies=frequencies)
+    weights = [known.weight(term) for term in sorted("abcd", key=lambda term: frequencies.get(term, 0))]
+    assert all(weight > 0 for weight in weights)
+    if all(frequency <= chunks for frequency in frequencies.values()):
+        assert weights == sorted(weights, reverse=True)
 
 
 def test_the_expression_says_where_and_quotes_every_term() -> None:
@@ -120,9 +208,9 @@ def test_a_cut_is_between_words_where_there_is_a_blank() -> None:
         {"turn_id": "x"},
     ],
 )
-def test_a_chunk_that_is_not_what_is_stored_is_hidden(change: dict[str, object]) -> None:
+def test_a_chunk_that_is_not_what_is_stored_is_hidden(change: dict[str, Any]) -> None:
     assert is_visible(CHUNK, ITEM, b"h", WANTED)
-    assert not is_visible(replace(CHUNK, **change), ITEM, b"h", WANTED)
+    assert not is_visible(CHUNK._replace(**change), ITEM, b"h", WANTED)
 
 
 @pytest.mark.parametrize("change", [{"indexable": False}, {"workspace_id": "x"}, {"thread_id": "x"}, {"turn_id": "x"}])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thread_episodic.time_words import find_time, fold, zone_of
+from thread_episodic.time_words import asks_when, find_time, fold, tells_time, zone_of
 
 NOW = int(datetime(2026, 5, 13, 15, 30, tzinfo=UTC).timestamp() * 1000)  # a Wednesday
 
@@ -99,3 +99,25 @@ def test_nothing_lies_ahead_and_places_are_kept(text: str, now: int) -> None:
     assert len(fold(text)) == len(text)
     assert found is not None
     assert found.from_at <= found.to_at <= now
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("It cracked yesterday.", True), ("Das war vor zwei Tagen", True), ("Мы говорили на прошлой неделе", True),
+        ("fue el mes pasado", True), ("It cracked badly.", False), ("", False), ("yesterdays", False),
+    ],
+)  # fmt: skip
+def test_whether_a_text_tells_a_time(text: str, *, tells: bool) -> None:
+    assert tells_time(text) is tells
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("When did it crack?", True), ("what year was it", True), ("Wann war das?", True), ("¿Cuándo fue?", True),
+        ("Когда это было?", True), ("How did it crack?", False), ("whenever you like", False),
+    ],
+)  # fmt: skip
+def test_whether_a_question_is_for_a_time(text: str, *, asks: bool) -> None:
+    assert asks_when(text) is asks

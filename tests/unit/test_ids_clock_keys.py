@@ -265,8 +265,7 @@ def test_publish_once_without_hard_links_keeps_another_process_s_file(
 
 def test_artifacts_are_kept_once_by_their_content(tmp_path: Path) -> None:
     files = ArtifactFiles(tmp_path)
-    digest = "ab" + "0" * 62
-    files(digest, b"content")
-    files(digest, b"other bytes under the same name cannot be")
-    assert files.path(digest).read_bytes() == b"content"
-    assert files.path(digest) == tmp_path / "ab" / digest
+    kept = files.put(b"content")
+    assert files.put(b"content") == kept
+    assert files.path(kept.sha256).read_bytes() == b"content"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / kept.sha256[:2] / kept.sha256]

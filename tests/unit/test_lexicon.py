@@ -170,3 +170,37 @@ def test_threads_get_the_same_terms():
     alone = [SnowballLexicon().index_terms(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(SnowballLexicon().index_terms, texts)) == alone
+
+
+SAME = [
+    ("München", "muenchen"),
+    ("grün", "GRUEN"),
+    ("sjøørret", "sjoeoerret"),
+    ("الجامعة", "جامعه"),
+    ("وبالمكتبة", "مكتبة"),
+    ("کتاب‌های", "کتاب های"),
+    ("libssl1.1", "libssl"),
+    ("Vue3Component", "vue component"),
+    ("3F9A2BC", "3f9a2bc"),
+    ("H2O", "h2o"),
+]
+
+
+@pytest.mark.parametrize(("text", "asked"), SAME)
+def test_what_is_typed_in_two_ways_shares_its_terms(text: str, asked: str):
+    assert set(LEXICON.query_terms(asked)) <= set(LEXICON.index_terms(text))
+
+
+def test_a_german_text_is_found_by_german_and_by_english_stems():
+    terms = LEXICON.index_terms("Die Schuhe sind für den Garten und die grünen Wiesen")
+    for asked in ("Schuhe", "Schuh", "Wo sind die Schuhe?", "für welche Wiese ist der Garten?", "grün"):
+        assert set(LEXICON.query_terms(asked)) & set(terms), asked
+    assert LEXICON.query_terms("für und ueber die Wiesen") == ["wies"]
+
+
+def test_an_english_text_has_no_german_stems():
+    assert LEXICON.index_terms("the war was in all houses") == ["the", "war", "was", "in", "all", "hous"]
+
+
+def test_a_name_of_function_letters_alone_keeps_its_sign():
+    assert LEXICON.query_terms("C#") == ["c", "csharp"]

@@ -101,9 +101,15 @@ def test_a_dry_run_changes_nothing(home: MemoryHome) -> None:
     before = home.rows("SELECT * FROM record")
     result = home.forget(made.memory_id, mode="erase", dry_run=True)
     assert result.receipt is not None
-    assert (result.receipt.complete, result.receipt.removed.records) == (False, 0)
+    assert (result.receipt.complete, result.receipt.wal) == (False, "pending")
     assert home.rows("SELECT * FROM record") == before
+    assert home.rows("SELECT 1 FROM tombstone") == home.rows("SELECT 1 FROM job WHERE kind = 'erase_finish'") == []
     assert home.tell() == []
+    assert home.found(NEEDLE) == [NEEDLE]
+    real = home.forget(made.memory_id, mode="erase").receipt
+    assert real is not None
+    assert real.removed == result.receipt.removed
+    assert real.removed.records == 1
 
 
 def test_restoring_brings_it_back_whole(home: MemoryHome) -> None:
@@ -249,7 +255,7 @@ def test_an_erase_leaves_no_byte(home: MemoryHome) -> None:
     kept_by_the_message = quote.lower().encode()
     assert [word for word in needles() if word.lower() in on_disk and word.lower() != kept_by_the_message] == []
     assert home.vocabulary() & {"keep", "zanzibarquokka", "veldtorchid", "older"} == set()
-    for table in ("record", "evidence", "idempotency", "repetition"):
+    for table in ("record", "evidence", "repetition"):
         assert home.rows(f"SELECT * FROM {table}") == []  # noqa: S608  # names of our own
     assert home.rows("SELECT factors FROM decision WHERE memory_id IS NOT NULL") == []
     assert home.get(made.memory_id, include_deleted=True) is None
@@ -383,3 +389,189 @@ def test_a_contested_record_that_is_forgotten_or_restored(home: MemoryHome) -> N
     restored = home.restore(old.memory_id)
     assert restored.status == "active"
     assert home.remember("elsewhere", scope=WS2, context=Context(workspace_id="ws_2")).created
+
+
+# -- sources ---------------------------------------------------------------------------------------------------------
+
+
+def evidence_of(home: MemoryHome, memory_id: str) -> list[str]:
+    return [row[0] for row in home.rows(f"SELECT quote FROM evidence WHERE memory_id = '{memory_id}' ORDER BY id")]  # noqa: S608
+
+
+@pytest.mark.parametrize("mode", ["tombstone", "erase"])
+@pytest.mark.parametrize("kind", ["turn", "thread"])
+def test_what_was_learnt_elsewhere_stays_and_loses_the_quotes(home: MemoryHome, mode: str, kind: str) -> None:
+    home.add_thread("thr_2")
+    here, there = home.say("I like tea"), home.say(f"I like tea, {NEEDLE}", thread_id="thr_2")
+    kept = home.propose("Likes tea", SURE, [here]).record
+    assert kept is not None
+    home.propose("Likes tea", SURE, [there])
+    gone = home.propose("Likes quokkas", SURE, [msgspec.structs.replace(there, quote=NEEDLE)]).record
+    assert gone is not None
+    home.tell()
+    target: Any = ForgetByTurn(turn_id=there.turn_id or "") if kind == "turn" else ForgetByThread(thread_id="thr_2")
+    rehearsed = forget(home, target, mode=mode, dry_run=True)
+    assert len(evidence_of(home, kept.memory_id)) == 2
+    result = forget(home, target, mode=mode)
+    assert result.forgotten_memory_ids == rehearsed.forgotten_memory_ids == [gone.memory_id]
+    if mode == "erase":
+        assert result.receipt.removed == rehearsed.receipt.removed
+        assert result.receipt.removed.evidence == 2
+    assert evidence_of(home, kept.memory_id) == ["I like tea"]
+    record = home.get(kept.memory_id)
+    assert record is not None
+    assert (record.status, record.evidence_count) == ("active", 1)
+    assert ("memory/changed", "updated") in home.tell()
+    assert home.rows("SELECT 1 FROM repetition") == []
+
+
+@pytest.mark.parametrize("mode", ["tombstone", "erase"])
+def test_proposals_of_a_forgotten_turn_are_forgotten(home: MemoryHome, mode: str) -> None:
+    home.switch(review_enabled=True)
+    said = home.say("I like tea")
+    assert home.propose("Likes tea", MIDDLING, [said]).candidate is not None
+    other = home.propose("Likes jam", MIDDLING).candidate
+    assert other is not None
+    result = forget(home, ForgetByTurn(turn_id=said.turn_id or ""), mode=mode)
+    assert result.forgotten_memory_ids == []
+    left = dict(home.rows("SELECT content, status FROM candidate"))
+    if mode == "erase":
+        assert left == {"Likes jam": "pending"}
+        assert (result.receipt.removed.candidates, result.receipt.complete) == (1, True)
+    else:
+        assert left == {"Likes jam": "pending", "Likes tea": "suppressed"}
+        assert home.propose("Likes tea", MIDDLING).decision.reason_code == "suppressed_by_rejection"
+
+
+def test_messages_are_changed_by_an_erase_only(home: MemoryHome) -> None:
+    made = home.remember("x").record
+    with pytest.raises(CallerError) as caught:
+        home.forget(made.memory_id, include_sources=True)
+    assert caught.value.reason == "invalid_params"
+    assert home.get(made.memory_id) is not None
+
+
+def test_with_its_sources_a_memory_is_gone_from_the_messages(home: MemoryHome) -> None:
+    said = home.say(f"Well \u2013 my  animal is a\n{NEEDLE.upper()}!  Tea, too. My animal is a {NEEDLE}.")
+    answer = home.say(f"A {NEEDLE}? How nice.", role="assistant", turn_id=said.turn_id)
+    quote = msgspec.structs.replace(said, quote=f"My animal is a {NEEDLE}.")
+    made = home.propose(f"{NEEDLE}", SURE, [quote]).record
+    assert made is not None
+    receipt = home.forget(made.memory_id, mode="erase", include_sources=True).receipt
+    assert receipt is not None
+    assert receipt.remaining.items == []
+    texts = dict(home.rows("SELECT item_id, text FROM item"))
+    assert texts[said.item_id] == "Well \u2013 [forgotten]!  Tea, too. [forgotten]."
+    assert texts[answer.item_id] == "A [forgotten]? How nice."
+    assert NEEDLE.lower().encode() not in home.bytes_on_disk().lower()
+
+
+def test_a_message_that_is_gone_is_not_named_as_remaining(home: MemoryHome) -> None:
+    said = home.say(f"I keep a {NEEDLE}")
+    made = home.propose("Keeps something", SURE, [said]).record
+    assert made is not None
+    home.sql(lambda tx: tx.run("DELETE FROM item"))
+    receipt = home.forget(made.memory_id, mode="erase").receipt
+    assert receipt is not None
+    assert receipt.remaining.items == []
+
+
+# -- restoring what stands in a chain --------------------------------------------------------------------------------
+
+
+def test_restoring_replaces_again_what_had_come_back(home: MemoryHome) -> None:
+    old, new = home.remember("vim", key="editor").record, home.remember("emacs", key="editor").record
+    home.forget(new.memory_id)
+    assert home.listed() == ["vim"]
+    home.tell()
+    assert home.restore(new.memory_id).status == "active"
+    assert home.tell() == [("memory/changed", "superseded"), ("memory/changed", "restored")]
+    assert home.listed() == ["emacs"]
+    before = home.get(old.memory_id)
+    assert before is not None
+    assert (before.status, before.superseded_by) == ("superseded", new.memory_id)
+
+
+def test_a_whole_chain_is_restored_link_by_link(home: MemoryHome) -> None:
+    ids = [home.remember(text, key="editor").record.memory_id for text in ("vi", "vim", "emacs")]
+    forget(home, ForgetByScope(scope=USER))
+    assert [home.restore(memory_id).status for memory_id in ids] == ["superseded", "superseded", "active"]
+    assert home.listed() == ["emacs"]
+    assert [row for row in events(home, ids[0]) if row[1] == "restored"] == [
+        (memory_id, "restored") for memory_id in ids
+    ]
+
+
+def test_what_had_expired_is_restored_as_expired(home: MemoryHome) -> None:
+    made = home.remember("Tea", expires_at=START + 10).record
+    home.later(20)
+    home.do(home.service.sweep())
+    home.forget(made.memory_id)
+    assert home.restore(made.memory_id).status == "expired"
+    assert home.listed() == []
+
+
+def test_a_predecessor_whose_successor_was_erased_stays_in_the_past(home: MemoryHome) -> None:
+    old, new = home.remember("vim", key="editor").record, home.remember("emacs", key="editor").record
+    home.forget(new.memory_id, mode="erase", restore_superseded=False)
+    home.forget(old.memory_id)
+    assert home.restore(old.memory_id).status == "superseded"
+    assert home.listed() == []
+
+
+# -- the end of an erase ---------------------------------------------------------------------------------------------
+
+
+def test_a_crash_between_the_erase_and_the_files_loses_no_promise(home: MemoryHome) -> None:
+    made = home.remember(NEEDLE).record
+
+    async def crash() -> bool:
+        raise KeyboardInterrupt
+
+    whole, home.db.truncate_wal = home.db.truncate_wal, crash
+    with pytest.raises(KeyboardInterrupt):
+        home.forget(made.memory_id, mode="erase")
+    home.db.truncate_wal = whole
+    home.do(home.service.look_for_damage(is_unclean=False))
+    assert home.rows("SELECT kind, subject FROM job") == [("repair", "quick")]
+    home.do(home.service.repairer.run("quick"))
+    home.tell()
+    ((subject,),) = home.rows("SELECT subject FROM job WHERE kind = 'erase_finish'")
+    handle: Any = SimpleNamespace(job=SimpleNamespace(subject=subject))
+    home.do(home.service.finish_erase(handle))
+    assert [(one.method, one.params.memory_ids) for one in home.told] == [("memory/erased", [made.memory_id])]
+    assert home.rows("SELECT is_pending FROM tombstone") == [(0,)]
+    assert NEEDLE.encode() not in home.bytes_on_disk()
+
+
+# -- the clock, at length --------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_is_bounded_and_goes_on_until_nothing_is_due(home: MemoryHome) -> None:
+    for n in range(130):
+        home.remember(f"Tea {n}", expires_at=START + 10)
+    home.later(10)
+    assert [home.do(home.service.sweep()) for _ in range(3)] == [100, 30, 0]
+    forget(home, ForgetByScope(scope=USER))
+    home.later(31 * DAY)
+    assert [home.do(home.service.sweep()) for _ in range(3)] == [100, 30, 0]
+    assert home.rows("SELECT count(*) FROM record") == [(0,)]
+    assert home.vocabulary() == set()
+
+
+def test_shorter_retention_applies_to_what_is_forgotten_already(home: MemoryHome) -> None:
+    home.forget(home.remember("Tea").record.memory_id)
+    assert home.do(home.service.due_at()) == START + 30 * DAY
+    home.switch(retention_days=1)
+    assert home.do(home.service.due_at()) == START + DAY
+    home.later(DAY)
+    assert home.do(home.service.sweep()) == 1
+
+
+def test_what_has_expired_before_it_is_written_is_never_shown(home: MemoryHome) -> None:
+    made = home.remember(NEEDLE, expires_at=START - 1)
+    assert home.found(NEEDLE) == home.listed() == []
+    got = home.get(made.record.memory_id)
+    assert got is not None
+    assert got.status == "expired"
+    assert home.do(home.service.sweep()) == 1

@@ -33,6 +33,9 @@ class ScriptedModel:
     def calls_tools(self, role: str) -> bool:
         return False
 
+    def takes_pictures(self, role: str, provider: str | None = None) -> bool:
+        return False
+
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         self.requests.append(request)
         if self.answer in {"timeout", "not_configured", "auth"}:

@@ -43,6 +43,9 @@ class NoModel:
     def calls_tools(self, role: str) -> bool:
         return False
 
+    def takes_pictures(self, role: str, provider: str | None = None) -> bool:
+        return False
+
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         raise AssertionError("no model is configured")
 

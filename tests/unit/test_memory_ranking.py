@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.ranking import DAY_MS, INJECTION_FLOOR, SEARCH_FLOOR, Scored, rarity, score, snippet
+from memory.ranking import DAY_MS, INJECTION_FLOOR, SEARCH_FLOOR, Scored, rarity, relevance_of, score, snippet
 
 WORDS = ["tea", "jam", "vim", "paris", "deploy", "friday", "dog", "blue"]
 bodies = st.lists(st.sampled_from(WORDS), max_size=8)
@@ -25,6 +25,7 @@ records = st.builds(
     importance=st.floats(0, 1),
     confidence=st.floats(0, 1),
     evidence_count=st.integers(0, 10_000),
+    cosine=st.none() | st.floats(-1, 1),
 )
 
 
@@ -38,7 +39,8 @@ def test_a_score_is_between_0_and_1_and_the_same_again(query: list[str], found: 
         assert got.total == pytest.approx(min(1.0, got.place), abs=1e-4)
         assert got == score(query, record, weights, NOW)
         assert got.shared == [term for term in query if term in record.terms]
-        assert (got.total > 0) == bool(got.shared)
+        if record.cosine is None:
+            assert (got.total > 0) == bool(got.shared)
 
 
 @given(queries, bodies, st.lists(bodies, max_size=5))
@@ -115,3 +117,21 @@ def test_a_snippet_shows_the_word_that_matched(filler: str) -> None:
     piece = snippet(content, ["needle"], 60)
     assert len(piece) <= 60
     assert "needle" in piece
+
+
+@given(st.floats(0, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
+def test_more_words_or_more_meaning_never_lowers_relevance(
+    lexical: float, cosine: float, more: float, nearer: float
+) -> None:
+    base = relevance_of(lexical, cosine)
+    assert relevance_of(lexical + more, cosine) >= base
+    assert relevance_of(lexical, cosine + nearer) >= base
+    assert relevance_of(None, cosine + nearer) >= relevance_of(None, cosine) >= 0
+
+
+def test_what_shares_every_word_is_found_whatever_a_model_makes_of_it() -> None:
+    assert relevance_of(1.0, -0.2) >= INJECTION_FLOOR
+
+
+def test_a_record_whose_vector_is_not_there_yet_is_judged_by_its_words() -> None:
+    assert relevance_of(0.4, None) == 0.4

@@ -226,8 +226,8 @@ def test_a_recall_is_the_same_again_and_other_scopes_do_not_move_it(home: Memory
 def test_the_index_is_filled_anew_for_another_lexicon(home: MemoryHome) -> None:
     made = home.remember("Likes tea").record
     home.forget(home.remember("Likes rum").record.memory_id)
-    assert home.do(home.service.rebuild_text())
-    assert not home.do(home.service.rebuild_text())
+    run = lambda: home.do(home.service.repairer.run("quick")).mended  # noqa: E731
+    assert run() == {}
 
     class Reversed:
         version = "reversed"
@@ -241,7 +241,7 @@ def test_the_index_is_filled_anew_for_another_lexicon(home: MemoryHome) -> None:
     home.lexicon = Reversed()
     home.service = home.make_service()
     assert home.found("tea") == []
-    assert home.do(home.service.rebuild_text())
+    assert run() == {"stale_texts": 1}
     assert home.found("tea") == ["Likes tea"]
     assert home.vocabulary() & {"aet", "tea", "mur", "rum"} == {"aet"}
     home.forget(made.memory_id)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.admission import Proposal
+from memory.hygiene import Junk
 from memory.write_plan import ORIGIN_REASONS, ORIGINS, Known, KnownCandidate, Situation, plan_write
 from protocol.memory import SourceKind
 
@@ -41,13 +42,14 @@ GATES: list[tuple[dict[str, Any], str]] = [
     ({"owner": "task"}, "task_owned"),
     ({"owner": "system"}, "system_source"),
     ({"origin": "assistant"}, "assistant_inference"),
+    ({"junk": Junk("malformed_fact", "question", "it is a question")}, "malformed_fact"),
     ({"is_regulated": True}, "regulated_needs_request"),
     ({"proposal": GOOD._replace(durability="transient")}, "transient"),
     ({"proposal": GOOD._replace(durability="session_only")}, "session_only"),
     ({"is_suppressed": True}, "suppressed_by_rejection"),
     ({"wants_rejection": True}, "suppressed_by_rejection"),
 ]
-WISHED_AWAY = {"regulated_needs_request", "transient", "session_only"}
+WISHED_AWAY = {"regulated_needs_request"}
 """Gates that a person's explicit wish opens."""
 
 
@@ -109,6 +111,17 @@ ROWS: list[tuple[str, dict[str, Any], str, str, str, dict[str, Any]]] = [
     ("middle, third turn", {"proposal": MIDDLING._replace(turns=3), "pending": WAITING}, "activate", "novel", "active_created", {"promote": "cand_1"}),
     ("low", {"proposal": POOR}, "reject", "novel", "low_score", {"remember_turn": True}),
     ("candidate wanted", {"wants_candidate": True}, "candidate", "novel", "candidate_created", {"remember_turn": True}),
+    ("candidate wanted, low", {"wants_candidate": True, "proposal": POOR}, "reject", "novel", "low_score", {"remember_turn": True}),
+    ("candidate wanted explicitly", {"wants_candidate": True, "is_explicit": True}, "candidate", "novel", "candidate_created", {"remember_turn": True}),
+    ("candidate wanted explicitly, low", {"wants_candidate": True, "is_explicit": True, "proposal": POOR}, "candidate", "novel", "candidate_created", {"remember_turn": True}),
+    ("candidate wanted explicitly, regulated", {"wants_candidate": True, "is_explicit": True, "is_regulated": True}, "reject", "novel", "regulated_needs_request", {}),
+    ("candidate wanted explicitly, believed otherwise", {"wants_candidate": True, "is_explicit": True, "same_key": KNOWN}, "candidate", "contradiction", "contradiction_candidate", {"contest": "mem_old", "remember_turn": True}),
+    ("candidate wanted again, believed otherwise", {"wants_candidate": True, "same_key": KNOWN, "pending": RIVAL, "proposal": GOOD._replace(turns=2)}, "candidate", "duplicate", "duplicate_candidate", {"merge_into": "cand_1", "remember_turn": True}),
+    ("approved", {"is_explicit": True, "is_approval": True, "pending": WAITING}, "activate", "novel", "active_created", {"promote": "cand_1"}),
+    ("approved, known by now", {"is_explicit": True, "is_approval": True, "pending": WAITING, "duplicate": KNOWN}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old", "promote": "cand_1"}),
+    ("approved, contested", {"is_explicit": True, "is_approval": True, "pending": RIVAL, "same_key": KNOWN}, "supersede", "contradiction", "contradiction_resolved", {"supersede": "mem_old", "promote": "cand_1"}),
+    ("approved, suppressed before", {"is_explicit": True, "is_approval": True, "pending": WAITING, "is_suppressed": True}, "activate", "novel", "active_created", {"promote": "cand_1"}),
+    ("approved, regulated by now", {"is_explicit": True, "is_approval": True, "pending": WAITING, "is_regulated": True}, "activate", "novel", "active_created", {"promote": "cand_1"}),
     ("explicit promotes", {"is_explicit": True, "pending": WAITING}, "activate", "novel", "active_created", {"promote": "cand_1"}),
     ("duplicate", {"duplicate": KNOWN}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old"}),
     ("duplicate of the same key", {"duplicate": KNOWN, "same_key": KNOWN}, "merge", "duplicate", "duplicate_active", {"merge_into": "mem_old"}),
@@ -140,6 +153,13 @@ def test_each_row(changes: dict[str, Any], action: str, relation: str, reason: s
         "remember_turn": False,
     }
     assert {name: getattr(plan, name) for name in rest} == rest | told
+
+
+def test_an_approval_is_a_factor_of_the_decision() -> None:
+    approved = PLAIN._replace(is_explicit=True, is_approval=True, pending=WAITING)
+    assert plan_write(approved).decision.factors[-1].name == "approved"
+    assert plan_write(approved._replace(secret_kinds=("jwt",))).decision.reason_code == "secret_detected"
+    assert "approved" not in {factor.name for factor in plan_write(PLAIN).decision.factors}
 
 
 situations = st.builds(

@@ -1,0 +1,115 @@
+"""The database file as all connections share it: is it still there, may one write, can its log be trusted.
+
+Rule 1: what is committed must be found by the next process. A file that was moved, or a log that the disk did not take, is
+told before anything is acknowledged.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from gateway.sqlite import Handle, StoreFailed, connect, give_up, touch
+from protocol.errors import Unavailable
+
+CHECKPOINT_MS = 500  # our own readers are done by then; a foreign one makes the receipt `pending`
+CHECKPOINT_PAGES = 1000  # SQLite's own measure: about 4 MiB of log
+
+_FSYNC_FAILURES = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
+
+
+class DatabaseFile:
+    """One file and its log."""
+
+    def __init__(self, path: Path, vfs: str | None) -> None:
+        self.path = path
+        self.wal = path.with_name(path.name + "-wal")
+        self._vfs = vfs
+        self.turnstile = threading.Lock()  # SQLite would make one of our two writers sleep; this wakes it at once
+        self.is_doubtful = False
+        self.let_go: Callable[[], None] = lambda: None
+        """Closes every other connection; whoever needs one opens it anew."""
+        self._anchor = self._hold()
+        self._identity = self._look()
+
+    def _hold(self) -> Handle:
+        """A connection that is there as long as any other, so that the log stays the same file."""
+        connection = self.open("full")
+        connection.execute("PRAGMA schema_version").fetchall()  # the log exists from the first read on
+        return connection
+
+    def open(self, synchronous: str) -> Handle:
+        """A connection; a file that is gone is not made anew."""
+        return connect(self.path, synchronous=synchronous, vfs=self._vfs, creates=False)
+
+    def _look(self) -> list[tuple[int, int]] | None:
+        try:
+            return [(stat.st_dev, stat.st_ino) for stat in (self.path.stat(), self.wal.stat())]
+        except OSError:
+            return None
+
+    def check(self) -> None:
+        """Raise unless what is committed now will be found later."""
+        if self._look() != self._identity:  # a write into a deleted or replaced file would be acknowledged and lost
+            raise StoreFailed("database_moved", "The database file was moved or deleted; restart the gateway.")
+        if self.is_doubtful:
+            self._make_safe()
+
+    def _make_safe(self) -> None:
+        """Have every page that the log holds written again.
+
+        Checkpoints remember how far they came, also where the sync that was to make it certain failed. Whoever opens the log
+        first begins at its beginning, and would also find the commit that was refused: another one is put in its place.
+        """
+        touch(self._anchor)
+        self.let_go()
+        self.release(self._anchor)
+        self._anchor = self._hold()
+        if not self.truncate():
+            raise Unavailable("unavailable", "The log is being made safe.")
+        self.is_doubtful = False
+
+    def release(self, connection: Handle) -> None:
+        """Close a connection. The last one moves the log into the file and removes it, unless the log is needed once more."""
+        if self.is_doubtful:
+            with contextlib.suppress(apsw.Error):
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        give_up(connection)
+
+    def truncate(self) -> bool:
+        """Move the log into the file and cut it to nothing; False while a reader elsewhere holds it."""
+        connection = self.open("full")
+        try:
+            connection.set_busy_timeout(CHECKPOINT_MS)
+            rows = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            return bool(rows) and rows[0][0] == 0
+        except apsw.BusyError:
+            return False
+        except apsw.Error as failure:
+            self.doubt(failure)
+            raise
+        finally:
+            self.release(connection)
+
+    def doubt(self, failure: Exception) -> None:
+        """Note a failed fsync: the system may have dropped what it could not write, and the next one would succeed."""
+        self.is_doubtful |= getattr(failure, "extendedresult", 0) in _FSYNC_FAILURES
+
+    def checkpoint_at_times(self, connection: Handle) -> None:
+        """Do on this connection what SQLite does by itself after commits, except to hide a failed fsync of the log."""
+
+        def after_commit(_connection: Handle, name: str, pages: int) -> int:
+            try:
+                if pages >= CHECKPOINT_PAGES:
+                    connection.wal_checkpoint(name, apsw.SQLITE_CHECKPOINT_PASSIVE)
+            except apsw.Error as failure:  # the commit stands, and the next checkpoint does more
+                self.doubt(failure)
+            return apsw.SQLITE_OK
+
+        connection.set_wal_hook(after_commit)
+
+    def close(self) -> None:
+        """Let go of the file before its last user does."""
+        self.release(self._anchor)

@@ -1,0 +1,270 @@
+"""Which embedding model is in use, and how another one takes its place. Satisfies `Meaning`.
+
+Rule 1: a model is loaded on first use, in the background; nobody who reads waits longer than their own patience.
+Rule 2: while a new model fills its space, the one before goes on answering; a model that cannot be loaded changes nothing.
+Rule 3: absent, late or broken is a state that `gateway/status` shows, never an error of a read.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import anyio
+
+from gateway.degraded import Health
+from gateway.embedder import Embedder, EmbedderError, load
+from gateway.flat_vectors import FlatVectors
+from gateway.logs import Log
+from gateway.model_files import Located, locate
+from gateway.owners import SQL
+from gateway.spaces import Identity, adopt, current, known_spaces, outdated, switch
+from protocol.errors import GatewayError
+from protocol.gateway import SearchState
+from protocol.memory import SemanticState
+from protocol.notifications import Progress
+from protocol.ports import Clock, GiveUpJob, Nearness, Notify, PauseQueue, Space, Transact, Tx, Vector, VectorTable
+from protocol.settings import EmbeddingSettings
+
+COMPONENT = "embedding"
+OF_THE_TEXT = frozenset({"not_finite"})
+"""Failures that another text would not have; every other one is the model's."""
+DROPPED_AT_ONCE = 2000  # rows of one transaction; a writer that waits for it waits milliseconds
+
+log = Log("embedding")
+
+
+class House(Protocol):
+    """Who holds vectors."""
+
+    def enlist(self, tx: Tx, space: Space | None) -> None:
+        """Note, and queue, everything that lacks a vector of the space; None: nothing waits for vectors any more."""
+        ...
+
+    def is_filled(self, tx: Tx, space: Space) -> bool:
+        """Whether everything that can have a vector of the space has one."""
+        ...
+
+    def drop(self, tx: Tx, space: Space, limit: int) -> int:
+        """Remove some of the space's vectors; returns how many."""
+        ...
+
+
+class _Loaded(NamedTuple):
+    """A model in memory, and the space of its vectors."""
+
+    space: Space
+    embedder: Embedder
+
+
+class Embedding:
+    """The models of this process and the spaces of the home."""
+
+    def __init__(
+        self, *, db: Transact, clock: Clock, settings: Callable[[], EmbeddingSettings], cache: Path, health: Health,
+        notify: Notify, vectors: FlatVectors,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._clock = clock
+        self._settings = settings
+        self._cache = cache
+        self._health = health
+        self._notify = notify
+        self._vectors = vectors
+        self.houses: list[House] = []
+        self._chosen: EmbeddingSettings | None = None
+        self._located: Located | None = None
+        self._is_tried = False
+        self._serving: _Loaded | None = None
+        self._incoming: _Loaded | None = None
+        self._asked = anyio.Event()
+        self._settled = anyio.Event()
+
+    # -- what others ask -------------------------------------------------------------------------------------------
+
+    def state(self) -> SemanticState:
+        """`off`, `pending` or `ready`."""
+        if self._serving is not None:
+            return "ready"
+        return "pending" if self._is_loadable() else "off"
+
+    def shown(self) -> SearchState:
+        """What `initialize` and `gateway/status` say of search."""
+        space = self._serving.space if self._serving is not None else None
+        return SearchState(
+            lexical=True, semantic=self.state(), model=space.model if space else None, dim=space.dim if space else None
+        )
+
+    async def wake(self) -> bool:
+        """Load the model if there is one, and wait for it; False when there is none that works."""
+        while self._is_loadable():
+            settled = self._settled
+            self._asked.set()
+            await settled.wait()
+        return self._serving is not None
+
+    async def of_query(self, text: str, patience: float) -> Vector | None:
+        """The vector of a text in the space that is searched; None when there is none within `patience` seconds."""
+        with anyio.move_on_after(patience):
+            if self._serving is None and not await self.wake():
+                return None
+            loaded = self._serving
+            if loaded is None:
+                return None
+            try:
+                return Vector(loaded.space.id, await loaded.embedder.embed_query(text))
+            except EmbedderError as error:
+                self._health.failed(COMPONENT, error.reason)
+        return None
+
+    async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
+        """The vectors of texts, in order."""
+        loaded = next((one for one in (self._serving, self._incoming) if one is not None and one.space == space), None)
+        if loaded is None:
+            raise PauseQueue(COMPONENT, "model_changed")
+        try:
+            return await loaded.embedder.embed(texts)
+        except EmbedderError as error:
+            self._health.failed(COMPONENT, error.reason)
+            if error.reason in OF_THE_TEXT:
+                raise GiveUpJob(error.reason) from error
+            raise PauseQueue(COMPONENT, error.reason) from error
+
+    def to_fill(self, tx: Tx) -> list[Space]:
+        """The spaces of the models in memory that are searched or being filled."""
+        wanted = {known.space.id for known in known_spaces(tx) if known.state != "retired"}
+        return [one.space for one in (self._serving, self._incoming) if one is not None and one.space.id in wanted]
+
+    def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> Nearness:
+        """Compare a query with everything in the partitions."""
+        return self._vectors.nearness(tx, table, partitions, query)
+
+    # -- the model's life ------------------------------------------------------------------------------------------
+
+    def _is_loadable(self) -> bool:
+        """Whether a model is chosen, may be loaded, and was not tried yet."""
+        return (
+            not self._is_tried and self._located is not None and (self._located.files is not None or self._may_fetch())
+        )
+
+    def _may_fetch(self) -> bool:
+        return self._chosen is not None and self._chosen.allow_download and self._chosen.model_path is None
+
+    def apply(self) -> None:
+        """Settings may have changed: look again at what model is wanted and whether it is there."""
+        chosen = self._settings()
+        if chosen == self._chosen:
+            return
+        self._chosen, self._is_tried = chosen, False
+        self._located = locate(chosen, self._cache) if chosen.enabled else None
+        if self._located is None or self._located.files is not None or self._may_fetch():
+            self._health.recover(COMPONENT)
+        elif chosen.model_path is not None or self._serving is not None:  # asked for by name, and not there
+            self._health.degrade(COMPONENT, self._located.reason or "model_missing")
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Load what is asked for, as it is asked for, until cancelled."""
+        try:
+            while True:
+                await self._asked.wait()
+                self._asked = anyio.Event()
+                await self._follow()
+        finally:
+            for loaded in (self._serving, self._incoming):
+                if loaded is not None:
+                    loaded.embedder.close()
+
+    async def _follow(self) -> None:
+        """Bring what is loaded in line with what is chosen."""
+        chosen = self._chosen
+        if chosen is None:
+            return
+        try:
+            if not chosen.enabled:
+                await self._switch_off()
+            elif self._is_loadable() and self._located is not None:
+                await self._load(chosen, self._located)
+        except (EmbedderError, GatewayError) as error:  # a store that fails says so where it is asked for something
+            log.warning("model_not_loaded", reason=error.reason)
+            if isinstance(error, EmbedderError):
+                self._health.degrade(COMPONENT, error.reason)
+        finally:
+            self._is_tried = self._chosen is chosen
+            self._tell_settled()
+
+    def _tell_settled(self) -> None:
+        self._settled.set()
+        self._settled = anyio.Event()
+
+    async def _switch_off(self) -> None:
+        for loaded in (self._serving, self._incoming):
+            if loaded is not None:
+                loaded.embedder.close()
+        self._serving = self._incoming = None
+        await self._db.write(lambda tx: self._enlist(tx, None))
+
+    def _enlist(self, tx: Tx, space: Space | None) -> None:
+        for house in self.houses:
+            house.enlist(tx, space)
+
+    async def _load(self, chosen: EmbeddingSettings, located: Located) -> None:
+        embedder = await load(
+            chosen.model, located.files, threads=chosen.threads, cache_dir=located.cache,
+            allow_download=self._may_fetch(), on_progress=self._progress,
+        )  # fmt: skip
+        identity = Identity(*embedder.identity)
+        has_serving = self._serving is not None
+
+        def settle(tx: Tx) -> tuple[Space, bool]:
+            known = adopt(tx, identity, self._clock.now(), keeps_current=has_serving)
+            self._enlist(tx, known.space)
+            return known.space, known.state == "current"
+
+        space, is_current = await self._db.write(settle)
+        before = self._serving if is_current else self._incoming
+        if is_current:
+            self._serving = _Loaded(space, embedder)
+        else:
+            self._incoming = _Loaded(space, embedder)
+        if before is not None:
+            before.embedder.close()
+        self._health.recover(COMPONENT)
+
+    def _progress(self, done: int, total: int | None) -> None:
+        self._notify("gateway/progress", Progress(token=COMPONENT, title="Fetching the model", done=done, total=total))
+
+    async def warm(self) -> None:
+        """Load at the start what this home already has vectors of."""
+        if self._is_loadable() and await self._db.read(known_spaces):
+            self._asked.set()
+
+    async def refresh(self) -> None:
+        """Another process may have made the space current that this one was filling, too."""
+        incoming = self._incoming
+        if incoming is None:
+            return
+        serving = current(await self._db.read(known_spaces))
+        if serving is not None and serving.space == incoming.space:
+            self._take_over(incoming)
+
+    def _take_over(self, incoming: _Loaded) -> None:
+        before, self._serving, self._incoming = self._serving, incoming, None
+        if before is not None:
+            before.embedder.close()
+
+    async def filled(self) -> None:
+        """A house has filled what it could: a new space that lacks nothing takes over, and what is outdated goes."""
+        incoming = self._incoming
+        if incoming is not None:
+
+            def take_over(tx: Tx) -> bool:
+                is_whole = all(house.is_filled(tx, incoming.space) for house in self.houses)
+                return is_whole and switch(tx, incoming.space, self._clock.now())
+
+            if await self._db.write(take_over) and self._incoming is incoming:
+                self._take_over(incoming)
+        for space in outdated(await self._db.read(known_spaces)):
+            for house in self.houses:
+                while await self._db.write(lambda tx, house=house, space=space: house.drop(tx, space, DROPPED_AT_ONCE)):
+                    pass
+            await self._db.write(lambda tx, space=space: tx.run(SQL["drop_space"], {"id": space.id}))

@@ -1,0 +1,331 @@
+"""`pioneer import`: reads what other programs kept and gives it to a gateway on the home, conversation by conversation.
+
+Rule 1: everything goes through `thread/import` of a spawned gateway, so another one may serve the same home meanwhile.
+Rule 2: a conversation that cannot be read or is refused is reported and the others go on; a home that fails ends the run.
+Rule 3: nothing is noted of what was done: the same input gives the same ids, so a second run finds its work done.
+"""
+
+import asyncio
+import hashlib
+import io
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gateway.client import CallFailed, Client, ConnectionClosed, console_script
+from gateway.import_formats.draft import Conversation, Skipped, Unreadable, shown, stable_id
+from gateway.import_formats.sources import Source, read, walk
+from gateway.import_formats.turns import Sizes, requests, turns
+from gateway.import_report import Outcome, Report, Ticker
+from protocol import methods as call
+from protocol.base import ID_PATTERN, PROTOCOL_VERSION
+from protocol.gateway import ClientInfo, InitializeParams
+from protocol.threads import (
+    ImportSource,
+    ImportTurn,
+    ThreadImportParams,
+    ThreadImportResult,
+    WorkspaceCreateParams,
+    WorkspaceParams,
+)
+
+EXIT_USAGE = 64
+EXIT_DATA = 65
+EXIT_NO_INPUT = 66
+EXIT_UNUSABLE = 69
+EXIT_INTERRUPTED = 130
+
+DEFAULT_WORKSPACE = "ws_default"
+MAX_SOURCE_ID = 512
+MAX_NAME = 256
+IN_FLIGHT = 2
+"""The gateway stores one conversation while the next is read and sent."""
+RETRIES_MS = (100, 200, 400, 800, 1600, 3200)
+"""A busy home becomes free in this time; a full disk does not."""
+FAULTS_OF_CONVERSATION = frozenset({"conflict", "invalid_params", "message_too_large"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What the command line says."""
+
+    path: Path
+    home: Path
+    config: Path | None = None
+    workspace_id: str = DEFAULT_WORKSPACE
+    is_dry_run: bool = False
+    is_json: bool = False
+
+
+class Stopped(Exception):
+    """The home cannot take any more; an exit code and a line for a person."""
+
+    def __init__(self, code: int, line: str) -> None:
+        self.code = code
+        self.line = line
+        super().__init__(line)
+
+
+class _Done:
+    """What became of a conversation's turns."""
+
+    def __init__(self) -> None:
+        self.imported = self.replaced = self.unchanged = self.kept = 0
+
+    def add(self, result: ThreadImportResult) -> None:
+        self.imported += result.imported
+        self.replaced += result.replaced
+        self.unchanged += result.skipped
+        self.kept = result.thread.turn_count
+
+    @property
+    def outcome(self) -> Outcome:
+        if not self.imported and not self.replaced:
+            return "unchanged"
+        return "changed" if self.replaced or self.unchanged else "new"
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
+
+
+class Importer:
+    """Brings conversations into one workspace of one gateway."""
+
+    def __init__(self, client: Client, wish: Wish, report: Report, max_message_bytes: int) -> None:
+        self._client = client
+        self._wish = wish
+        self._report = report
+        self._line = max_message_bytes
+        self._sizes = Sizes.of(max_message_bytes)
+        self._seen: set[bytes] = set()
+        self._has_workspace = True
+
+    async def open_workspace(self) -> None:
+        """See that the workspace is there; a dry run makes none."""
+        workspace_id = self._wish.workspace_id
+        try:
+            await self._client.call(call.WORKSPACE_GET, WorkspaceParams(workspace_id=workspace_id))
+        except CallFailed as failed:
+            if failed.reason != "not_found":
+                raise
+            self._has_workspace = not self._wish.is_dry_run
+            if self._has_workspace:
+                await self._client.call(call.WORKSPACE_CREATE, WorkspaceCreateParams(workspace_id=workspace_id))
+
+    def is_repeated(self, conversation: Conversation) -> bool:
+        """Whether this run had a conversation of that id already."""
+        key = bytes.fromhex(stable_id(conversation.kind, conversation.source_id))[:16]
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
+
+    async def bring(self, conversation: Conversation, file: str) -> None:
+        """Import one conversation and report what became of it. Raises `Stopped`."""
+        self._client.received.clear()  # nobody here waits for notifications, and there is one for each indexed turn
+        try:
+            done = await self._brought(conversation)
+        except CallFailed as failed:
+            if failed.reason not in FAULTS_OF_CONVERSATION:
+                raise Stopped(EXIT_UNUSABLE, f"the gateway refused: {failed.message}") from failed
+            self._report.skip(Skipped(file, conversation.title or conversation.source_id, f"refused:{failed.reason}"))
+        except Unreadable as problem:
+            self._report.skip(Skipped(file, conversation.title or conversation.source_id, problem.reason))
+        else:
+            self._report.add(
+                conversation, done.outcome, imported=done.imported, replaced=done.replaced, unchanged=done.unchanged
+            )
+
+    async def _brought(self, conversation: Conversation) -> _Done:
+        """Looked at first, which no writer waits for, and written only if something is different."""
+        groups = list(requests(turns(conversation, self._sizes), self._sizes))
+        total = sum(map(len, groups))
+        seen = _Done()
+        if not self._has_workspace:
+            seen.imported = total
+            return seen
+        is_in_parts = len(groups) > 1
+        if is_in_parts:
+            groups = list(self._named(conversation, groups))
+        for group in groups:
+            seen.add(await self._send(conversation, group, is_appending=is_in_parts, is_dry_run=True))
+        if not self._wish.is_dry_run and (seen.outcome != "unchanged" or seen.kept != total):
+            for index, group in enumerate(groups):
+                await self._send(conversation, group, is_appending=index > 0)
+        return seen
+
+    def _named(self, conversation: Conversation, groups: Iterable[list[ImportTurn]]) -> Iterator[list[ImportTurn]]:
+        """Turns with ids of their own, for what does not fit one request.
+
+        An id is made from place and content, so that a part that is appended again is known and a changed turn is new.
+        """
+        place = (self._wish.workspace_id, conversation.kind, conversation.source_id)
+        number = count()
+        for group in groups:
+            yield [
+                msgspec.structs.replace(turn, turn_id=f"trn_{_digest([*place, next(number), turn])[:26]}")
+                for turn in group
+            ]
+
+    async def _send(
+        self, conversation: Conversation, group: list[ImportTurn], *, is_appending: bool, is_dry_run: bool = False
+    ) -> ThreadImportResult:
+        known = conversation.source_id
+        params = ThreadImportParams(
+            workspace_id=self._wish.workspace_id,
+            source=ImportSource(kind=conversation.kind, id=known if len(known) <= MAX_SOURCE_ID else stable_id(known)),
+            turns=group,
+            mode="append" if is_appending else "replace",
+            dry_run=is_dry_run,
+            name=conversation.title[:MAX_NAME] if conversation.title else None,
+        )
+        if len(msgspec.json.encode(params)) + MAX_SOURCE_ID > self._line:  # such a line would never be answered
+            raise Unreadable("refused:message_too_large")
+        return await self._asked(params)
+
+    async def _asked(self, params: ThreadImportParams) -> ThreadImportResult:
+        for wait_ms in RETRIES_MS:
+            try:
+                return await self._client.call(call.THREAD_IMPORT, params)
+            except CallFailed as failed:
+                if not failed.data.get("retryable"):
+                    raise
+            await asyncio.sleep(wait_ms / 1000)
+        return await self._client.call(call.THREAD_IMPORT, params)
+
+
+class Window:
+    """Conversations on their way: a few at once, so that neither process waits for the other."""
+
+    def __init__(self, importer: Importer) -> None:
+        self._importer = importer
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def put(self, conversation: Conversation, file: str) -> None:
+        """Begin one as soon as there is room. Raises what an earlier one ended with."""
+        self._tasks.add(asyncio.create_task(self._importer.bring(conversation, file)))
+        await self._wait(IN_FLIGHT - 1)
+
+    async def close(self) -> None:
+        """Wait for all of them."""
+        await self._wait(0)
+
+    async def abandon(self) -> None:
+        """Forget those whose answers did not come."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _wait(self, most: int) -> None:
+        while len(self._tasks) > most:
+            done, self._tasks = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+
+
+async def _import_all(importer: Importer, sources: Sequence[Source], report: Report, ticker: Ticker) -> None:
+    window = Window(importer)
+    try:
+        for source in sources:
+            report.files += 1
+            try:
+                for found in read(source, ticker.advance):
+                    if isinstance(found, Skipped):
+                        report.skip(found)
+                    elif importer.is_repeated(found):
+                        report.skip(Skipped(source.origin.name, found.title or found.source_id, "duplicate_id"))
+                    else:
+                        await window.put(found, source.origin.name)
+                    ticker.tell(report)
+            except Unreadable as problem:
+                report.skip(Skipped(source.origin.name, "", problem.reason))
+            await asyncio.sleep(0)  # lets a signal through, also where nothing is sent
+        await window.close()
+    finally:
+        await window.abandon()
+
+
+async def _opened(wish: Wish) -> tuple[Client, int]:
+    """A gateway on the home, and its longest line. Raises `Stopped` with what the process ended with."""
+    config = [] if wish.config is None else ["--config", str(wish.config)]
+    try:
+        client = await Client.start([*console_script(), "serve", "--home", str(wish.home), *config])
+    except OSError as error:
+        raise Stopped(EXIT_UNUSABLE, "the gateway cannot be started") from error
+    hello = InitializeParams(
+        protocol_version=PROTOCOL_VERSION, client=ClientInfo(name="pioneer import", version="1", time_zone="UTC")
+    )
+    try:
+        return client, (await client.call(call.INITIALIZE, hello)).limits.max_message_bytes
+    except ConnectionClosed as error:
+        code = await client.wait()
+        last = client.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise Stopped(code or EXIT_UNUSABLE, last.removeprefix("pioneer: ")) from error
+    except CallFailed as failed:
+        await client.close()
+        raise Stopped(EXIT_UNUSABLE, failed.message) from failed
+
+
+async def _run(wish: Wish, report: Report) -> None:
+    """The whole import. Raises `Stopped`; an interruption is noted in the report."""
+    found = list(walk(wish.path))
+    sources = [source for source in found if isinstance(source, Source)]
+    for entry in found:
+        if isinstance(entry, Skipped):
+            report.skip(entry)
+    client, max_message_bytes = await _opened(wish)
+    ticker = Ticker(sum(source.size for source in sources))
+    try:
+        importer = Importer(client, wish, report, max_message_bytes)
+        await importer.open_workspace()
+        await _import_all(importer, sources, report, ticker)
+    except CallFailed as failed:
+        raise Stopped(EXIT_UNUSABLE, failed.message) from failed
+    except ConnectionClosed as error:
+        raise Stopped(EXIT_UNUSABLE, "the gateway ended before the import did") from error
+    except asyncio.CancelledError:  # Ctrl-C: what is stored stays, the gateway is still ended in order
+        report.is_interrupted = True
+    finally:
+        ticker.close()
+        await client.close()
+
+
+def _exit_code(wish: Wish, report: Report) -> int:
+    if report.is_interrupted:
+        return EXIT_INTERRUPTED
+    is_strange = wish.path.is_file() and not report.conversations and bool(report.reasons)
+    return EXIT_DATA if report.has_failures or is_strange else 0
+
+
+def main(wish: Wish) -> int:
+    """Import what a path holds; return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a console that lacks a letter shows its number
+            stream.reconfigure(errors="backslashreplace")
+    report = Report(wish.workspace_id, is_dry_run=wish.is_dry_run)
+    problem: Stopped | None = None
+    if not wish.path.exists():
+        sys.stderr.write(f"pioneer import: there is no such file or folder: {shown(str(wish.path))}\n")
+        return EXIT_NO_INPUT
+    if not re.fullmatch(ID_PATTERN, wish.workspace_id):
+        sys.stderr.write("pioneer import: a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -\n")
+        return EXIT_USAGE
+    try:
+        asyncio.run(_run(wish, report))
+    except Stopped as stopped:
+        problem = stopped
+    except KeyboardInterrupt:  # before anything was sent, or a second time
+        report.is_interrupted = True
+    if problem is None or report.files:
+        (report.write_json if wish.is_json else report.write)(sys.stdout)
+    if problem is not None:
+        sys.stderr.write(f"pioneer import: {problem.line}\n")
+        return problem.code
+    return _exit_code(wish, report)

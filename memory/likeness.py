@@ -1,0 +1,382 @@
+"""Whether a statement is a fact that is known already, in other words.
+
+Rule 1: pure. A wrong yes loses what the user said, a wrong no only keeps it twice: whatever is not understood is a no.
+Rule 2: numbers, dates, names, negation and who does what to whom must agree; a sentence vector never outweighs them.
+Rule 3: the cosine is of an English model: it is asked for words that say little, in English only.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise
+from typing import Final, NamedTuple
+
+from memory.identity import folded
+from memory.likeness_words import Words, languages
+from memory.statement import Word, cut, split_words, symbols
+from memory.statement_reading import Item, read
+
+MAX_CHARS: Final = 600
+"""A fact is a sentence or two; a longer text is the same only where it is written the same."""
+MAX_ITEMS: Final = 48
+NEAR: Final = 0.45
+"""From this cosine on a statement may have words more that say little."""
+
+
+class Verdict(NamedTuple):
+    """Whether two statements are one fact, and the rule that decided."""
+
+    is_same: bool
+    why: str
+
+
+def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict:
+    """Whether both say the same. `cosine` is that of their sentence vectors, None where there is no model."""
+    if stored == said:
+        return Verdict(is_same=True, why="same_text")
+    if max(len(stored), len(said)) > MAX_CHARS:
+        return Verdict(is_same=False, why="too_long")
+    if folded(stored) == folded(said):
+        return Verdict(is_same=True, why="same_text")
+    one, other = cut(stored), cut(said)
+    table = _language_of(one, other)
+    if table is None:
+        return Verdict(is_same=False, why="unknown_language")
+    is_asked = _is_asking(one, table) != _is_asking(other, table)
+    is_near = table.name == "en" and cosine is not None and cosine >= NEAR
+    firsts, seconds = _readings(one, other, table)
+    terms = _Terms(table, is_near, is_asked)
+    whys = [_difference(first, second, terms) for first in firsts for second in seconds]
+    return Verdict(is_same=True, why="same_meaning") if None in whys else Verdict(is_same=False, why=whys[0] or "")
+
+
+def _language_of(one: Sequence[Word], other: Sequence[Word]) -> Words | None:
+    """The language whose function words both texts have; None where no language has any."""
+    lows = [word.low for word in (*one, *other)]
+    counts = {name: table.count_of(lows) for name, table in languages().items()}
+    best = max(counts, key=lambda name: counts[name])
+    return languages()[best] if counts[best] else None
+
+
+def _readings(one: Sequence[Word], other: Sequence[Word], table: Words) -> tuple[list[list[Item]], list[list[Item]]]:
+    shared = frozenset(word.low for word in one if "-" in word.low) & frozenset(word.low for word in other)
+    first, second = split_words(one, table, shared), split_words(other, table, shared)
+    first, second = _opened(first, second, table), _opened(second, first, table)
+    names = _names(first, second, table)
+    found = [symbols(words, table, names) for words in (first, second)]
+    return read(found[0], table), read(found[1], table)
+
+
+def _opened(words: Sequence[Word], others: Sequence[Word], table: Words) -> list[Word]:
+    """The words with a negating prefix taken off where the other text has the word without it."""
+    stems = {table.stem(word.low) for word in others}
+    found: list[Word] = []
+    for word in words:
+        prefix = next((one for one in _NEGATING if table.name == "en" and word.low.startswith(one)), "")
+        rest = word.text[len(prefix) :]
+        if prefix and len(rest) > len(prefix) + 1 and table.stem(rest.lower()) in stems and word.low not in stems:
+            found += [
+                replace(word, text="not", is_capital=False, stops=False),
+                replace(word, text=rest, is_first=False),
+            ]
+        else:
+            found.append(word)
+    return found
+
+
+_NEGATING: Final = ("un", "in", "im", "dis", "non")
+
+
+def _names(one: Sequence[Word], other: Sequence[Word], table: Words) -> frozenset[str]:
+    """Words that stand for somebody or something: they are compared as they are written."""
+    names: set[str] = set()
+    commons = {table.stem(word.low) for word in (*one, *other) if not word.is_capital}
+    if table.name == "de":
+        commons |= {
+            table.stem(word.low)
+            for words in (one, other)
+            for before, word in pairwise(words)
+            if table.is_determiner(before.low)
+        }
+    for words in (one, other):
+        is_shouted = len(words) > 1 and all(word.is_capital or not word.low[0].isalpha() for word in words)
+        for at, word in enumerate(words):
+            if not word.is_capital or word.text == "@gen" or not word.low[0].isalpha():
+                if any(char in "/\\@_." for char in word.text) and word.text != "@gen":
+                    names.add(word.low)
+                continue
+            if _is_common(words, at, table, commons) or is_shouted:
+                continue
+            names.add(word.low)
+    return frozenset(names)
+
+
+def _is_common(words: Sequence[Word], at: int, table: Words, commons: set[str]) -> bool:
+    word = words[at]
+    low = word.low
+    if low in table.figures and low not in {"may", "mar", "sat", "sun"}:
+        return True
+    is_acronym = word.text[1:] != word.text[1:].lower() or len(low) == 1
+    if (is_acronym or table.name == "de") and table.has_stem(low):
+        return True
+    if table.name == "de":
+        return table.stem(low) in commons
+    if word.is_first:
+        return table.has_stem(low) or table.stem(low) in commons
+    return low in table.function_words and low in {
+        "i",
+        "i'm",
+        "i've",
+        "i'd",
+        "i'll",
+        "user",
+        "l'",
+        "d'",
+        "вы",
+        "вам",
+        "вас",
+    }
+
+
+# -- comparison ------------------------------------------------------------------------------------------------------
+
+
+class _Terms(NamedTuple):
+    """By what two readings are compared."""
+
+    table: Words
+    is_near: bool
+    is_asked: bool
+    """Whether one of the two asks for what the other may tell as a wish."""
+
+
+def _is_asking(words: Sequence[Word], table: Words) -> bool:
+    return bool(words) and words[0].low in table.listed("imperatives")
+
+
+def _difference(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> str | None:
+    """The first rule by which two readings are two facts; None where there is none."""
+    if max(len(one), len(other)) > MAX_ITEMS or not min(len(one), len(other)):
+        return "too_long"
+    is_related = sum(item.kind == "name" for item in one) > 1 or any(
+        i.concept in terms.table.relations for i in (*one, *other)
+    )
+    for kind in ("figure", "name"):
+        if _counted(one, kind, is_related=is_related) != _counted(other, kind, is_related=is_related):
+            return kind
+    denied = [_denied(one, other), _denied(other, one)]
+    if _operators(one) != _operators(other) or (all(denied) and denied[0] != denied[1]):
+        return "negation"
+    return _other_words(one, other, terms) or _other_roles(one, other, terms.table) or _other_time(one, other)
+
+
+def _operators(items: Iterable[Item]) -> frozenset[str]:
+    """Every operator that governs anything, also what is left out as saying little."""
+    return frozenset(tag for item in items for tag in item.tags if tag != "of")
+
+
+def _denied(one: Iterable[Item], other: Iterable[Item]) -> set[str]:
+    """Which of the words that both have stand right behind a negation."""
+    return {item.concept for item in one if item.is_denied and item.kind == "word"} & {item.concept for item in other}
+
+
+def _counted(items: Iterable[Item], kind: str, *, is_related: bool) -> Counter[tuple[str, frozenset[str]]]:
+    """The names or figures with what governs them; whose they are matters where somebody is something to somebody."""
+    ignored = frozenset[str]() if is_related and kind == "name" else frozenset({"of"})
+    return Counter((item.concept, item.tags - ignored) for item in items if item.kind == kind)
+
+
+_MEANT: Final = {
+    "need": {"must"}, "written-in": {"write"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
+    "husband": {"married"},
+}  # fmt: skip
+"""What another word says as well: who has a wife is married, though a wife is no husband."""
+_DIRECTIVES: Final = frozenset({"want", "must", "keep", "ensure", "use", "like", "answer", "add"})
+_DIALOGUE: Final = frozenset(
+    {"answer", "explain", "emoji", "short", "long", "joke", "bullet", "source", "detailed", "formal", "informal", "tone", "summary",
+     "jargon", "small-talk", "step-by-step", "introduction", "geduzt", "gesiezt", "tutoyer", "vouvoyer", "tutear", "on-you"}
+)  # fmt: skip
+"""Concepts of how an assistant talks: what is liked there, is wanted."""
+_TO_ME: Final = frozenset(
+    {"called", "ask", "answer", "explain", "tell", "remind", "show", "nickname", "correct", "write", "send"}
+)
+"""What is done to the user whether "me" is said or not."""
+
+
+def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> str | None:
+    table = terms.table
+    concepts = [{item.concept for item in side} for side in (one, other)]
+    empty = _empty(one, concepts, terms)
+    lacking = [_lacking(one, other, table, empty), _lacking(other, one, table, empty)]
+    if any(lacking):
+        missed = [{item.concept for item in side} for side in lacking]
+        return "negation" if missed[0] & missed[1] else "other_words"
+    extra = [_lights(one, empty) - concepts[1], _lights(other, empty) - concepts[0]]
+    if not any(extra) or (terms.is_near and any(side <= table.listed("mild") for side in extra)):
+        return None
+    return "little_words"
+
+
+def _empty(one: Sequence[Item], concepts: Sequence[set[str]], terms: _Terms) -> frozenset[str]:
+    """The concepts that say nothing where these two are said."""
+    common = concepts[0] & concepts[1]
+    names = sum(item.kind == "name" for item in one)
+    has_relation = bool(terms.table.relations & (concepts[0] | concepts[1]))
+    empty = set(terms.table.empty)
+    if terms.is_asked:
+        empty |= {"want", "can"} if any("not" in item.tags for item in one) else {"want"}
+    if _DIALOGUE & common and not has_relation and not any("less" in item.tags for item in one):
+        empty |= _DIRECTIVES if names else {*_DIRECTIVES, "me"}
+    addressed = _TO_ME & common
+    if addressed and not has_relation and (not names or addressed & {"called", "nickname"}):
+        empty |= {"me", "want"}
+    if names == 1 and ("own" in common or terms.table.relations & common):
+        empty.add("called")  # "my cat is called Rex": "my cat Rex"
+    if terms.table.name != "en" and any("not" in item.tags for item in one):
+        empty.discard("must")  # not to have to is no prohibition; English tells the two by the phrase
+    return frozenset(empty)
+
+
+def _lights(items: Sequence[Item], empty: frozenset[str]) -> set[str]:
+    return {item.concept for item in items if item.kind == "light"} - empty - {"own"}
+
+
+def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: frozenset[str]) -> list[Item]:
+    """The words of one that the other has not."""
+    has = {(item.concept, item.tags - {"of"}) for item in other if item.kind == "word"}
+    lights = {item.concept for item in other if item.kind == "light"}
+    said = {item.concept for item in other}
+    if any(item.concept in table.listed("conditions") for item in other):
+        lights.add("own")  # to have an allergy is to be allergic
+    return [
+        item
+        for item in one
+        if item.kind == "word"
+        and (item.concept, item.tags - {"of"}) not in has
+        and item.concept not in lights
+        and item.concept not in empty
+        and not _MEANT.get(item.concept, set()) & said
+        and not (item.concept == "can" and "not" in item.tags and "must" in said)
+    ]
+
+
+_FREE: Final = frozenset({"favourite", "own", "only", "most", "least", "roughly", "decide"})
+"""Concepts whose place in the sentence says nothing about who does what."""
+
+
+def _other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str | None:
+    """Whether words changed places that tell who is who."""
+    places = [_placed(one), _placed(other)]
+    for concept in places[0]:
+        if (preps := {places[0][concept], places[1].get(concept, "")}) & {"with", "as"} and len(preps - {""}) > 1:
+            return "relation"
+    for prep in ("loc", "to", "with", "for", "as"):
+        governed = [{c for c, p in side.items() if p == prep} for side in places]
+        both = set(places[0]) & set(places[1])
+        if (governed[0] - governed[1]) & both and (governed[1] - governed[0]) & both:
+            return "relation"
+    if _other_counted(one, other) or _other_counted(other, one):
+        return "figure"
+    order = [_order(one), _order(other)]
+    for side, there in ((one, order[1]), (other, order[0])):
+        if any("of" in item.tags and item.concept in there[:1] and item.concept != _order(side)[0] for item in side):
+            return "relation"  # whose thing it is here does it there
+    common = [c for c in order[0] if c in order[1]]
+    ranks = {c: order[1].index(c) for c in common}
+    if all(ranks[x] < ranks[y] for x, y in pairwise(common)):
+        return None
+    kinds = {item.concept: item.kind for item in (*other, *one)}
+    tags = {item.concept: item.tags - {"of"} for item in one}
+    return _swapped(_Moved(common, ranks, kinds, tags, places), table)
+
+
+_COUNTED_WITHIN: Final = 2
+"""How many words on a counted thing is named at the latest: `two younger sisters`."""
+
+
+def _other_counted(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether a number counts one thing here and another there."""
+    has = {item.concept for item in other}
+    for at, item in enumerate(one):
+        if item.kind == "figure":
+            here = _after(one, at)
+            there = [_after(other, i) for i, same in enumerate(other) if same.concept == item.concept]
+            if here & has and all(those and not here & those for those in there):
+                return True
+    return False
+
+
+def _after(items: Sequence[Item], at: int) -> set[str]:
+    return {item.concept for item in items[at + 1 : at + 1 + _COUNTED_WITHIN] if item.kind == "word"}
+
+
+class _Moved(NamedTuple):
+    """Two readings whose common concepts stand in another order."""
+
+    common: list[str]
+    """As one has them."""
+    ranks: dict[str, int]
+    """Where the other has them."""
+    kinds: dict[str, str]
+    tags: dict[str, frozenset[str]]
+    places: list[dict[str, str]]
+
+    def is_turned(self, first: str, second: str) -> bool:
+        """Whether the other has them the other way round."""
+        return self.ranks[second] < self.ranks[first]
+
+    def preps(self, concept: str) -> tuple[str, str]:
+        """The prepositions before it, here and there."""
+        return self.places[0].get(concept, ""), self.places[1].get(concept, "")
+
+
+def _swapped(moved: _Moved, table: Words) -> str | None:
+    if sum(moved.kinds[c] == "figure" for c in moved.common) > 1:
+        return "figure_order"
+    if _names_swapped(moved, table):
+        return "name_order"
+    return "order" if _mirrored(moved) else None
+
+
+def _names_swapped(moved: _Moved, table: Words) -> bool:
+    """Whether names, or people by what they are to somebody, changed places."""
+    common = moved.common
+    is_name = [moved.kinds[c] == "name" for c in common]
+    rest = [moved.ranks[c] for c in common if moved.kinds[c] != "name"]
+    if sum(is_name) == 1 and rest == sorted(rest) and (is_name[0] or is_name[-1]):
+        is_placed = any("loc" in moved.preps(c) for c in common)  # "lives in Rome": "Rome is where ... lives"
+        is_owned = "own" in moved.kinds or bool(set(common) & table.relations)  # "Ann is my boss": "my boss is Ann"
+        return len(common) == 2 and not is_placed and not is_owned
+    strict = [c for c in common if (moved.kinds[c] == "name" or c in table.relations) and not moved.tags[c]]
+    return any(
+        moved.is_turned(x, y)
+        and (moved.preps(x) == moved.preps(y) == ("", "") or moved.preps(x)[0] == moved.preps(y)[0])
+        for x, y in combinations(strict, 2)
+    )
+
+
+def _mirrored(moved: _Moved) -> bool:
+    """Whether two words changed places around a third: who did it there, suffers it here."""
+    firm = [c for c in moved.common if moved.kinds[c] != "figure"]
+    return any(
+        moved.is_turned(x, z)
+        and moved.is_turned(z, y)
+        and moved.tags[x] == moved.tags[z] == moved.tags[y]
+        and all(here == there for here, there in (moved.preps(x), moved.preps(y)))
+        for x, z, y in combinations(firm, 3)
+    )
+
+
+def _placed(items: Sequence[Item]) -> dict[str, str]:
+    return {item.concept: item.prep for item in items if item.kind != "light" and item.concept not in _FREE}
+
+
+def _order(items: Sequence[Item]) -> list[str]:
+    return list(dict.fromkeys(item.concept for item in items if item.kind != "light" and item.concept not in _FREE))
+
+
+def _other_time(one: Sequence[Item], other: Sequence[Item]) -> str | None:
+    """Whether what one tells of the past is present in the other."""
+    tenses = [[{i.concept for i in side if i.tense == tense} for side in (one, other)] for tense in ("past", "present")]
+    past, now = tenses
+    return "tense" if past[0] & now[1] or past[1] & now[0] else None

@@ -1,0 +1,152 @@
+"""The words by which statements of facts are compared: function words, operators and synonyms of each language.
+
+Rule 1: the words are data (`likeness.toml`), written as a speaker of the language would list them; this module reads them.
+Rule 2: pure. A word that no table has is a word that must be matched: what is unknown never makes two facts one.
+"""
+
+import tomllib
+from collections.abc import Iterable
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+_SHORT: Final = 3
+"""Words up to this length keep their endings: there is too little left of them."""
+_STEM: Final = 3
+_VOWELS: Final = frozenset("aeiouy")
+
+
+class Sense(NamedTuple):
+    """What a phrase stands for: how many words it has, and its symbols (`@role`, or a concept)."""
+
+    length: int
+    symbols: tuple[str, ...]
+
+
+class Words:
+    """The tables of one language."""
+
+    def __init__(self, name: str, table: dict[str, Any]) -> None:
+        self.name = name
+        self._table = table
+        self._lists: dict[str, frozenset[str]] = {}
+        endings = [ending.partition(">") for ending in table["endings"].split()]
+        self._endings = sorted(((old, new) for old, _, new in endings), key=lambda pair: -len(pair[0]))
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """Single words that tell the language."""
+        return frozenset(words[0] for words, _ in self._exact_phrases() if len(words) == 1)
+
+    @cached_property
+    def light(self) -> frozenset[str]:
+        """Concepts that a statement may have or lack."""
+        return frozenset(self._table.get("light", {}))
+
+    @cached_property
+    def figures(self) -> dict[str, str]:
+        """Words that are a number, a month or a weekday."""
+        return {
+            spelled: figure for figure, words in self._table.get("figures", {}).items() for spelled in _listed(words)
+        }
+
+    @cached_property
+    def empty(self) -> frozenset[str]:
+        """Light concepts that say nothing at all."""
+        return self.listed("empty")
+
+    @cached_property
+    def relations(self) -> frozenset[str]:
+        """Concepts and stems that say who somebody is to somebody."""
+        words = self.listed("relations")
+        return words | {self._by_stem.get((self.stem(word),), (self.stem(word),))[0] for word in words}
+
+    def count_of(self, words: Iterable[str]) -> int:
+        """How many of the words are function words or figures of this language."""
+        heads = self.function_words
+        return sum(word in heads or word.partition("'")[0] + "'" in heads for word in words)
+
+    def is_determiner(self, word: str) -> bool:
+        """Whether a noun, and no name, follows such a word."""
+        return word in self.listed("determiners") or word in self.figures
+
+    def listed(self, key: str) -> frozenset[str]:
+        """A list of words of this language."""
+        if key not in self._lists:
+            self._lists[key] = frozenset(_listed(self._table.get(key, "")))
+        return self._lists[key]
+
+    def _exact_phrases(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        for role, phrases in [*self._table["roles"].items(), *self._table["prep"].items()]:
+            found += [(tuple(phrase.split()), (f"@{role}",)) for phrase in _listed(phrases)]
+        for meaning, phrases in self._table.get("means", {}).items():
+            found += [(tuple(phrase.split()), tuple(meaning.split())) for phrase in _listed(phrases)]
+        return found
+
+    @cached_property
+    def _exact(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        return dict(self._exact_phrases())
+
+    @cached_property
+    def _by_stem(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        groups = [*self._table.get("same", {}).items(), *self._table.get("light", {}).items()]
+        return {
+            tuple(map(self.stem, phrase.split())): (concept,)
+            for concept, phrases in groups
+            for phrase in _listed(phrases)
+        }
+
+    @cached_property
+    def _longest(self) -> dict[str, int]:
+        """How long the longest phrase is that begins with this word or stem."""
+        longest: dict[str, int] = {}
+        for phrase in [*self._exact, *self._by_stem]:
+            longest[phrase[0]] = max(longest.get(phrase[0], 0), len(phrase))
+        return longest
+
+    def stem(self, word: str) -> str:
+        """The word without its ending; the same stem for a word and its regular forms."""
+        if len(word) <= _SHORT or not word.isalpha():
+            return word
+        for ending, instead in self._endings:
+            if word.endswith(ending) and len(word) - len(ending) >= _STEM - len(instead):
+                stem = word[: -len(ending)] + instead
+                return _even(stem) if self.name == "en" and ending in _DOUBLING else stem
+        return word
+
+    def sense(self, words: list[str], stems: list[str], at: int) -> Sense | None:
+        """The longest phrase that begins here."""
+        longest = max(self._longest.get(words[at], 0), self._longest.get(stems[at], 0))
+        for length in range(min(longest, len(words) - at), 0, -1):
+            exact = self._exact.get(tuple(words[at : at + length]))
+            if exact is not None:
+                return Sense(length, exact)
+            like = self._by_stem.get(tuple(stems[at : at + length]))
+            if like is not None:
+                return Sense(length, like)
+        return None
+
+    def has_stem(self, word: str) -> bool:
+        """Whether the tables know the word."""
+        return self.stem(word) in self._longest or word in self._longest
+
+
+_DOUBLING: Final = frozenset({"ing", "ed"})
+
+
+def _even(stem: str) -> str:
+    """`runn` is `run`."""
+    is_doubled = len(stem) > _SHORT and stem[-1] == stem[-2] and stem[-1] not in _VOWELS and stem[-1] not in "lsz"
+    return stem[:-1] if is_doubled else stem
+
+
+def _listed(phrases: str) -> list[str]:
+    return [phrase.strip().lower() for phrase in phrases.split(",") if phrase.strip()]
+
+
+@cache
+def languages() -> dict[str, Words]:
+    """Every language that has tables."""
+    text = files(__package__ or "memory").joinpath("likeness.toml").read_text("utf-8")
+    return {name: Words(name, table) for name, table in tomllib.loads(text).items()}

@@ -1,0 +1,183 @@
+"""What a question could be about: candidates by words and by meaning, scored before any of them is read whole.
+
+Rule 1: filter first, cut after; what is not visible or not asked for takes no place among the candidates.
+Rule 2: user text is never query syntax: it becomes quoted terms, at most 32 of them.
+Rule 3: what a query costs is bounded: of words that are in more records than can be looked through, those that tell most count.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice, takewhile
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memory.ranking import COSINE_FLOOR, Score, Scored, rarity, score
+from memory.scopes import NEARNESS
+from memory.store import SQL, body_terms, gist_of, stored_of, words_of
+from memory.visibility import Seen, View, is_visible
+from protocol.base import Scope
+from protocol.memory import Filters
+from protocol.ports import Lexicon, Nearness, Row, Tx, Vector
+
+NEAR_LIMIT = 60  # records found by meaning alone; past them come those that neither words nor meaning speak for
+WORK_LIMIT = 120
+"""Matches that are scored; BM25 has put the best of them first, and a page has at most a hundred."""
+MATCH_BUDGET = 10_000
+"""Rows that BM25 ranks for one query: about 10 ms. A memory that holds no more is looked through whole."""
+DEEPER = 8  # how many times as many matches are looked at when filters left too few
+
+
+class Question(NamedTuple):
+    """What is looked for: its words, their terms, and what it means where a model can tell."""
+
+    text: str
+    terms: Sequence[str]
+    vector: Vector | None
+
+
+class Candidate(NamedTuple):
+    """As much of a record as its score and the gate need."""
+
+    row: int
+    memory_id: str
+    seen: Seen
+    tags: str
+    importance: float
+    confidence: float
+    evidence_count: int
+    updated_at: int
+    terms: bytes | None
+
+
+class Match(NamedTuple):
+    """A candidate with its score."""
+
+    candidate: Candidate
+    score: Score
+
+
+def match_of(scope_ids: Sequence[int], *alternatives: Sequence[str]) -> str:
+    """The MATCH of a query: scopes and terms as quoted strings, nothing else; any alternative will do, with all its terms."""
+    scopes = " OR ".join(f'"s{scope_id}"' for scope_id in scope_ids)
+    words = " OR ".join(" AND ".join(f'"{term}"' for term in terms) for terms in alternatives)
+    return f"scope:({scopes}) AND body:({words})"
+
+
+class Finder:
+    """Finds and ranks candidates within one snapshot and one view."""
+
+    def __init__(self, tx: Tx, lexicon: Lexicon, scopes: Mapping[int, Scope], view: View, filters: Filters) -> None:
+        self._tx = tx
+        self._lexicon = lexicon
+        self._scopes = scopes
+        self._ids = sorted(scopes)
+        self._view = view
+        self._filters = filters
+        self._population = sum(self._count("count_in_scope", {"scope_id": scope_id}) for scope_id in self._ids)
+
+    def by_words(self, terms: Sequence[str]) -> list[Candidate]:
+        """Those that share the most telling words with the query."""
+        match = match_of(self._ids, *self._alternatives(terms)) if terms else None
+        found: list[Candidate] = []
+        depth = WORK_LIMIT
+        while match is not None:
+            values = {"match": match, "budget": MATCH_BUDGET, "limit": depth}
+            rows = [row for (row,) in self._tx.all(SQL["ranked_matches"], values)]
+            found = self._read(rows)[:WORK_LIMIT]
+            if len(found) == WORK_LIMIT or len(rows) < depth:
+                break
+            depth *= DEEPER
+        return found
+
+    def by_meaning(self, near: Nearness, known: AbstractSet[int]) -> list[Candidate]:
+        """Those that are nearest in meaning, beside the known ones."""
+        found: list[Candidate] = []
+        ranked = takewhile(lambda entry: entry[1] >= COSINE_FLOOR, near.ranked())
+        while len(found) < NEAR_LIMIT and (rows := [row for row, _ in islice(ranked, NEAR_LIMIT)]):
+            found += self._read([row for row in rows if row not in known])
+        return found
+
+    def rank(self, terms: Sequence[str], found: Sequence[Candidate], cosines: Mapping[int, float]) -> list[Match]:
+        """Candidates by score, equal ones by id."""
+        words = [self._words(candidate) for candidate in found]
+        weights = rarity(terms, [own for own, _ in words], self._population)
+        matches = [
+            Match(c, score(terms, self._scored(c, own, gist, cosines), weights, self._view.now))
+            for c, (own, gist) in zip(found, words, strict=True)
+        ]
+        return sorted(matches, key=lambda match: (-match.score.place, match.candidate.memory_id))
+
+    def _scored(self, c: Candidate, own: AbstractSet[str], gist: Sequence[str], cosines: Mapping[int, float]) -> Scored:
+        return Scored(
+            terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
+            importance=c.importance, confidence=c.confidence, evidence_count=c.evidence_count, cosine=cosines.get(c.row),
+        )  # fmt: skip
+
+    def _alternatives(self, terms: Sequence[str]) -> list[list[str]]:
+        """Each term; where that is too much to look through, the rarest ones, and the others together."""
+        if self._population <= MATCH_BUDGET:
+            return [[term] for term in terms]
+        counts = {term: self._matches([term]) for term in terms}
+        room, rare, common = MATCH_BUDGET, list[str](), list[str]()
+        for term in sorted(terms, key=lambda term: (counts[term], term)):
+            room -= counts[term]
+            (common if room < 0 else rare).append(term)
+        room = MATCH_BUDGET - sum(counts[term] for term in rare)
+        together = range(min(2, len(common)), len(common))  # as few at once as are few enough records
+        size = next((size for size in together if self._matches(common[:size]) <= room), len(common))
+        return [*([term] for term in rare), *([common[:size]] if common else [])]
+
+    def _matches(self, together: Sequence[str]) -> int:
+        """In how many records terms stand together, or one more than can be looked through."""
+        return self._count("count_matches", {"match": match_of(self._ids, together), "limit": MATCH_BUDGET + 1})
+
+    def _count(self, name: str, values: Mapping[str, Any]) -> int:
+        row = self._tx.one(SQL[name], values)
+        return row[0] if row else 0
+
+    def _read(self, rows: Sequence[int]) -> list[Candidate]:
+        """What may be shown and is asked for, in the order of the rows."""
+        view, filters = self._view, self._filters
+        stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}  # until a sweep comes by
+        values = {
+            "rows": json.dumps(list(rows)), "statuses": ",".join(sorted(stored_as)), "shows_regulated": int(view.shows_regulated),
+            "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
+            "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
+        }  # fmt: skip
+        found = {
+            candidate.row: candidate for candidate in map(_candidate_of, self._tx.all(SQL["candidates_by_row"], values))
+        }
+        return [
+            c for row in rows if (c := found.get(row)) is not None and is_visible(c.seen, view) and self._has_tags(c)
+        ]
+
+    def _has_tags(self, candidate: Candidate) -> bool:
+        if self._filters.tags is None:
+            return True
+        try:
+            return set(msgspec.json.decode(candidate.tags, type=list[str])).issuperset(self._filters.tags)
+        except msgspec.DecodeError:  # damaged: reading it whole will tell
+            return False
+
+    def _words(self, candidate: Candidate) -> tuple[frozenset[str], Sequence[str]]:
+        """A record's terms, and those of them that say what it is about."""
+        try:
+            return words_of(candidate.terms or b"")
+        except (zlib.error, UnicodeDecodeError):  # lost or damaged: what they were made of is still there
+            row = self._tx.one(SQL["records_by_row"], {"rows": json.dumps([candidate.row])})
+            if row is None:
+                raise
+            stored = stored_of(row)
+            own = body_terms(stored.record, stored.alias, self._lexicon)
+            return frozenset(own), gist_of(stored.record, self._lexicon)
+
+
+def _candidate_of(row: Row) -> Candidate:
+    """A row of `candidates_by_row`, of a damaged record too: the gate sees the whole of it before anybody else does."""
+    texts: Any = [value.decode("utf-8", "replace") for value in row[2:6]]
+    memory_id, status, sensitivity, tags = texts
+    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True)
+    return Candidate(row[0], memory_id, seen, tags, *row[7:])

@@ -1,0 +1,227 @@
+"""The words of a statement and what each stands for: a name, a figure, a concept, or a role such as "not" or "before".
+
+Rule 1: pure, and bounded by its callers: it knows words and their tables, neither records nor vectors.
+Rule 2: what is not understood is kept as it was written; only listed function words are left out.
+"""
+
+# ruff: noqa: RUF001  (quotation marks and dashes of many languages are what is cut here)
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from memory.likeness_words import Words
+
+_EDGE: Final = "\"'`“”„«»‹›‘’()[]{}¿¡…"
+_STOPS: Final = ".,;:!?—–"
+_SPLIT: Final = re.compile(r"\s+|(?<=[^\W\d_])[,;](?=[^\W\d_])|(?<=\w)[—–](?=\w)")
+_NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,:]\d+)*")
+_WITH_UNIT: Final = re.compile(r"([+-]?\d+(?:[.,:]\d+)*)([^\W\d_]{1,3}|[%$€])")
+_ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th|º|ª|er|e|-?(?:го|й|е|я))\.?")
+_GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
+_SPELLINGS: Final = str.maketrans({"‐": "-", "‑": "-", "’": "'", "ʼ": "'", "ё": "е", "Ё": "Е"})
+_MONTH: Final = re.compile(r"m\d+")
+_DAY: Final = re.compile(r"\d{1,2}\.?")
+_YEAR: Final = re.compile(r"[12]\d{3}")
+_AUXILIARY_REACH: Final = 3
+"""How many words may stand between an auxiliary and its participle."""
+_AGES_OF_AUXILIARIES: Final = {
+    **dict.fromkeys(("was", "were", "did", "didn't", "wasn't", "weren't"), "past"),
+    **dict.fromkeys(("is", "are", "am", "i'm", "isn't", "aren't", "does", "do", "doesn't", "don't"), "present"),
+    **dict.fromkeys(
+        ("has", "have", "had", "been", "be", "being", "i've", "we've", "you've", "will", "to", "'ve", "got"), ""
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word as it was written."""
+
+    text: str
+    is_capital: bool = False
+    is_first: bool = False
+    """Whether a sentence begins with it: its capital says nothing then."""
+    stops: bool = False
+    """Whether a comma or its like follows."""
+
+    @property
+    def low(self) -> str:
+        """As tables have it."""
+        return self.text.lower()
+
+
+class Symbol(NamedTuple):
+    """A role (`@not`), a concept, a name or a figure, before it is known what governs it."""
+
+    text: str
+    kind: str
+    stops: bool
+    tense: str = ""
+
+
+def cut(text: str) -> list[Word]:
+    """The words of a text, with what their spelling tells."""
+    words: list[Word] = []
+    is_first = True
+    for piece in _SPLIT.split(unicodedata.normalize("NFKC", text).translate(_SPELLINGS)):
+        if not piece:
+            continue
+        bare = piece.strip(_EDGE).rstrip(_STOPS + _EDGE).lstrip(",;:?—–")
+        if not bare:
+            if words:
+                words[-1] = replace(words[-1], stops=True)
+            continue
+        tail = piece[piece.rfind(bare) + len(bare) :]
+        words.append(Word(bare, bare != bare.lower(), is_first, any(char in _STOPS for char in tail)))
+        is_first = any(char in ".!?" for char in tail)
+    return words
+
+
+def split_words(words: Sequence[Word], table: Words, shared: frozenset[str]) -> list[Word]:
+    """The words with clitics, possessives and compounds taken apart, except compounds that both texts have."""
+    found: list[Word] = []
+    for word in words:
+        parts = _apart(word.text, table, shared)
+        for number, part in enumerate(parts):
+            is_last = number == len(parts) - 1
+            capital = part != part.lower()
+            found.append(Word(part, capital, word.is_first and number == 0, word.stops and is_last))
+    return found
+
+
+def _apart(text: str, table: Words, shared: frozenset[str]) -> list[str]:
+    low = text.lower()
+    if low in table.function_words or low in table.figures or low in shared:
+        return [text]
+    if "'" in low and low.replace("'", "").isalpha():
+        if table.name == "fr":
+            head, _, rest = text.partition("'")
+            return [head + "'", *_apart(rest, table, shared)] if head and rest else [text]
+        if table.has_stem(low):
+            return [text]
+        if low.endswith(("'s", "s'")):
+            return [text[:-2] if low.endswith("'s") else text[:-1], "@gen"]
+        return [text]
+    unit = _WITH_UNIT.fullmatch(low)
+    if unit is not None and not _ORDINAL.fullmatch(low):
+        return [unit[1], unit[2]]
+    if "-" in low and all(part.isalpha() for part in low.split("-")) and not table.has_stem(low):
+        return [part for piece in text.split("-") for part in _apart(piece, table, shared)]
+    return [text]
+
+
+def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[Symbol]:
+    """What each word or phrase stands for."""
+    lows = [word.low for word in words]
+    stems = [table.stem(low) for low in lows]
+    found: list[Symbol] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word.text == "@gen":
+            found.append(Symbol("@possessor", "role", word.stops))
+        elif lows[at] in names:
+            found.append(Symbol(lows[at], "name", word.stops))
+        elif lows[at] in _PERFECT and _has_participle(lows, at, table):
+            pass
+        elif (figure := _figure(lows[at], table)) is not None and not _is_pronoun(words, at, table):
+            found.append(Symbol(figure, "figure", word.stops))
+        elif (sense := table.sense(lows, stems, at)) is not None:
+            last = at + sense.length - 1
+            tense = _tense(words, at, table)
+            for symbol in sense.symbols:
+                kind = "role" if symbol[0] == "@" else "light" if symbol in table.light else "word"
+                found.append(Symbol(symbol, kind, stops=False, tense=tense))
+            found[-1] = found[-1]._replace(stops=words[last].stops)
+            at = last
+        else:
+            found.append(Symbol(stems[at], "word", word.stops, _tense(words, at, table)))
+        at += 1
+    return list(_composed(found))
+
+
+_PERFECT: Final = frozenset({"has", "have", "had"})
+
+
+def _has_participle(lows: Sequence[str], at: int, table: Words) -> bool:
+    """Whether `have` helps a participle that follows: nothing is owned then."""
+    following = [
+        low for low in lows[at + 1 : at + 3] if low not in {"already", "just", "also", "always", "never", "not"}
+    ]
+    return (
+        table.name == "en"
+        and bool(following)
+        and (following[0].endswith("ed") or following[0] in table.listed("participles"))
+    )
+
+
+def _figure(low: str, table: Words) -> str | None:
+    if low in table.figures:
+        return table.figures[low]
+    ordinal = _ORDINAL.fullmatch(low)
+    if ordinal is not None:
+        return ordinal[1] + "."
+    if any(char.isdigit() for char in low):
+        return low.replace(",", "") if _GROUPED.fullmatch(low) else low
+    return None
+
+
+def _is_pronoun(words: Sequence[Word], at: int, table: Words) -> bool:
+    """Whether `one` stands for a thing instead of counting it; whether `may` is no month."""
+    low = words[at].low
+    if low == "may" and table.name == "en":
+        return not words[at].is_capital or words[at].is_first
+    if low in {"mar", "sat", "sun"} and table.name == "en":
+        return not words[at].is_capital
+    if low == "first" and at == 0:
+        return True
+    is_last = at + 1 == len(words) or words[at].stops or words[at + 1].low in table.function_words
+    return low in {"one", "first"} and is_last and at > 0 and words[at - 1].low not in table.figures
+
+
+def _tense(words: Sequence[Word], at: int, table: Words) -> str:
+    """`past`, `present` or nothing, as far as English forms and auxiliaries tell."""
+    low = words[at].low
+    if table.name != "en" or low in table.listed("adjectives"):
+        return ""
+    is_past_form = low.endswith("ed") or low in table.listed("past")
+    nearest = [words[i].low for i in range(at - 1, max(-1, at - 1 - _AUXILIARY_REACH), -1)]
+    for before in nearest:
+        if before in _AGES_OF_AUXILIARIES:
+            return _AGES_OF_AUXILIARIES[before]
+    if is_past_form:
+        return "past" if at == 0 or nearest[0] in {"i", "we", "he", "she", "they", "user"} else ""
+    return "present" if at == 0 or nearest[0] in {"i", "we", "user"} or words[at].is_first else ""
+
+
+def _composed(found: Sequence[Symbol]) -> Iterator[Symbol]:
+    """The symbols with numbers of several words, and days with their month and year, as one figure."""
+    at = 0
+    while at < len(found):
+        length, figure = _date(found, at) or _sum(found, at) or (1, found[at].text)
+        last = found[at + length - 1]
+        yield found[at]._replace(text=figure, stops=last.stops)
+        at += length
+
+
+def _date(found: Sequence[Symbol], at: int) -> tuple[int, str] | None:
+    run = [symbol.text if symbol.kind == "figure" else "" for symbol in found[at : at + 3]]
+    run += [""] * (3 - len(run))
+    month, day = (run[0], run[1]) if _MONTH.fullmatch(run[0]) else (run[1], run[0])
+    if not (_MONTH.fullmatch(month) and _DAY.fullmatch(day)):
+        return None
+    length, year = (3, run[2]) if _YEAR.fullmatch(run[2]) else (2, "")
+    return length, f"{year}-{month}-{day.rstrip('.')}"
+
+
+def _sum(found: Sequence[Symbol], at: int) -> tuple[int, str] | None:
+    if at + 1 >= len(found) or found[at].kind != "figure" or found[at + 1].kind != "figure":
+        return None
+    tens, ones = found[at].text, found[at + 1].text
+    is_sum = len(tens) == 2 and tens.isdecimal() and tens[1] == "0" and tens != "10" and ones.isdecimal()
+    if not is_sum or not 0 < int(ones) < (20 if tens in {"60", "80"} else 10):
+        return None
+    return 2, str(int(tens) + int(ones))

@@ -1,0 +1,151 @@
+"""A disk that fails when it is told to: every call of SQLite to its files is counted, and the N-th raises.
+
+The shared memory of the WAL index is not reachable from here; it is memory, and SQLite makes it anew from the log.
+"""
+
+import contextlib
+import errno
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import apsw
+
+Kind = Literal["io", "full", "quota", "too_large", "read_only"]
+
+CODES: dict[Kind, int] = {
+    "io": errno.EIO, "full": errno.ENOSPC, "quota": getattr(errno, "EDQUOT", errno.ENOSPC), "too_large": errno.EFBIG,
+    "read_only": errno.EROFS,
+}  # fmt: skip
+
+EXTENDED = {
+    "access": apsw.SQLITE_IOERR_ACCESS, "delete": apsw.SQLITE_IOERR_DELETE, "read": apsw.SQLITE_IOERR_READ,
+    "write": apsw.SQLITE_IOERR_WRITE, "sync": apsw.SQLITE_IOERR_FSYNC, "truncate": apsw.SQLITE_IOERR_TRUNCATE,
+    "size": apsw.SQLITE_IOERR_FSTAT, "lock": apsw.SQLITE_IOERR_LOCK,
+}  # fmt: skip
+
+CHANGES = {"delete", "write", "sync", "truncate"}
+"""What a full or a read-only disk refuses; only a broken one cannot read."""
+
+
+@dataclass
+class Fault:
+    """What fails: the N-th call, once or from then on."""
+
+    at: int
+    kind: Kind = "io"
+    is_lasting: bool = False
+
+
+class FaultVFS(apsw.VFS):
+    """The system's own file system, with faults."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.calls = 0
+        self.struck = 0
+        self.operations: list[str] = []
+        """What was struck, in order."""
+        self._fault: Fault | None = None
+        self._code = 0
+        self._lock = threading.Lock()
+        super().__init__(name, "")
+
+    def arm(self, fault: Fault | None) -> None:
+        """Count from now on."""
+        with self._lock:
+            self.calls, self.struck, self.operations, self._fault = 0, 0, [], fault
+
+    def heal(self) -> None:
+        with self._lock:
+            self._fault = None
+
+    def call(self, operation: str) -> None:
+        """Count a call; raise where it is to fail."""
+        with self._lock:
+            if self._fault is not None and self._fault.kind != "io" and operation not in CHANGES:
+                return
+            self.calls += 1
+            fault = self._fault
+            if fault is None or (self.calls < fault.at if fault.is_lasting else self.calls != fault.at):
+                return
+            self.struck += 1
+            self.operations.append(operation)
+            self._code = CODES[fault.kind]
+        raise self._error(operation, fault.kind)
+
+    def _error(self, operation: str, kind: Kind) -> apsw.Error:
+        if operation == "open":
+            error: apsw.Error = apsw.CantOpenError("injected")
+            error.extendedresult = error.result = apsw.SQLITE_CANTOPEN
+        elif operation == "write" and kind == "full":  # the one that SQLite itself tells apart
+            error = apsw.FullError("injected")
+            error.extendedresult = error.result = apsw.SQLITE_FULL
+        else:
+            error = apsw.IOError("injected")
+            error.result, error.extendedresult = apsw.SQLITE_IOERR, EXTENDED[operation]
+        return error
+
+    def excepthook(self, *_: Any) -> None:
+        """What SQLite cannot tell anyone is not told on stderr either."""
+
+    def xGetLastError(self) -> tuple[int, str]:  # noqa: N802
+        return self._code, "injected"
+
+    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802
+        self.call("open")
+        return FaultFile(self, name, flags)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802, FBT001
+        self.call("delete")
+        super().xDelete(filename, syncdir)
+
+    def xAccess(self, pathname: str, flags: int) -> bool:  # noqa: N802
+        self.call("access")
+        return super().xAccess(pathname, flags)
+
+
+class FaultFile(apsw.VFSFile):
+    """An open file of a `FaultVFS`."""
+
+    def __init__(self, vfs: FaultVFS, name: Any, flags: Any) -> None:
+        self._vfs = vfs
+        super().__init__("", name, flags)
+
+    def excepthook(self, *_: Any) -> None:
+        """See `FaultVFS`."""
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+        self._vfs.call("read")
+        return super().xRead(amount, offset)
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        self._vfs.call("write")
+        super().xWrite(data, offset)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self._vfs.call("sync")
+        super().xSync(flags)
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802
+        self._vfs.call("truncate")
+        super().xTruncate(newsize)
+
+    def xFileSize(self) -> int:  # noqa: N802
+        self._vfs.call("size")
+        return super().xFileSize()
+
+    def xLock(self, level: int) -> None:  # noqa: N802
+        self._vfs.call("lock")
+        super().xLock(level)
+
+
+@contextlib.contextmanager
+def faulty(name: str) -> Iterator[FaultVFS]:
+    """A registered `FaultVFS`, without faults at first."""
+    vfs = FaultVFS(name)
+    try:
+        yield vfs
+    finally:
+        vfs.unregister()

@@ -1,0 +1,296 @@
+"""A disk that is full, read-only or gone: writes say why, reads go on, forgetting works, and it mends without a restart."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_vfs import CODES, Fault, FaultVFS, Kind, faulty
+from memory_home import HERE, MemoryHome, fresh_database
+from spawned import Den, hello, journey, remember
+
+from gateway.ballast import BALLAST_BYTES, Ballast
+from gateway.client import CallFailed, Client
+from gateway.database import Database
+from protocol.errors import GatewayError, Unavailable
+from protocol.memory import ForgetById, ForgetParams
+
+FULL: list[Kind] = ["full", "quota", "too_large"]
+
+
+class Room(Ballast):
+    """A ballast on a disk that is full but for it."""
+
+    def __init__(self, path: Path, vfs: FaultVFS, kind: Kind) -> None:
+        super().__init__(path, 4096)
+        self._vfs = vfs
+        self._kind: Kind = kind
+        self.is_full = False
+
+    def fill(self) -> None:
+        self.is_full = True
+        self._vfs.arm(Fault(1, self._kind, is_lasting=True))
+
+    def release(self) -> bool:
+        self._vfs.heal()
+        return super().release()
+
+    def keep(self) -> None:
+        if self.is_full:
+            raise OSError(CODES[self._kind], "injected")
+        super().keep()
+
+
+class Place:
+    """A home on a disk that can fill up, and what is told about it."""
+
+    def __init__(self, folder: Path, vfs: FaultVFS, kind: Kind) -> None:
+        self.home = MemoryHome(folder, vfs=vfs.name)
+        self.room = Room(folder / "ballast", vfs, kind)
+        self.home.db._ballast = self.room
+        self.told: list[str | None] = []
+        self.home.db.tell = self.told.append
+        self.home.do(self.home.db.mend())
+
+    def look_again(self) -> None:
+        self.home.db._probe_at = 0.0
+        self.home.do(self.home.db.mend())
+
+    def refusal(self, content: str) -> str:
+        with pytest.raises(Unavailable) as caught:
+            self.home.remember(content)
+        return caught.value.reason
+
+
+@pytest.fixture
+def vfs(request: pytest.FixtureRequest) -> Iterator[FaultVFS]:
+    with faulty(f"disk-{request.node.name}") as made:
+        yield made
+
+
+@contextlib.contextmanager
+def place(folder: Path, vfs: FaultVFS, kind: Kind) -> Iterator[Place]:
+    made = Place(folder, vfs, kind)
+    try:
+        yield made
+    finally:
+        vfs.heal()
+        made.home.close()
+
+
+@pytest.mark.parametrize("mode", ["tombstone", "erase"])
+@pytest.mark.parametrize("kind", FULL)
+def test_a_full_disk_refuses_writes_and_lets_forget(kind: Kind, mode: Any, vfs: FaultVFS, tmp_path: Path) -> None:
+    with place(tmp_path, vfs, kind) as it:
+        home = it.home
+        ids = [
+            home.remember(f"The {word} hangs in the hall.").record.memory_id
+            for word in ("mirror", "lantern", "portrait")
+        ]
+        assert it.room.is_kept
+        it.room.fill()
+        assert it.refusal("The ladder hangs in the hall.") == "storage_full"
+        assert it.refusal("The ladder hangs in the hall.") == "storage_full"
+        assert it.told == ["storage_full"]
+        assert "The mirror hangs in the hall." in home.found("mirror")
+        for memory_id in ids[:2]:
+            forgotten = home.do(
+                home.service.forget(ForgetParams(target=ForgetById(memory_id=memory_id), context=HERE, mode=mode))
+            )
+            assert forgotten.forgotten_memory_ids == [memory_id]
+        assert not it.room.is_kept
+        assert [home.get(memory_id) is None for memory_id in ids] == [True, True, False]
+        assert "The mirror hangs in the hall." not in home.found("mirror")
+        assert it.refusal("A doormat.") == "storage_full"  # the room that is left is for forgetting
+        it.look_again()
+        assert it.told == ["storage_full"]
+        it.room.is_full = False
+        it.look_again()
+        assert it.told == ["storage_full", None]
+        assert it.room.is_kept
+        assert home.remember("The ladder hangs in the hall.").created
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "trouble"),
+    [("read_only", "storage_read_only", "storage_read_only"), ("io", "unavailable", "io_error")],
+)
+def test_a_disk_that_takes_nothing_is_told_and_mends(
+    kind: Kind, reason: str, trouble: str, vfs: FaultVFS, tmp_path: Path
+) -> None:  # fmt: skip
+    with place(tmp_path, vfs, kind) as it:
+        kept = it.home.remember("The mirror hangs in the hall.").record.memory_id
+        vfs.arm(Fault(1, kind, is_lasting=True))
+        assert it.refusal("The ladder hangs in the hall.") == reason
+        if kind == "read_only":
+            assert it.home.get(kept) is not None
+        it.look_again()
+        assert it.told == [trouble]
+        assert it.room.is_kept  # it would not help
+        vfs.heal()
+        it.look_again()
+        assert it.told == [trouble, None]
+        assert it.home.found("mirror")
+        assert it.home.remember("The ladder hangs in the hall.").created
+
+
+def test_a_disk_without_room_for_the_ballast_counts_as_full(vfs: FaultVFS, tmp_path: Path) -> None:
+    with place(tmp_path, vfs, "full") as it:
+        (tmp_path / "ballast").unlink()
+        it.room.is_full = True
+        it.look_again()
+        assert it.told == ["storage_full"]
+        assert it.home.remember("A small thing still fits.").created
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps an open file where it is")
+@pytest.mark.parametrize("name", ["gateway.db", "gateway.db-wal"])
+def test_a_file_that_vanished_is_told_and_not_made_anew(name: str, vfs: FaultVFS, tmp_path: Path) -> None:
+    with place(tmp_path, vfs, "io") as it:
+        it.home.remember("The mirror hangs in the hall.")
+        shutil.move(tmp_path / name, tmp_path / "moved")
+        assert it.refusal("The ladder hangs in the hall.") == "unavailable"
+        assert it.told == ["database_moved"]
+        assert it.home.found("mirror")
+        vfs.arm(Fault(1, "io"))  # a reader that must open the file again
+        for _ in range(4):
+            with contextlib.suppress(GatewayError):
+                it.home.found("mirror")
+        assert not (tmp_path / "gateway.db").exists() or name != "gateway.db"
+        it.look_again()
+        assert it.told[-1] is not None
+        shutil.move(tmp_path / "moved", tmp_path / name)
+        it.look_again()
+        assert it.told[-1] is None
+        assert it.home.found("mirror")
+        assert it.home.remember("The ladder hangs in the hall.").created
+
+
+def test_a_store_that_cannot_be_opened_says_so_and_leaves_no_thread(vfs: FaultVFS, tmp_path: Path) -> None:
+    path = fresh_database(tmp_path)
+    at = 0
+    while True:
+        at += 1
+        vfs.arm(Fault(at))
+        before = threading.active_count()
+        try:
+            db = Database(path, vfs=vfs.name)
+        except Unavailable:
+            assert threading.active_count() == before
+            continue
+        finally:
+            vfs.heal()
+        if not vfs.struck:
+            break
+        db.close()
+    db.close()
+    assert at > 20
+    asyncio.run(reads(path))
+
+
+async def reads(path: Path) -> None:
+    db = Database(path)
+    assert await db.read(lambda tx: tx.one("PRAGMA integrity_check")) == ("ok",)
+    db.close()
+
+
+# -- the ballast -----------------------------------------------------------------------------------------------------
+
+
+def test_the_ballast_is_as_large_as_it_says_and_is_made_anew(tmp_path: Path) -> None:
+    ballast = Ballast(tmp_path / "ballast")
+    assert not ballast.is_kept
+    assert not ballast.release()
+    for _ in range(2):
+        ballast.keep()
+        assert ballast.is_kept
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("ballast", BALLAST_BYTES)]
+    assert ballast.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ballast_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "injected")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="injected"):
+        Ballast(tmp_path / "ballast").keep()
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- a real disk, very small -----------------------------------------------------------------------------------------
+
+MOUNT = 'mount -t tmpfs -o size=6m none "$1" && shift && exec "$@"'
+
+
+def may_mount(folder: Path) -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    tried = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(folder), "true"], check=False, capture_output=True, timeout=20
+    )
+    return tried.returncode == 0
+
+
+async def told(client: Client, method: str, component: str) -> None:
+    await client.wait_for(method, lambda params: params["component"] == component)
+
+
+@journey
+async def test_a_gateway_on_a_full_disk_forgets_and_mends(tmp_path: Path) -> None:
+    den = Den(tmp_path)
+    den.home.mkdir()
+    if not may_mount(den.home):
+        pytest.skip("nobody may mount a small disk here")
+    command = ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(den.home), *den.command()]
+    async with await Client.start(command) as client:
+        await hello(client)
+        disk = Path(f"/proc/{client.pid}/root{den.home}")  # the disk as that process sees it
+        ids = [await remember(client, f"The lighthouse keeper number {n} is called Ada.") for n in range(3)]
+        while not (disk / "ballast").exists():
+            await client.request("ping")
+        filler = fill(disk / "filler")
+        with pytest.raises(CallFailed) as caught:
+            await keep_remembering(client)
+        assert (caught.value.reason, caught.value.code) == ("storage_full", -32046)
+        await told(client, "gateway/degraded", "storage")
+        status = await client.request("gateway/status")
+        assert ("storage", "storage_full") in {(entry["component"], entry["reason"]) for entry in status["degraded"]}
+        assert (await client.request("memory/search", {"query": "lighthouse keeper"}))["hits"]
+        for memory_id, mode in zip(ids[:2], ("tombstone", "erase"), strict=True):
+            asked = {"target": {"kind": "id", "memory_id": memory_id}, "mode": mode}
+            assert (await client.request("memory/forget", asked))["forgotten_memory_ids"] == [memory_id]
+            assert (await client.request("memory/get", {"memory_id": memory_id}))["record"] is None
+        assert not (disk / "ballast").exists()
+        filler.unlink()
+        await told(client, "gateway/recovered", "storage")
+        assert await remember(client, "The ladder hangs in the hall.")
+        assert (disk / "ballast").stat().st_size == BALLAST_BYTES
+        status = await client.request("gateway/status")
+        assert "storage" not in {entry["component"] for entry in status["degraded"]}
+
+
+async def keep_remembering(client: Client) -> None:
+    for n in range(300):
+        await remember(client, f"Filler number {n}: " + "x" * 4000 + str(n))
+
+
+def fill(path: Path) -> Path:
+    """Take every byte that is left."""
+    with path.open("wb", buffering=0) as file:
+        with contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 65536)
+        with contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 512)
+    return path

@@ -1,0 +1,81 @@
+"""Candidates: what is not asked for takes no place, frequent words cost no more than they tell, lost terms are made again."""
+
+from pathlib import Path
+
+import pytest
+from memory_home import HERE, MemoryHome
+
+from memory import matching
+from memory.matching import WORK_LIMIT, match_of
+from protocol.base import Scope, ScopeKind
+from protocol.memory import SearchParams
+
+KINDS: tuple[ScopeKind, ...] = ("user", "workspace")
+
+
+@pytest.fixture
+def home(tmp_path: Path):
+    made = MemoryHome(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_match_names_scopes_and_quoted_terms_only() -> None:
+    assert match_of([3, 9], ["tea"], ["jam", "vim"]) == 'scope:("s3" OR "s9") AND body:("tea" OR "jam" AND "vim")'
+
+
+def test_what_filters_leave_out_takes_no_place(home: MemoryHome) -> None:
+    for number in range(WORK_LIMIT + 5):
+        home.remember(f"Tea {number}")
+    home.remember("Somebody in this house sometimes drinks tea in the evening", tags=["rare"])
+    home.remember("Tea is what was drunk in that house on this very evening", kind="episodic")
+    assert home.found("tea", tags=["rare"]) == ["Somebody in this house sometimes drinks tea in the evening"]
+    assert home.found("tea", kinds=["episodic"]) == ["Tea is what was drunk in that house on this very evening"]
+
+
+def test_words_too_frequent_to_be_looked_through_count_together(
+    home: MemoryHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.remember("The garden by the river has a gate of iron")
+    home.remember("A heron nests in the reeds")
+    for number in range(10):
+        home.remember(f"garden {number}")
+        home.remember(f"river {number}")
+        home.remember(f"gate {number}")
+    monkeypatch.setattr(matching, "MATCH_BUDGET", 6)
+    assert home.found("garden river gate")[0] == "The garden by the river has a gate of iron"
+    assert set(home.found("garden river gate heron", min_score=0.0)) >= {
+        "The garden by the river has a gate of iron",
+        "A heron nests in the reeds",
+    }
+    newest = [f"river {number}" for number in range(9, 3, -1)]
+    assert set(home.found("river")) == set(newest), "of one word in too many records, the newest of them"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["DELETE FROM record_terms", "UPDATE record_terms SET terms = x'00'", "UPDATE record_terms SET terms = x''"],
+)
+def test_lost_terms_are_made_again(home: MemoryHome, damage: str) -> None:
+    home.remember("The heron nests in the reeds")
+    before = home.do(home.service.search(SearchParams(query="nests of herons", mode="lexical", context=HERE)))
+    home.sql(lambda tx: tx.run(damage))
+    after = home.do(home.service.search(SearchParams(query="nests of herons", mode="lexical", context=HERE)))
+    assert after.hits == before.hits != []
+
+
+def test_pages_follow_one_another_over_equal_texts(home: MemoryHome) -> None:
+    """What says the very same in two scopes is one hit, wherever the page ends."""
+    for number in range(12):
+        for scope in KINDS:
+            home.remember(f"kettle {number}", scope=Scope(kind=scope, key="default" if scope == "user" else "ws_1"))
+    seen: list[str] = []
+    cursor = None
+    while True:
+        params = SearchParams(query="kettle", mode="lexical", context=HERE, limit=5, cursor=cursor)
+        page = home.do(home.service.search(params))
+        seen += [hit.record.content for hit in page.hits]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert sorted(seen) == sorted(f"kettle {number}" for number in range(12))

@@ -1,0 +1,151 @@
+"""What a question could be about: chunks by their words, by what they mean, and what was said beside the best of them.
+
+Rule 1: user text is never query syntax: only terms of the lexicon, quoted, in a bound parameter.
+Rule 2: filter first, cut after; no statistic of another workspace has a part in an answer.
+Rule 3: what a question costs is bounded by the work that a request allows, however large the index.
+Rule 4: a neighbour's words are read where they are, at every search: nothing of them is stored with a chunk, so that what is
+edited, excluded or deleted is not found through its neighbours either.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from protocol.ports import Meaning, Nearness, Tx, Vector
+from thread_episodic import lookups, store
+from thread_episodic.model import Beside, Candidate, Filter, Places
+from thread_episodic.ranking import SESSION_GAP_MS, Passage, Question, Statistics
+from thread_episodic.vectors import TABLE, nearest
+
+TERM_CAP = 10_000  # counting further would not change a term's weight much, and costs time with every search
+MATCH_BUDGET = 20_000  # rows that the full-text query may score: the rarest terms choose, all terms rank
+BESIDE_PART = 8  # of the work: the best chunks whose neighbours are looked at, two for each
+NEAR_PART = 4  # of the work: chunks that are found by their meaning alone
+
+
+class Asked(NamedTuple):
+    """A question to the index: its terms, whether it asks for a time, and what it means where a model can tell."""
+
+    terms: Sequence[str]
+    asks_when: bool
+    vector: Vector | None = None
+
+
+class Found(NamedTuple):
+    """Candidates, what each is to the question, and what of the index could not be compared."""
+
+    question: Question
+    candidates: Mapping[int, Candidate]
+    passages: Sequence[Passage]
+    is_limited: bool = False
+
+
+def scope_match(places: Places) -> str:
+    """The part of a full-text expression that says where."""
+    thread = f' AND "t{places.thread}"' if places.thread is not None else ""
+    return f'scope : ("w{places.workspace}"{thread})'
+
+
+def match_of(places: Places, terms: Sequence[str]) -> str:
+    """The full-text expression for any of the terms. Terms have no quotes: the lexicon's alphabet has none."""
+    any_term = " OR ".join(f'"{term}"' for term in terms)
+    match = f"{scope_match(places)} AND body : ({any_term})"
+    return match if places.other_than is None else f'({match}) NOT scope : "t{places.other_than}"'
+
+
+def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
+    """The terms worth matching by: those that occur, rarest first, while the rows to score stay bounded."""
+    chosen: list[str] = []
+    rows = 0
+    for term in sorted((term for term in terms if frequencies[term]), key=lambda term: (frequencies[term], term)):
+        rows += frequencies[term]
+        if chosen and rows > MATCH_BUDGET:
+            break
+        chosen.append(term)
+    return chosen
+
+
+def _held(packed: bytes | None, spaced: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """Which of some terms stand among packed words."""
+    words = f" {store.unpack(packed)} "
+    return frozenset([term for term, between_blanks in spaced if between_blanks in words])
+
+
+class Finder:
+    """Finds candidates within one snapshot and one filter."""
+
+    def __init__(
+        self, tx: Tx, meaning: Meaning, places: Places, wanted: Filter, *, work: int, max_segments: int
+    ) -> None:  # fmt: skip
+        self._tx = tx
+        self._meaning = meaning
+        self._places = places
+        self._wanted = wanted
+        self._work = work
+        self._max_segments = max_segments
+
+    def find(self, asked: Asked) -> Found:
+        """The candidates of a question with what they are to it, at most as many as the work allows."""
+        statistics = self._statistics(asked.terms)
+        names_time = self._wanted.from_at is not None and self._wanted.to_at is not None
+        question = Question({term: statistics.weight(term) for term in asked.terms}, asked.asks_when, names_time)
+        near, is_limited = self._nearness(asked.vector)
+        near_room = self._work // NEAR_PART if near is not None else 0
+        beside_room = self._work // BESIDE_PART
+        by_words = self._by_words(asked.terms, statistics, self._work - near_room - 2 * beside_room)
+        candidates = {one.id: one for one in by_words}
+        if near is not None:
+            by_meaning = nearest(self._tx, near, self._places, self._wanted, near_room)
+            candidates |= {one.id: one for one in by_meaning}
+        beside = lookups.chunks_beside(self._tx, list(candidates), SESSION_GAP_MS)
+        best = (beside[one.id] for one in by_words[:beside_room])
+        wanted = {row for row in chain.from_iterable(best) if row is not None} - candidates.keys()
+        if wanted:
+            candidates |= lookups.chunks_by_row(self._tx, sorted(wanted), self._places, self._wanted)
+            added = [row for row in candidates if row not in beside]
+            beside |= lookups.chunks_beside(self._tx, added, SESSION_GAP_MS)
+        return Found(question, candidates, self._passages(asked, candidates, beside, near), is_limited)
+
+    def _statistics(self, terms: Sequence[str]) -> Statistics:
+        workspace = Places(self._places.workspace)
+        frequencies = {term: lookups.count_matches(self._tx, match_of(workspace, [term]), TERM_CAP) for term in terms}
+        return Statistics(chunks=lookups.chunks_in(self._tx, self._places.workspace), frequencies=frequencies)
+
+    def _by_words(self, terms: Sequence[str], statistics: Statistics, limit: int) -> list[Candidate]:
+        chosen = telling_terms(terms, statistics.frequencies)
+        if not chosen:
+            return []
+        return lookups.find_chunks(self._tx, match_of(self._places, chosen), self._wanted, limit)
+
+    def _nearness(self, vector: Vector | None) -> tuple[Nearness | None, bool]:
+        if vector is None:
+            return None, False
+        segments, is_limited = lookups.segments_to_compare(self._tx, self._places, self._wanted, self._max_segments)
+        return self._meaning.nearness(self._tx, TABLE, segments, vector), is_limited
+
+    def _passages(
+        self, asked: Asked, candidates: Mapping[int, Candidate], beside: Mapping[int, Beside], near: Nearness | None
+    ) -> list[Passage]:  # fmt: skip
+        terms = frozenset(asked.terms)
+        outside = {row for row in chain.from_iterable(beside.values()) if row is not None} - candidates.keys()
+        spaced = [(term, f" {term} ") for term in asked.terms]
+        held: dict[int | None, frozenset[str]] = {row: _held(one.terms, spaced) for row, one in candidates.items()}
+        asking = {row for row, one in candidates.items() if one.asks}
+        for row, packed, asks in lookups.words_by_row(self._tx, sorted(outside)):
+            held[row] = _held(packed, spaced)
+            if asks:
+                asking.add(row)
+        alone, nothing, terms = Beside(), frozenset[str](), frozenset(asked.terms)
+        passages: list[Passage] = []
+        for row, one in candidates.items():
+            before, after = beside.get(row, alone)
+            passages.append(
+                Passage(
+                    row=row, thread_id=one.thread_id, at=one.at, own=held[row],
+                    around=held[row].union(held.get(before, nothing), held.get(after, nothing)),
+                    answered=held.get(before, nothing) if before in asking else nothing,
+                    speaker=terms.intersection(one.speaker.split(" ")), asks=bool(one.asks),
+                    is_dated=bool(one.is_dated), cosine=near.of(row) if near is not None else None,
+                )
+            )  # fmt: skip
+        return [passage for passage in passages if passage.is_about]
