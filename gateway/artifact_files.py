@@ -12,7 +12,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -158,8 +158,9 @@ class ArtifactFiles:
 
     def _publish(self, written: Path, sha256: str, size: int) -> None:
         path = self.path(sha256)
-        if path.is_file() and path.stat().st_size == size:
-            return
+        with suppress(FileNotFoundError):  # one look: another process may be removing it
+            if path.stat().st_size == size:
+                return
         self._make(path.parent)
         written.replace(path)
         sync_folder(path.parent)
