@@ -261,7 +261,9 @@ class JobRunner:
     async def drain(self, seconds: float) -> DrainResult:
         """Wait until nothing is queued, leased or due; what waits for later, is paused or dead does not count."""
         with anyio.move_on_after(seconds):
-            while any(self._running.values()) or await self._db.read(self._is_busy):
+            while True:
+                if not any(self._running.values()) and (idle := await self._db.read(self._when_idle)):
+                    return idle
                 waiter = anyio.Event()
                 self._idle_waiters.append(waiter)
                 self.wake()
@@ -270,25 +272,29 @@ class JobRunner:
                         await waiter.wait()
                 finally:
                     self._idle_waiters.remove(waiter)
-        pending = await self._db.read(self._pending)
-        waits = await self._db.read(lambda tx: tx.all(SQL["next_retry"]))
-        return DrainResult(
-            idle=pending == 0, pending=pending,
-            waiting=[Waiting(kind=kind, count=count, next_run_at=at) for kind, count, at in waits],
-        )  # fmt: skip
+        return await self._db.read(self._as_it_is)
 
-    def _is_busy(self, tx: Tx) -> bool:
+    def _when_idle(self, tx: Tx) -> DrainResult | None:
+        """The result of a drain that is over; None while there is work."""
         now = self._clock.now()
         runnable: list[JobKind] = [kind for kind in self._handlers if not self._is_held(kind)]
-        return any(tx.one(SQL["has_leased"], {"kind": kind}) for kind in runnable) or _has_runnable(tx, runnable, now)
+        if any(tx.one(SQL["has_leased"], {"kind": kind}) for kind in runnable) or _has_runnable(tx, runnable, now):
+            return None
+        return DrainResult(idle=True, pending=0, waiting=_waiting(tx))
 
-    def _pending(self, tx: Tx) -> int:
+    def _as_it_is(self, tx: Tx) -> DrainResult:
+        """The result of a drain whose time is over."""
         now = self._clock.now()
         runnable = {kind for kind in self._handlers if not self._is_held(kind)}
-        active = tx.all(SQL["count_active_jobs"])
-        waits = tx.all(SQL["next_retry"])
-        counted = sum(count for kind, state, count in active if kind in runnable and state in {"queued", "leased"})
-        return counted + sum(count for kind, count, at in waits if kind in runnable and at <= now)
+        active, waiting = tx.all(SQL["count_active_jobs"]), _waiting(tx)
+        pending = sum(count for kind, state, count in active if kind in runnable and state in {"queued", "leased"})
+        pending += sum(wait.count for wait in waiting if wait.kind in runnable and wait.next_run_at <= now)
+        return DrainResult(idle=pending == 0, pending=pending, waiting=waiting)
+
+
+def _waiting(tx: Tx) -> list[Waiting]:
+    """What a retry of each kind waits for."""
+    return [Waiting(kind=kind, count=count, next_run_at=at) for kind, count, at in tx.all(SQL["next_retry"])]
 
 
 def free_jobs_of(tx: Tx, owner: str) -> int:

@@ -97,7 +97,7 @@ async def test_a_restart_keeps_the_vectors(tmp_path: Path, models: Path) -> None
 
 
 @journey
-async def test_another_model_takes_over_in_the_background(tmp_path: Path, models: Path) -> None:
+async def test_another_model_takes_over_in_the_background_and_gives_way_again(tmp_path: Path, models: Path) -> None:
     den = Den(tmp_path, model=models / "one")
     async with den.client() as client:
         await tell(client)
@@ -108,10 +108,12 @@ async def test_another_model_takes_over_in_the_background(tmp_path: Path, models
         assert contents(await search(client, "a car is driven"))[0] == FACTS[0]
         await remember(client, "The user owns a yellow bicycle.")
         await drain(client)
+        await use(client, models / "one")
+        await until_model(client, 48)
         assert contents(await search(client, "a yellow bike"))[0] == "The user owns a yellow bicycle."
     states = dict(den.database().execute("SELECT dim, state FROM space").fetchall())
-    assert states == {48: "retired", 64: "current"}
-    missing = "SELECT count(*) FROM record WHERE NOT EXISTS (SELECT 1 FROM memory_vec JOIN space ON space.id = space_id WHERE record_id = record.id AND dim = 64)"
+    assert states == {48: "current", 64: "retired"}
+    missing = "SELECT count(*) FROM record WHERE NOT EXISTS (SELECT 1 FROM memory_vec JOIN space ON space.id = space_id WHERE record_id = record.id AND dim = 48)"
     assert den.database().execute(missing).fetchall() == [(0,)]
 
 
