@@ -37,12 +37,14 @@ class Connection(NamedTuple):
 
     def http_options(self) -> dict[str, Any]:
         """Options of the SDK's HTTP client that keep both rules."""
-        return {
+        options: dict[str, Any] = {
             "event_hooks": {"request": [self._clean]},
             "follow_redirects": False,
-            "trust_env": not _is_here(self.base_url),  # a proxy has no business between two programs of one machine
             "timeout": self.seconds,
         }
+        if _is_here(self.base_url):  # a proxy has no business between two programs of one machine
+            options |= {"trust_env": False, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
+        return options
 
     async def _clean(self, request: Any) -> None:
         own = {self.key, f"Bearer {self.key}"} if self.key is not None else set[str]()

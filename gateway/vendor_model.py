@@ -214,9 +214,13 @@ async def _read(client: Client, stream: Stream, answer: Answer, seconds: float) 
     """Read to the end. A server that only keeps the connection alive is not waited for longer than a silent one."""
     events = aiter(stream)
     end = object()
+    has_begun = False
     while True:
         with anyio.fail_after(seconds):
             event = await anext(events, end)
         if event is end:
-            return
+            break
         client.read(event, answer)
+        has_begun = True
+    if not has_begun:  # a web page, perhaps: not a word of this dialect
+        raise ProviderFailed("bad_json")
