@@ -222,5 +222,6 @@ async def _read(client: Client, stream: Stream, answer: Answer, seconds: float) 
             break
         client.read(event, answer)
         has_begun = True
+        await anyio.lowlevel.checkpoint()  # a fast server fills its buffer again and again: others have their turn
     if not has_begun:  # a web page, perhaps: not a word of this dialect
         raise ProviderFailed("bad_json")
