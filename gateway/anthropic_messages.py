@@ -26,6 +26,12 @@ KEPT = {"type": "ephemeral"}
 """What stands before this mark is the same in the next request, and is not paid in full again."""
 
 
+BLOCKS: Mapping[str, tuple[str, ...]] = {
+    "text": ("text",), "thinking": ("thinking", "signature"), "redacted_thinking": ("data",),
+}  # fmt: skip
+"""The members of an answer's blocks that go back as they came; a call's own come from the conversation."""
+
+THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 THOUGHTS_KEPT = 64
 """Answers that ask for tools and whose thoughts wait for the results: more turns do not run at a time."""
 
@@ -128,30 +134,30 @@ class AnthropicMessages:
         self._count(told.usage or (told.message.usage if told.message is not None else None), answer)
 
     def _start(self, block: _Block, index: int, answer: Answer) -> None:
+        parts = {"text": block.text, "thinking": block.thinking, "signature": block.signature, "data": block.data}
+        names = BLOCKS.get(block.type or "", ())
+        answer.blocks.append({"type": block.type or "", "id": block.id or ""} | {n: parts[n] or "" for n in names})
         if block.type == "text":
             answer.say(block.text or "")
         elif block.type == "tool_use":
             answer.call(index, block.id, block.name, "")
-        elif block.type == "thinking":
-            thought = {"thinking": block.thinking or "", "signature": block.signature or ""}
-            answer.thoughts.append({"type": "thinking", **thought})
-        elif block.type == "redacted_thinking":
-            answer.thoughts.append({"type": "redacted_thinking", "data": block.data or ""})
 
     def _go_on(self, delta: _Delta, index: int, answer: Answer) -> None:
         answer.say(delta.text or "")
+        answer.count(delta.thinking or "")
         if delta.partial_json:
             answer.call(index, None, None, delta.partial_json)
-        if answer.thoughts and (delta.thinking or delta.signature):
-            thought = answer.thoughts[-1]
-            thought["thinking"] = thought.get("thinking", "") + (delta.thinking or "")
-            thought["signature"] = thought.get("signature", "") + (delta.signature or "")
+        if answer.blocks:
+            block = answer.blocks[-1]
+            for name, more in (("text", delta.text), ("thinking", delta.thinking), ("signature", delta.signature)):
+                if more and name in block:
+                    block[name] += more
 
     def _keep(self, answer: Answer) -> None:
-        """A model that thought before it asked for tools goes on only with its own thoughts before it."""
+        """A model that thought before it asked for tools goes on only with its own thoughts, each in its place."""
         call_id = answer.first_call()
-        if call_id is not None and answer.thoughts:
-            self._thoughts[call_id] = answer.thoughts
+        if call_id is not None and any(block["type"] in THOUGHTS for block in answer.blocks):
+            self._thoughts[call_id] = answer.blocks
             while len(self._thoughts) > THOUGHTS_KEPT:
                 self._thoughts.popitem(last=False)
 
@@ -190,12 +196,22 @@ def _blocks(message: Message, thoughts: Thoughts) -> list[dict[str, Any]]:
     shown = [_picture(picture) for picture in message.pictures]
     if message.role == "tool":
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": [*said, *shown]}]
-    calls = [
-        {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.arguments or {}}
+    calls = {
+        call.call_id: {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.arguments or {}}
         for call in message.tool_calls
-    ]
-    thought = thoughts.get(message.tool_calls[0].call_id, ()) if message.tool_calls else ()
-    return [*(dict(one) for one in thought), *shown, *said, *calls]
+    }
+    thought = thoughts.get(next(iter(calls), ""))
+    if thought is None:
+        return [*shown, *said, *calls.values()]
+    return [block for one in thought if (block := calls.get(one["id"]) or _as_it_was(one)) is not None]
+
+
+def _as_it_was(block: Mapping[str, str]) -> dict[str, Any] | None:
+    """A block of an earlier answer; None for an empty text, and for what this dialect may not be told back."""
+    names = BLOCKS.get(block["type"], ())
+    if not names or (block["type"] == "text" and not block["text"].strip()):
+        return None
+    return {"type": block["type"], **{name: block[name] for name in names}}
 
 
 def _text(text: str) -> dict[str, Any]:

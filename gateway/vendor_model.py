@@ -37,20 +37,20 @@ class Answer:
         self.input_tokens = 0
         self.output_tokens = 0
         self.is_whole = False
-        self.thoughts: list[dict[str, str]] = []
-        """What a vendor wants back, as it was, with the results of the tools that the answer asks for."""
+        self.blocks: list[dict[str, str]] = []
+        """The answer in its vendor's own parts, for one who wants them back with the results of tools."""
 
     def say(self, text: str) -> None:
         """The next piece of the text."""
         if text:
-            self._count(text)
+            self.count(text)
             self._text.append(text)
             if self._deltas is not None:
                 self._deltas.delta(text)
 
     def call(self, place: int, call_id: str | None, name: str | None, arguments: str) -> None:
         """The next piece of a tool call. Some servers give every call the same place: another id is another call."""
-        self._count(arguments)
+        self.count(arguments)
         known = self._calls.get(place)
         if known is not None and name and call_id and known.call_id not in {None, call_id}:
             self._calls[object()] = self._calls.pop(place)
@@ -78,7 +78,8 @@ class Answer:
             else None,
         )
 
-    def _count(self, text: str) -> None:
+    def count(self, text: str) -> None:
+        """Count what came, whatever it is for. Raises `ProviderFailed` where it is too much for one answer."""
         self._chars += len(text)
         if self._chars > MAX_ANSWER_CHARS:
             raise ProviderFailed("bad_json")
