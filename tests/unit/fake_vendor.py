@@ -101,6 +101,7 @@ class Vendor:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
         except asyncio.IncompleteReadError:  # a connection that is kept alive ends between two requests
+            self.left.set()
             return False
         first, *lines = head.split("\r\n")[:-2]
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
