@@ -121,8 +121,10 @@ class Turns:
 
     async def turn_start(self, params: TurnStartParams) -> TurnResult:
         """Begin a turn; the rest comes as notifications."""
-        if not self._model.is_configured("main") and params.provider is None:
-            raise Unavailable("provider_not_configured")
+        if not self._model.is_configured("main"):
+            found = await self._db.read(lambda tx: get_thread(tx, params.thread_id))
+            if _provider_of(params, found) is None:
+                raise Unavailable("provider_not_configured")
         begun = await self._life.begin(params, "in_progress", "gateway")
         active = begun.active
         if active is not None:

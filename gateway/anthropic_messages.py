@@ -4,14 +4,13 @@ Rule 1: only this module knows the SDK `anthropic`; it is imported when a call i
 """
 
 from base64 import b64encode
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from gateway.provider_connection import NO_KEY, Connection
-from gateway.vendor_model import Answer, Stream
+from gateway.vendor_model import Answer, Stream, Thoughts
 from protocol.models import Message, ModelRequest, Picture
 from protocol.settings import ProviderConfig
 from protocol.threads import ToolSpec
@@ -32,10 +31,6 @@ BLOCKS: Mapping[str, tuple[str, ...]] = {
 """The members of an answer's blocks that go back as they came; a call's own come from the conversation."""
 
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
-THOUGHTS_KEPT = 64
-"""Answers that ask for tools and whose thoughts wait for the results: more turns do not run at a time."""
-
-Thoughts: TypeAlias = Mapping[str, Sequence[Mapping[str, str]]]
 
 
 class _Block(msgspec.Struct):
@@ -98,7 +93,7 @@ class AnthropicMessages:
         self.sdk = sdk
         self._messages = messages
         self._config = config
-        self._thoughts: OrderedDict[str, list[dict[str, str]]] = OrderedDict()
+        self._thoughts = Thoughts()
 
     def extras(self, request: ModelRequest) -> frozenset[str]:
         """None: JSON is asked for in words, and the count of tokens comes by itself."""
@@ -130,7 +125,8 @@ class AnthropicMessages:
             self._go_on(told.delta or _Delta(), told.index or 0, answer)
         elif told.type == "message_stop":
             answer.is_whole = True
-            self._keep(answer)
+            if any(block["type"] in THOUGHTS for block in answer.blocks):
+                self._thoughts.keep(answer)
         self._count(told.usage or (told.message.usage if told.message is not None else None), answer)
 
     def _start(self, block: _Block, index: int, answer: Answer) -> None:
@@ -152,14 +148,6 @@ class AnthropicMessages:
             for name, more in (("text", delta.text), ("thinking", delta.thinking), ("signature", delta.signature)):
                 if more and name in block:
                     block[name] += more
-
-    def _keep(self, answer: Answer) -> None:
-        """A model that thought before it asked for tools goes on only with its own thoughts, each in its place."""
-        call_id = answer.first_call()
-        if call_id is not None and any(block["type"] in THOUGHTS for block in answer.blocks):
-            self._thoughts[call_id] = answer.blocks
-            while len(self._thoughts) > THOUGHTS_KEPT:
-                self._thoughts.popitem(last=False)
 
     def _count(self, usage: _Usage | None, answer: Answer) -> None:
         """Later counts replace earlier ones; what came from a cache was read all the same."""
@@ -200,7 +188,7 @@ def _blocks(message: Message, thoughts: Thoughts) -> list[dict[str, Any]]:
         call.call_id: {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.arguments or {}}
         for call in message.tool_calls
     }
-    thought = thoughts.get(next(iter(calls), ""))
+    thought = thoughts.of(message)
     if thought is None:
         return [*shown, *said, *calls.values()]
     return [block for one in thought if (block := calls.get(one["id"]) or _as_it_was(one)) is not None]

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from gateway.provider_connection import NO_KEY, Connection
-from gateway.vendor_model import Answer, Stream
+from gateway.vendor_model import Answer, Stream, Thoughts
 from protocol.models import Message, ModelRequest, Picture
 from protocol.settings import ProviderConfig
 
 JSON_MODE = "response_format"
 USAGE = "stream_options"
+REASONING = "reasoning_content"
 
 PICTURES_OF_TOOLS = "The pictures that the tools above have shown:"
 """A tool's answer is text in this dialect; what it shows comes in a message behind the answers."""
@@ -35,6 +36,7 @@ class _Call(msgspec.Struct):
 class _Delta(msgspec.Struct):
     content: str | None = None
     refusal: str | None = None
+    reasoning_content: str | None = None
     tool_calls: list[_Call] | None = None
 
 
@@ -76,6 +78,7 @@ class OpenAIChat:
         self.sdk = sdk
         self._completions = completions
         self._config = config
+        self._thoughts = Thoughts()
 
     def extras(self, request: ModelRequest) -> frozenset[str]:
         """JSON mode where JSON is wanted, and the count of tokens."""
@@ -83,7 +86,11 @@ class OpenAIChat:
 
     async def ask(self, request: ModelRequest, model: str, extras: frozenset[str]) -> Stream:
         """The stream of the answer."""
-        asked: dict[str, Any] = {"model": model, "messages": messages_of(request.messages), "stream": True}
+        asked: dict[str, Any] = {
+            "model": model,
+            "messages": messages_of(request.messages, self._thoughts),
+            "stream": True,
+        }
         if request.tools:
             asked["tools"] = [
                 {
@@ -108,18 +115,27 @@ class OpenAIChat:
         for choice in chunk.choices or []:
             delta = choice.delta or _Delta()
             answer.say(delta.content or delta.refusal or "")
+            self._think(delta.reasoning_content or "", answer)
             for place, call in enumerate(delta.tool_calls or []):
                 function = call.function or _Function()
                 index = call.index if call.index is not None else place
                 answer.call(index, call.id, function.name, function.arguments or "")
             if choice.finish_reason is not None:
                 answer.is_whole = True
+                if answer.blocks:
+                    self._thoughts.keep(answer)
         if chunk.usage is not None:
             answer.input_tokens = chunk.usage.prompt_tokens or 0
             answer.output_tokens = chunk.usage.completion_tokens or 0
 
+    def _think(self, text: str, answer: Answer) -> None:
+        """Some servers of the dialect tell a model's thoughts beside its words, and want them back with the tools' results."""
+        if text:
+            answer.count(text)
+            answer.blocks.append({REASONING: text})
 
-def messages_of(messages: Sequence[Message]) -> list[dict[str, Any]]:
+
+def messages_of(messages: Sequence[Message], thoughts: Thoughts) -> list[dict[str, Any]]:
     """The messages as this dialect has them."""
     told: list[dict[str, Any]] = []
     shown: list[Picture] = []
@@ -130,7 +146,7 @@ def messages_of(messages: Sequence[Message]) -> list[dict[str, Any]]:
             continue
         told += _shown_by_tools(shown)
         shown = []
-        told.append(_message(message))
+        told.append(_message(message, thoughts))
     return [*told, *_shown_by_tools(shown)]
 
 
@@ -138,7 +154,7 @@ def _shown_by_tools(pictures: Sequence[Picture]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": _parts(PICTURES_OF_TOOLS, pictures)}] if pictures else []
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, thoughts: Thoughts) -> dict[str, Any]:
     told: dict[str, Any] = {"role": message.role, "content": _parts(message.content, message.pictures)}
     if message.tool_calls:
         told["content"] = message.content or None
@@ -150,6 +166,8 @@ def _message(message: Message) -> dict[str, Any]:
             }
             for call in message.tool_calls
         ]
+    if (thought := thoughts.of(message)) is not None:
+        told[REASONING] = "".join(piece[REASONING] for piece in thought)
     return told
 
 

@@ -6,6 +6,7 @@ Rule 3: an answer counts only when the server said that it is whole.
 """
 
 import uuid
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -15,7 +16,7 @@ from anyio import to_thread
 
 from gateway.provider_connection import Connection, connection_of
 from gateway.provider_faults import failure_of
-from protocol.models import Deltas, ModelReply, ModelRequest, ProviderFailed, ToolRequest
+from protocol.models import Deltas, Message, ModelReply, ModelRequest, ProviderFailed, ToolRequest
 from protocol.settings import ProviderConfig
 from protocol.threads import Usage
 
@@ -24,6 +25,10 @@ CLOSE_SECONDS = 0.05
 
 MAX_ANSWER_CHARS = 4_000_000
 """More than any model writes in one answer; a server that sends more has lost its way."""
+
+
+THOUGHTS_KEPT = 64
+"""Answers that ask for tools and whose thoughts wait for the results: more turns do not run at a time."""
 
 
 class Answer:
@@ -83,6 +88,28 @@ class Answer:
         self._chars += len(text)
         if self._chars > MAX_ANSWER_CHARS:
             raise ProviderFailed("bad_json")
+
+
+class Thoughts:
+    """What models thought before they asked for tools: some go on only when they are told so again.
+
+    Kept in memory only, for as long as the results of the tools may be on their way.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, list[dict[str, str]]] = OrderedDict()
+
+    def keep(self, answer: Answer) -> None:
+        """Remember the parts of a whole answer by its first tool call."""
+        call_id = answer.first_call()
+        if call_id is not None:
+            self._kept[call_id] = answer.blocks
+            while len(self._kept) > THOUGHTS_KEPT:
+                self._kept.popitem(last=False)
+
+    def of(self, message: Message) -> list[dict[str, str]] | None:
+        """The parts of the answer that a message was; None where there was nothing to remember."""
+        return self._kept.get(message.tool_calls[0].call_id) if message.tool_calls else None
 
 
 class _Call:

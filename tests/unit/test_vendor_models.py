@@ -562,3 +562,19 @@ def test_a_call_without_arguments() -> None:
         b'data: {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "t"}}]}}]}\n\n'
     )
     play("openai", scene, Said((started, b'data: {"choices": [{"delta": null, "finish_reason": "tool_calls"}]}\n\n')))
+
+
+def test_thoughts_that_a_server_tells_go_back_with_the_results() -> None:
+    async def scene(stage: Stage) -> None:
+        reply = await stage.ask(tools=[TOOL])
+        assert reply.text == ""
+        asked = Message(role="assistant", content="", tool_calls=reply.tool_calls)
+        done = Message(role="tool", content="r", tool_call_id="c")
+        await stage.ask(Message(role="user", content="What?"), asked, done, Message(role="assistant", content="x"))
+        sent = stage.fake.asked[1].body["messages"]
+        assert [message.get("reasoning_content") for message in sent] == [None, "Look it up.", None, None]
+
+    call = {"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "t", "arguments": "{}"}}]}}
+    thoughts = [{"delta": {"reasoning_content": piece}} for piece in ("Look ", "it up.")]
+    end = {"delta": {}, "finish_reason": "tool_calls"}
+    play("openai", scene, chunks(*thoughts, call, end), recorded("openai_text"))
