@@ -39,6 +39,8 @@ HOME_OF = {
     "rich": {"gateway/demo.py", "gateway/import_report.py"},
     "usearch": set(),
     "fastembed": {"gateway/embedding_engine.py"},
+    "openai": {"gateway/openai_chat.py"},
+    "anthropic": {"gateway/anthropic_messages.py"},
 }
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
@@ -97,7 +99,21 @@ def test_folders_layers_and_wheel_agree() -> None:
 
 
 def test_nothing_heavy_is_imported_to_serve() -> None:
-    heavy = ("fastembed", "usearch", "numpy", "onnxruntime", "rich", "tomlkit", "httpx", "hypothesis", "pypdf")
+    heavy = (
+        "fastembed",
+        "usearch",
+        "numpy",
+        "onnxruntime",
+        "rich",
+        "tomlkit",
+        "httpx",
+        "httpx2",
+        "hypothesis",
+        "pypdf",
+        "openai",
+        "anthropic",
+        "pydantic",
+    )
     code = f"import sys, gateway.process; print([name for name in {heavy!r} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert told.stdout.strip() == "[]"
