@@ -125,6 +125,10 @@ class Words:
             like = self._by_stem.get(tuple(stems[at : at + length]))
             if like is not None:
                 return Sense(length, like)
+            if length > 1 and words[at + 1 : at + 2] and words[at + 1] in self.listed("articles"):
+                like = self._by_stem.get((stems[at], *stems[at + 2 : at + 1 + length]))
+                if like is not None and len(stems) > at + length:
+                    return Sense(length + 1, like)
         return None
 
     def has_stem(self, word: str) -> bool:

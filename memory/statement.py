@@ -30,8 +30,9 @@ _AUXILIARY_REACH: Final = 3
 _AGES_OF_AUXILIARIES: Final = {
     **dict.fromkeys(("was", "were", "did", "didn't", "wasn't", "weren't"), "past"),
     **dict.fromkeys(("is", "are", "am", "i'm", "isn't", "aren't", "does", "do", "doesn't", "don't"), "present"),
+    **dict.fromkeys(("will", "won't", "i'll", "we'll", "'ll"), "future"),
     **dict.fromkeys(
-        ("has", "have", "had", "been", "be", "being", "i've", "we've", "you've", "will", "to", "'ve", "got"), ""
+        ("has", "have", "had", "been", "be", "being", "i've", "we've", "you've", "to", "'ve", "got"), ""
     ),
 }
 
@@ -133,6 +134,8 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
             last = at + sense.length - 1
             tense = _tense(words, at, table)
             for symbol in sense.symbols:
+                if symbol == "@by" and not _is_done(lows, at, table):
+                    symbol = "@with"
                 kind = "role" if symbol[0] == "@" else "light" if symbol in table.light else "word"
                 found.append(Symbol(symbol, kind, stops=False, tense=tense))
             found[-1] = found[-1]._replace(stops=words[last].stops)
@@ -140,7 +143,53 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
         else:
             found.append(Symbol(stems[at], "word", word.stops, _tense(words, at, table)))
         at += 1
-    return list(_composed(found))
+    return _bounded(list(_composed(found)))
+
+
+def _is_done(lows: Sequence[str], at: int, table: Words) -> bool:
+    """Whether `by` names who did it, or a point in time, and no means: `paid by Ann`, `by Friday`, `pay by card`."""
+    following = lows[at + 1] if at + 1 < len(lows) else ""
+    if table.name != "en" or following.endswith("ing"):
+        return table.name != "en"
+    if _figure(following, table) is not None:
+        return True
+    before = lows[max(0, at - _PASSIVE_REACH) : at]
+    return any(low.endswith("ed") or low in table.listed("participles") or low in table.listed("past") for low in before)
+
+
+_PASSIVE_REACH: Final = 4
+"""How many words may stand between a participle and who did it."""
+
+
+def _bounded(found: list[Symbol]) -> list[Symbol]:
+    """The symbols with "not more than" a figure as "at most", and "not less than" as "at least"."""
+    for at in range(len(found) - 1):
+        bound = _BOUNDS.get(found[at].text)
+        if bound is None:
+            continue
+        if found[at + 1].kind != "figure":
+            unbound = _UNBOUND[found[at].text]
+            found[at] = Symbol(unbound, "role" if unbound[0] == "@" else "word", found[at].stops)
+            continue
+        if found[at].text == "@upto":
+            found[at] = Symbol(bound, "word", stops=False)
+            continue
+        start = max(0, at - _NEGATION_REACH)
+        denied = next((i for i in range(at - 1, start - 1, -1) if found[i].text == "@not" or found[i].stops), None)
+        if denied is None or found[denied].stops:
+            found[at] = Symbol(found[at].text[1:], "word", stops=False)
+            continue
+        found[at] = Symbol(bound, "word", stops=False)
+        found[denied] = Symbol("@drop", "role", stops=False)
+        if found[denied + 1].text == "can":
+            found[denied + 1] = Symbol("@drop", "role", stops=False)
+    return found
+
+
+_BOUNDS: Final = {"@above": "most", "@below": "least", "@upto": "most"}
+_UNBOUND: Final = {"@above": "@instead", "@below": "@drop", "@upto": "up"}
+"""What such a word says where no figure follows."""
+_NEGATION_REACH: Final = 6
 
 
 _PERFECT: Final = frozenset({"has", "have", "had"})

@@ -1,0 +1,178 @@
+"""Who does what to whom in two statements of the same words: the order of their concepts and the prepositions before them.
+
+Rule 1: pure; both readings have the same concepts, names and figures, which `likeness` has seen to.
+Rule 2: an order that is not understood to be free is another fact.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import Final, NamedTuple
+
+from memory.likeness_words import Words
+from memory.statement_reading import Item
+
+_FREE: Final = frozenset({"favourite", "own", "only", "most", "least", "roughly", "decide", "can", "must"})
+"""Concepts whose place in the sentence says nothing about who does what."""
+
+
+def other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str | None:
+    """Whether words changed places that tell who is who."""
+    places = [_placed(one), _placed(other)]
+    if _other_prepositions(one, other, places):
+        return "relation"
+    for prep in ("loc", "to", "with", "for", "as"):
+        governed = [{c for c, p in side.items() if p == prep} for side in places]
+        both = set(places[0]) & set(places[1])
+        if (governed[0] - governed[1]) & both and (governed[1] - governed[0]) & both:
+            return "relation"
+    if _other_bearer(one, other, table) or _other_bearer(other, one, table):
+        return "relation"
+    if _other_only(one, other, table):
+        return "relation"
+    if _other_counted(one, other) or _other_counted(other, one):
+        return "figure"
+    firm = {item.concept for item in (*one, *other) if item.kind != "light"}
+    order = [_order(one, firm), _order(other, firm)]
+    for side, there in ((one, order[1]), (other, order[0])):
+        if any("of" in item.tags and item.concept in there[:1] and item.concept != _order(side, firm)[0] for item in side):
+            return "relation"  # whose thing it is here does it there
+    common = [c for c in order[0] if c in order[1]]
+    ranks = {c: order[1].index(c) for c in common}
+    if all(ranks[x] < ranks[y] for x, y in pairwise(common)):
+        return None
+    kinds = {item.concept: item.kind for item in (*other, *one)}
+    tags = {item.concept: item.tags - {"of"} for item in one}
+    series = [{item.concept: item.series for item in side} for side in (one, other)]
+    return _swapped(_Moved(common, ranks, kinds, tags, places, series), table)
+
+
+def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequence[dict[str, str]]) -> bool:
+    """Whether a preposition tells another part of the same concept: `with Ann` is not `for Ann`."""
+    names = {item.concept for item in (*one, *other) if item.kind == "name"}
+    means = "use" in {item.concept for item in (*one, *other)}
+    for concept in places[0].keys() & places[1].keys():
+        preps = {places[0][concept], places[1][concept]}
+        if len(preps) > 1 and (
+            (preps & {"with", "as"} and "" not in preps)
+            or (concept in names and (preps == {"to", "for"} or (preps == {"with", ""} and not means)))
+        ):
+            return True
+    return False
+
+
+def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
+    """Whether nobody else does it here, and there nothing else is done."""
+    followers = [
+        {right.concept: right.kind for left, right in pairwise(side) if left.concept == "only"} for side in (one, other)
+    ]
+    both = {item.concept for item in one} & {item.concept for item in other}
+    if not all(followers) or not all(followers[0].keys() | followers[1].keys() <= both for _ in both):
+        return False
+    kinds = {**followers[0], **followers[1]}
+    is_about_people = "name" in kinds.values() or bool(kinds.keys() & table.relations)
+    return followers[0].keys() != followers[1].keys() and is_about_people
+
+
+def _other_bearer(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
+    """Whether it is told here of somebody's relation, and there of whoever has one: `my wife is a nurse`, `a nurse has a wife`."""
+    firm = [item for item in one if item.kind != "light"]
+    if not firm or firm[0].concept not in table.relations:
+        return False
+    order = [item.concept for item in other if item.kind != "light"]
+    at = order.index(firm[0].concept) if firm[0].concept in order else 0
+    return "own" in order[1:at] and bool({item.concept for item in firm[1:] if item.kind == "word"} & {order[0]})
+
+
+_COUNTED_WITHIN: Final = 2
+"""How many words on a counted thing is named at the latest: `two younger sisters`."""
+
+
+def _other_counted(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether a number counts one thing here and another there."""
+    has = {item.concept for item in other}
+    for at, item in enumerate(one):
+        if item.kind == "figure":
+            here = _after(one, at)
+            there = [_after(other, i) for i, same in enumerate(other) if same.concept == item.concept]
+            if here & has and all(those and not here & those for those in there):
+                return True
+    return False
+
+
+def _after(items: Sequence[Item], at: int) -> set[str]:
+    return {item.concept for item in items[at + 1 : at + 1 + _COUNTED_WITHIN] if item.kind == "word"}
+
+
+class _Moved(NamedTuple):
+    """Two readings whose common concepts stand in another order."""
+
+    common: list[str]
+    """As one has them."""
+    ranks: dict[str, int]
+    """Where the other has them."""
+    kinds: dict[str, str]
+    tags: dict[str, frozenset[str]]
+    places: list[dict[str, str]]
+    series: list[dict[str, int]]
+    """The number of the list in which a concept stands."""
+
+    def is_turned(self, first: str, second: str) -> bool:
+        """Whether the other has them the other way round."""
+        return self.ranks[second] < self.ranks[first]
+
+    def is_listed(self, first: str, second: str) -> bool:
+        """Whether both have them side by side."""
+        return all(0 < side.get(first, 0) == side.get(second, 0) for side in self.series)
+
+    def preps(self, concept: str) -> tuple[str, str]:
+        """The prepositions before it, here and there."""
+        return self.places[0].get(concept, ""), self.places[1].get(concept, "")
+
+
+def _swapped(moved: _Moved, table: Words) -> str | None:
+    if sum(moved.kinds[c] == "figure" for c in moved.common) > 1:
+        return "figure_order"
+    if _names_swapped(moved, table):
+        return "name_order"
+    return "order" if _mirrored(moved) else None
+
+
+def _names_swapped(moved: _Moved, table: Words) -> bool:
+    """Whether names, or people by what they are to somebody, changed places."""
+    common = moved.common
+    is_name = [moved.kinds[c] == "name" for c in common]
+    rest = [moved.ranks[c] for c in common if moved.kinds[c] != "name"]
+    if sum(is_name) == 1 and rest == sorted(rest) and (is_name[0] or is_name[-1]):
+        is_placed = any("loc" in moved.preps(c) for c in common)  # "lives in Rome": "Rome is where ... lives"
+        is_owned = "own" in moved.kinds or bool(set(common) & table.relations)  # "Ann is my boss": "my boss is Ann"
+        return len(common) == 2 and not is_placed and not is_owned
+    if sum(is_name) == 1 and "called" in common and len(table.relations & set(common)) < 2:
+        return False  # "Ann is the name of my boss"
+    strict = [c for c in common if (moved.kinds[c] == "name" or c in table.relations) and not moved.tags[c]]
+    return any(
+        moved.is_turned(x, y)
+        and not moved.is_listed(x, y)
+        and (moved.preps(x) == moved.preps(y) == ("", "") or moved.preps(x)[0] == moved.preps(y)[0])
+        for x, y in combinations(strict, 2)
+    )
+
+
+def _mirrored(moved: _Moved) -> bool:
+    """Whether two words changed places around a third: who did it there, suffers it here."""
+    firm = [c for c in moved.common if moved.kinds[c] != "figure"]
+    return any(
+        moved.is_turned(x, z)
+        and moved.is_turned(z, y)
+        and not moved.is_listed(x, y)
+        and moved.tags[x] == moved.tags[z] == moved.tags[y]
+        and all(here == there for here, there in (moved.preps(x), moved.preps(y)))
+        for x, z, y in combinations(firm, 3)
+    )
+
+
+def _placed(items: Sequence[Item]) -> dict[str, str]:
+    return {item.concept: item.prep for item in items if item.kind != "light" and item.concept not in _FREE}
+
+
+def _order(items: Sequence[Item], firm: set[str]) -> list[str]:
+    return list(dict.fromkeys(item.concept for item in items if item.concept in firm and item.concept not in _FREE))
