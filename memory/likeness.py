@@ -75,13 +75,15 @@ def _readings(
     first, second = _opened(first, second, table), _opened(second, first, table)
     names = _names(first, second, table)
     found = [symbols(words, table, names) for words in (first, second)]
-    if _says(found[0], "@after") != _says(found[1], "@after"):
+    if all(_says(side, {"@after", "@when"}) for side in found):
         found = [as_sequence(side) for side in found]
-    return read(found[0], table, is_wish=is_asked), read(found[1], table, is_wish=is_asked)
+    wishes = (False, True) if is_asked and any(_says(side, {"@instead"}) for side in found) else (is_asked,)
+    first, second = ([items for wish in wishes for items in read(side, table, is_wish=wish)] for side in found)
+    return first, second
 
 
-def _says(found: Iterable[Symbol], role: str) -> bool:
-    return any(symbol.text == role for symbol in found)
+def _says(found: Iterable[Symbol], roles: set[str]) -> bool:
+    return any(symbol.text in roles for symbol in found)
 
 
 def _opened(words: Sequence[Word], others: Sequence[Word], table: Words) -> list[Word]:
@@ -148,6 +150,8 @@ def _is_common(words: Sequence[Word], at: int, table: Words, commons: set[str]) 
         return True
     if table.name == "de":
         return table.stem(low) in commons
+    if word.is_first and low.endswith("s") and at + 1 < len(words) and words[at + 1].low in table.listed("after_verbs"):
+        return True  # "Shares a flat"
     if word.is_first:
         return table.has_stem(low) or table.stem(low) in commons
     return low in table.function_words and low in {
@@ -214,11 +218,12 @@ def _counted(items: Iterable[Item], kind: str, *, is_related: bool) -> Counter[t
 
 
 _MEANT: Final = {
-    "need": {"must"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
+    "need": {"must"}, "study": {"learn"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "small": {"bit"},
+    "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
     "husband": {"married"},
 }  # fmt: skip
 """What another word says as well: who has a wife is married, though a wife is no husband."""
-_DIRECTIVES: Final = frozenset({"want", "must", "keep", "ensure", "use", "like", "answer", "add"})
+_DIRECTIVES: Final = frozenset({"want", "must", "keep", "ensure", "use", "like", "answer", "add", "contain", "own", "need", "show"})
 _DIALOGUE: Final = frozenset(
     {"answer", "explain", "emoji", "short", "long", "joke", "bullet", "source", "detailed", "formal", "informal", "tone", "summary",
      "jargon", "small-talk", "step-by-step", "introduction", "geduzt", "gesiezt", "tutoyer", "vouvoyer", "tutear", "on-you",
@@ -259,7 +264,7 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
     empty = set(terms.table.empty)
     if terms.is_asked:
         empty |= {"want", "can"} if any("not" in item.tags for item in one) else {"want"}
-    if _DIALOGUE & common and not has_relation and not any("less" in item.tags for item in one):
+    if _DIALOGUE & common and not has_relation and (terms.is_asked or not any("less" in item.tags for item in one)):
         empty |= _DIRECTIVES if names else {*_DIRECTIVES, "me"}
     if terms.is_asked and not names and not has_relation:
         empty.add("me")
@@ -269,7 +274,9 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
         empty |= {"old", "year"}  # "I am 40"
     addressed = _TO_ME & common
     if addressed and not has_relation and (not names or addressed & {"called", "nickname"}):
-        empty |= {"me", "want"}
+        empty |= {"me", "want"} | ({"like"} if "called" in addressed else set[str]())
+    if terms.is_asked and {"must", "need"} & (concepts[0] | concepts[1]):
+        empty |= {"own", "use", "add", "need", "contain"}  # "use hints in code": "code should have hints"
     if names == 1 and ("own" in common or terms.table.relations & common):
         empty.add("called")  # "my cat is called Rex": "my cat Rex"
     if terms.table.name != "en" and any("not" in item.tags for item in one):

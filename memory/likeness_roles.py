@@ -49,11 +49,14 @@ def other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str
 def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequence[dict[str, str]]) -> bool:
     """Whether a preposition tells another part of the same concept: `with Ann` is not `for Ann`."""
     names = {item.concept for item in (*one, *other) if item.kind == "name"}
-    means = "use" in {item.concept for item in (*one, *other)}
+    said = {item.concept for item in (*one, *other)}
+    means = "use" in said
     for concept in places[0].keys() & places[1].keys():
         preps = {places[0][concept], places[1][concept]}
+        if "replace" in said and preps == {"to", "with"}:
+            continue
         if len(preps) > 1 and (
-            (preps & {"with", "as"} and "" not in preps)
+            (preps & {"with", "as"} and "" not in preps and not (means and preps == {"as", "for"} and concept not in names))
             or (concept in names and (preps == {"to", "for"} or (preps == {"with", ""} and not means)))
         ):
             return True
@@ -66,7 +69,7 @@ def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words) -> boo
         {right.concept: right.kind for left, right in pairwise(side) if left.concept == "only"} for side in (one, other)
     ]
     both = {item.concept for item in one} & {item.concept for item in other}
-    if not all(followers) or not all(followers[0].keys() | followers[1].keys() <= both for _ in both):
+    if not all(followers) or not followers[0].keys() | followers[1].keys() <= both:
         return False
     kinds = {**followers[0], **followers[1]}
     is_about_people = "name" in kinds.values() or bool(kinds.keys() & table.relations)
@@ -132,6 +135,9 @@ class _Moved(NamedTuple):
 def _swapped(moved: _Moved, table: Words) -> str | None:
     if sum(moved.kinds[c] == "figure" for c in moved.common) > 1:
         return "figure_order"
+    names = sum(moved.kinds[c] == "name" for c in moved.common)
+    if names == 1 and "called" in moved.common and len(table.relations & set(moved.common)) < 2:
+        return None  # "Ann is the name of my boss"
     if _names_swapped(moved, table):
         return "name_order"
     return "order" if _mirrored(moved) else None
@@ -143,11 +149,9 @@ def _names_swapped(moved: _Moved, table: Words) -> bool:
     is_name = [moved.kinds[c] == "name" for c in common]
     rest = [moved.ranks[c] for c in common if moved.kinds[c] != "name"]
     if sum(is_name) == 1 and rest == sorted(rest) and (is_name[0] or is_name[-1]):
-        is_placed = any("loc" in moved.preps(c) for c in common)  # "lives in Rome": "Rome is where ... lives"
+        is_placed = any("loc" in moved.preps(c) or ("for" in moved.preps(c) and moved.kinds[c] != "name") for c in common)  # "lives in Rome": "Rome is where ... lives"
         is_owned = "own" in moved.kinds or bool(set(common) & table.relations)  # "Ann is my boss": "my boss is Ann"
         return len(common) == 2 and not is_placed and not is_owned
-    if sum(is_name) == 1 and "called" in common and len(table.relations & set(common)) < 2:
-        return False  # "Ann is the name of my boss"
     strict = [c for c in common if (moved.kinds[c] == "name" or c in table.relations) and not moved.tags[c]]
     return any(
         moved.is_turned(x, y)

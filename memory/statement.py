@@ -19,6 +19,7 @@ _STOPS: Final = ".,;:!?—–"
 _SPLIT: Final = re.compile(r"\s+|(?<=[^\W\d_])[,;](?=[^\W\d_])|(?<=\w)[—–](?=\w)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,:]\d+)*")
 _WITH_UNIT: Final = re.compile(r"([+-]?\d+(?:[.,:]\d+)*)([^\W\d_]{1,3}|[%$€])")
+_PRICE: Final = re.compile(r"([$€£])(\d+(?:[.,:]\d+)*)")
 _ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th|º|ª|er|e|-?(?:го|й|е|я))\.?")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
 _SPELLINGS: Final = str.maketrans({"‐": "-", "‑": "-", "’": "'", "ʼ": "'", "ё": "е", "Ё": "Е"})
@@ -106,6 +107,9 @@ def _apart(text: str, table: Words, shared: frozenset[str]) -> list[str]:
         if low.endswith(("'s", "s'")):
             return [text[:-2] if low.endswith("'s") else text[:-1], "@gen"]
         return [text]
+    price = _PRICE.fullmatch(low)
+    if price is not None:
+        return [price[2], price[1]]
     unit = _WITH_UNIT.fullmatch(low)
     if unit is not None and not _ORDINAL.fullmatch(low):
         return [unit[1], unit[2]]
@@ -128,6 +132,10 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
             found.append(Symbol(lows[at], "name", word.stops))
         elif lows[at] in _PERFECT and _has_participle(lows, at, table):
             pass
+        elif lows[at] == "am" and at and found and found[-1].kind == "figure":
+            found.append(Symbol("morning", "word", word.stops))
+        elif table.name == "en" and stems[at] == "need" and at + 1 < len(words) and lows[at + 1].endswith("ing"):
+            found.append(Symbol("must", "light", stops=False))  # "needs watering"
         elif (figure := _figure(lows[at], table)) is not None and not _is_pronoun(words, at, table):
             found.append(Symbol(figure, "figure", word.stops))
         elif (sense := table.sense(lows, stems, at)) is not None:
