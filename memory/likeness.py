@@ -140,6 +140,10 @@ def _is_date(words: Sequence[Word], at: int) -> bool:
     return any(low[0].isdigit() for low in near) or (at > 0 and words[at - 1].low in _BEFORE_DATES)
 
 
+_ADVERB: Final = 5
+"""A longer first word in -ly is `officially`, not `Sally`."""
+
+
 def _is_common(words: Sequence[Word], at: int, table: Words, commons: set[str]) -> bool:
     word = words[at]
     low = word.low
@@ -152,6 +156,8 @@ def _is_common(words: Sequence[Word], at: int, table: Words, commons: set[str]) 
         return table.stem(low) in commons
     if word.is_first and low.endswith("s") and at + 1 < len(words) and words[at + 1].low in table.listed("after_verbs"):
         return True  # "Shares a flat"
+    if word.is_first and table.name == "en" and low.endswith("ly") and len(low) > _ADVERB:
+        return True
     if word.is_first:
         return table.has_stem(low) or table.stem(low) in commons
     return low in table.function_words and low in {
@@ -218,7 +224,7 @@ def _counted(items: Iterable[Item], kind: str, *, is_related: bool) -> Counter[t
 
 
 _MEANT: Final = {
-    "need": {"must"}, "study": {"learn"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "small": {"bit"},
+    "need": {"must"}, "study": {"learn"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "small": {"bit"}, "most": {"budget"}, "can": {"budget"},
     "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
     "husband": {"married"},
 }  # fmt: skip
@@ -270,7 +276,7 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
         empty.add("me")
     if common and any(_is_bare(side, "name") for side in items):
         empty |= {"called", "full-name"}  # "I am Ann"
-    if common and any(_is_bare(side, "figure") for side in items):
+    if common and any(_is_bare(side, "figure") or (side[-1].kind == "figure" and has_relation) for side in items):
         empty |= {"old", "year"}  # "I am 40"
     addressed = _TO_ME & common
     if addressed and not has_relation and (not names or addressed & {"called", "nickname"}):
@@ -291,6 +297,7 @@ def _lights(items: Sequence[Item], empty: frozenset[str]) -> set[str]:
 def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: frozenset[str]) -> list[Item]:
     """The words of one that the other has not."""
     has = {(item.concept, item.tags - {"of"}) for item in other if item.kind == "word"}
+    said_here = {item.concept for item in one}
     own = {(item.concept, item.tags - {"of"}) for item in one}
     lights = {item.concept for item in other if item.kind == "light"}
     said = {item.concept for item in other}
@@ -305,13 +312,18 @@ def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: fr
         and item.concept not in empty
         and not _MEANT.get(item.concept, set()) & said
         and not (item.concept == "can" and "not" in item.tags and "must" in said)
+        and not (item.concept == "past" and any(one.tense == "past" and one.concept in said_here for one in other))
         and not (item.concept == "own" and any(one.prep == "with" for one in other))
         and not (item.tags == {"less"} and (item.concept, frozenset[str]()) in has and (item.concept, frozenset[str]()) in own)
     ]
 
 
+_ANY_TIME: Final = frozenset({"decide", "choose"})
+"""What was decided is so now."""
+
+
 def _other_time(one: Sequence[Item], other: Sequence[Item]) -> str | None:
     """Whether what one tells of the past is present in the other."""
-    past = [{i.concept for i in side if i.tense == "past"} for side in (one, other)]
+    past = [{i.concept for i in side if i.tense == "past"} - _ANY_TIME for side in (one, other)]
     now = [{i.concept for i in side if i.tense in {"present", "future"}} for side in (one, other)]
     return "tense" if past[0] & now[1] or past[1] & now[0] else None

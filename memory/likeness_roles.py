@@ -27,14 +27,15 @@ def other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str
             return "relation"
     if _other_bearer(one, other, table) or _other_bearer(other, one, table):
         return "relation"
-    if _other_only(one, other, table):
+    if _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0]) or _other_only(one, other, table):
         return "relation"
     if _other_counted(one, other) or _other_counted(other, one):
         return "figure"
     firm = {item.concept for item in (*one, *other) if item.kind != "light"}
     order = [_order(one, firm), _order(other, firm)]
+    is_owner = "owner" in firm
     for side, there in ((one, order[1]), (other, order[0])):
-        if any("of" in item.tags and item.concept in there[:1] and item.concept != _order(side, firm)[0] for item in side):
+        if not is_owner and any("of" in item.tags and item.concept in there[:1] and item.concept != _order(side, firm)[0] for item in side):
             return "relation"  # whose thing it is here does it there
     common = [c for c in order[0] if c in order[1]]
     ranks = {c: order[1].index(c) for c in common}
@@ -61,6 +62,12 @@ def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequ
         ):
             return True
     return False
+
+
+def _twice(items: Sequence[Item], table: Words) -> set[str]:
+    """Relations that are told of twice: `my boss's boss`."""
+    told = [item.concept for item in items if item.concept in table.relations]
+    return {word for word in told if told.count(word) > 1}
 
 
 def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
@@ -133,7 +140,8 @@ class _Moved(NamedTuple):
 
 
 def _swapped(moved: _Moved, table: Words) -> str | None:
-    if sum(moved.kinds[c] == "figure" for c in moved.common) > 1:
+    figures = [c for c in moved.common if moved.kinds[c] == "figure"]
+    if any(moved.is_turned(x, y) and _sort_of(x) == _sort_of(y) for x, y in combinations(figures, 2)):
         return "figure_order"
     names = sum(moved.kinds[c] == "name" for c in moved.common)
     if names == 1 and "called" in moved.common and len(table.relations & set(moved.common)) < 2:
@@ -141,6 +149,11 @@ def _swapped(moved: _Moved, table: Words) -> str | None:
     if _names_swapped(moved, table):
         return "name_order"
     return "order" if _mirrored(moved) else None
+
+
+def _sort_of(figure: str) -> str:
+    """A weekday, a month, a date, a time, an ordinal or a number: only two of one sort can be taken for each other."""
+    return "".join(char for char in figure if not char.isdigit())
 
 
 def _names_swapped(moved: _Moved, table: Words) -> bool:

@@ -111,7 +111,7 @@ def _apart(text: str, table: Words, shared: frozenset[str]) -> list[str]:
     if price is not None:
         return [price[2], price[1]]
     unit = _WITH_UNIT.fullmatch(low)
-    if unit is not None and not _ORDINAL.fullmatch(low):
+    if unit is not None and not table.has_stem(low) and not _ORDINAL.fullmatch(low):
         return [unit[1], unit[2]]
     if "-" in low and all(part.isalpha() for part in low.split("-")) and not table.has_stem(low):
         return [part for piece in text.split("-") for part in _apart(piece, table, shared)]
@@ -136,6 +136,9 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
             found.append(Symbol("morning", "word", word.stops))
         elif table.name == "en" and stems[at] == "need" and at + 1 < len(words) and lows[at + 1].endswith("ing"):
             found.append(Symbol("must", "light", stops=False))  # "needs watering"
+        elif any(char.isdigit() for char in lows[at]) and table.has_stem(lows[at]) and lows[at] not in table.figures:
+            sense = table.sense(lows, stems, at)
+            found += [Symbol(symbol, "word", word.stops) for symbol in (sense.symbols if sense else (lows[at],))]
         elif (figure := _figure(lows[at], table)) is not None and not _is_pronoun(words, at, table):
             found.append(Symbol(figure, "figure", word.stops))
         elif (sense := table.sense(lows, stems, at)) is not None:
@@ -233,6 +236,8 @@ def _is_pronoun(words: Sequence[Word], at: int, table: Words) -> bool:
         return not words[at].is_capital or words[at].is_first
     if low in {"mar", "sat", "sun"} and table.name == "en":
         return not words[at].is_capital
+    if low == "first" and at + 1 < len(words) and words[at + 1].low == "of":
+        return False
     if low == "first" and at == 0:
         return True
     is_last = at + 1 == len(words) or words[at].stops or words[at + 1].low in table.function_words
@@ -244,7 +249,7 @@ def _tense(words: Sequence[Word], at: int, table: Words) -> str:
     low = words[at].low
     if table.name != "en" or low in table.listed("adjectives"):
         return ""
-    is_past_form = low.endswith("ed") or low in table.listed("past")
+    is_past_form = (low.endswith("ed") and low not in table.listed("present")) or low in table.listed("past")
     nearest = [words[i].low for i in range(at - 1, max(-1, at - 1 - _AUXILIARY_REACH), -1)]
     for before in nearest:
         if before in _AGES_OF_AUXILIARIES:
