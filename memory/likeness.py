@@ -58,13 +58,12 @@ _TELLING: Final = 2
 def _language_of(one: Sequence[Word], other: Sequence[Word]) -> Words | None:
     """The language whose function words, or else whose listed words, both texts have; None where no language has any."""
     lows = [word.low for word in (*one, *other)]
-    counts = {name: table.count_of(lows) for name, table in languages().items()}
-    if not any(counts.values()):
-        counts = {name: sum(table.has_stem(low) for low in lows) for name, table in languages().items()}
-        if max(counts.values()) < _TELLING or sorted(counts.values())[-2] == max(counts.values()):
-            return None
-    best = max(counts, key=lambda name: counts[name])
-    return languages()[best]
+    counts = {
+        name: (table.count_of(lows), sum(table.has_stem(low) for low in lows)) for name, table in languages().items()
+    }
+    functions, known = max(counts.values())
+    is_told = functions or (known >= _TELLING and [count for _, count in counts.values()].count(known) == 1)
+    return languages()[max(counts, key=lambda name: counts[name])] if is_told else None
 
 
 def _readings(
@@ -87,10 +86,12 @@ def _says(found: Iterable[Symbol], roles: set[str]) -> bool:
 
 
 def _opened(words: Sequence[Word], others: Sequence[Word], table: Words) -> list[Word]:
-    """The words with a negating prefix taken off where the other text has the word without it."""
+    """The words without auxiliaries of a shared participle, and with a negating prefix apart where the other has the word without."""
     stems = {table.stem(word.low) for word in others}
     found: list[Word] = []
-    for word in words:
+    for at, word in enumerate(words):
+        if word.low in table.listed("perfect") and _has_same_participle(words, at, stems, table):
+            continue
         prefix = next((one for one in _NEGATING if table.name == "en" and word.low.startswith(one)), "")
         rest = word.text[len(prefix) :]
         if prefix and len(rest) > len(prefix) + 1 and table.stem(rest.lower()) in stems and word.low not in stems:
@@ -103,6 +104,18 @@ def _opened(words: Sequence[Word], others: Sequence[Word], table: Words) -> list
     return found
 
 
+def _has_same_participle(words: Sequence[Word], at: int, stems: set[str], table: Words) -> bool:
+    """Whether an auxiliary helps a participle that the other text has too: the tense is the same, however it is told."""
+    following = words[at + 1 :]
+    end = next((i for i, word in enumerate(following) if word.stops), len(following) - 1)
+    return any(
+        word.low.endswith(table.participle_endings) and len(word.low) > _PARTICIPLE and table.stem(word.low) in stems
+        for word in following[: end + 1]
+    )
+
+
+_PARTICIPLE: Final = 4
+"""Participles are longer than that."""
 _NEGATING: Final = ("un", "in", "im", "dis", "non")
 
 
@@ -154,8 +167,10 @@ def _is_common(words: Sequence[Word], at: int, table: Words, commons: set[str]) 
         return True
     if table.name == "de":
         return table.stem(low) in commons
-    if word.is_first and low.endswith("s") and at + 1 < len(words) and words[at + 1].low in table.listed("after_verbs"):
-        return True  # "Shares a flat"
+    if word.is_first and low.endswith(table.verb_endings):
+        following = words[at + 1].low if at + 1 < len(words) else ""
+        if following in table.listed("after_verbs") or not table.listed("after_verbs"):
+            return True  # "Shares a flat"
     if word.is_first and table.name == "en" and low.endswith("ly") and len(low) > _ADVERB:
         return True
     if word.is_first:
@@ -267,7 +282,8 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
     common = concepts[0] & concepts[1]
     names = sum(item.kind == "name" for item in one)
     has_relation = bool(terms.table.relations & (concepts[0] | concepts[1]))
-    empty = set(terms.table.empty)
+    table = terms.table
+    empty = set(table.empty)
     if terms.is_asked:
         empty |= {"want", "can"} if any("not" in item.tags for item in one) else {"want"}
     if _DIALOGUE & common and not has_relation and (terms.is_asked or not any("less" in item.tags for item in one)):
@@ -277,7 +293,7 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
     if common and any(_is_bare(side, "name") for side in items):
         empty |= {"called", "full-name"}  # "I am Ann"
     if common and any(_is_bare(side, "figure") or (side[-1].kind == "figure" and has_relation) for side in items):
-        empty |= {"old", "year"}  # "I am 40"
+        empty |= {"me", *table.listed("ages")}  # "I am 40"
     addressed = _TO_ME & common
     if addressed and not has_relation and (not names or addressed & {"called", "nickname"}):
         empty |= {"me", "want"} | ({"like"} if "called" in addressed else set[str]())

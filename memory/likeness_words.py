@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 _SHORT: Final = 3
 """Words up to this length keep their endings: there is too little left of them."""
 _STEM: Final = 3
+_NO_ENDING: Final = " "  # no word ends with it
 _VOWELS: Final = frozenset("aeiouy")
 
 
@@ -60,6 +61,16 @@ class Words:
         """Concepts and stems that say who somebody is to somebody."""
         words = self.listed("relations")
         return words | {self._by_stem.get((self.stem(word),), (self.stem(word),))[0] for word in words}
+
+    @cached_property
+    def verb_endings(self) -> tuple[str, ...]:
+        """How a verb ends that a statement begins with."""
+        return tuple(self.listed("verb_endings")) or (_NO_ENDING,)
+
+    @cached_property
+    def participle_endings(self) -> tuple[str, ...]:
+        """How a participle ends."""
+        return tuple(self.listed("participle_endings")) or (_NO_ENDING,)
 
     def count_of(self, words: Iterable[str]) -> int:
         """How many of the words are function words or figures of this language."""

@@ -207,6 +207,8 @@ class _Reader:
             self._negate(at)
         elif any(symbol.text in {"@than", "@to"} for symbol in self._found[at + 1 :]):
             self._has_more = True
+        elif not self.is_english and "like" in {self._next(at), self.places[-1].symbol.text if self.places else ""}:
+            self._has_preference = True  # to like it more is to prefer it
         else:
             self._add(Symbol("more", "word", stops=False))
 
