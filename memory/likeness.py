@@ -140,7 +140,7 @@ def _names(one: Sequence[Word], other: Sequence[Word], table: Words) -> frozense
             if _is_common(words, at, table, commons) or is_shouted:
                 continue
             names.add(word.low)
-    return frozenset(names)
+    return frozenset(names - _renamed(one, other, names, table))
 
 
 _MAY_BE_NAMES: Final = frozenset({"may", "mar", "sat", "sun"})
@@ -155,6 +155,22 @@ def _is_date(words: Sequence[Word], at: int) -> bool:
 
 _ADVERB: Final = 5
 """A longer first word in -ly is `officially`, not `Sally`."""
+
+
+def _renamed(one: Sequence[Word], other: Sequence[Word], names: set[str], table: Words) -> set[str]:
+    """Names for which the other text has another listed word: `Postgres` where there is `PostgreSQL`."""
+    told = [{word.low: table.concept_of(word.low) for word in words} for words in (one, other)]
+    return {
+        low
+        for low in names
+        for here, there in (told, told[::-1])
+        if low in here and low not in there and here[low] != low and here[low] in there.values()
+    } | {
+        low
+        for low in names
+        for here, there in (told, told[::-1])
+        if low in here and low not in there and here[low] == low and low in {there[word] for word in there if word != low}
+    }
 
 
 def _is_common(words: Sequence[Word], at: int, table: Words, commons: set[str]) -> bool:
@@ -213,6 +229,8 @@ def _difference(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> st
     is_related = sum(item.kind == "name" for item in one) > 1 or any(
         i.concept in terms.table.relations for i in (*one, *other)
     )
+    if _STATES & {item.concept for item in one} & {item.concept for item in other}:
+        one, other = ([item._replace(tags=item.tags - {"since"}) for item in side] for side in (one, other))
     for kind in ("figure", "name"):
         if _counted(one, kind, is_related=is_related) != _counted(other, kind, is_related=is_related):
             return kind
@@ -220,6 +238,10 @@ def _difference(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> st
     if _operators(one) != _operators(other) or (all(denied) and denied[0] != denied[1]):
         return "negation"
     return _other_words(one, other, terms) or other_roles(one, other, terms.table) or _other_time(one, other)
+
+
+_STATES: Final = frozenset({"retire", "married", "divorced"})
+"""What begins in a year and is so since."""
 
 
 def _operators(items: Iterable[Item]) -> frozenset[str]:
@@ -239,7 +261,7 @@ def _counted(items: Iterable[Item], kind: str, *, is_related: bool) -> Counter[t
 
 
 _MEANT: Final = {
-    "need": {"must"}, "study": {"learn"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "small": {"bit"}, "most": {"budget"}, "can": {"budget"},
+    "need": {"must"}, "study": {"learn"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "small": {"bit"}, "author": {"write"}, "most": {"budget"}, "can": {"budget"},
     "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
     "husband": {"married"},
 }  # fmt: skip
@@ -248,7 +270,9 @@ _DIRECTIVES: Final = frozenset({"want", "must", "keep", "ensure", "use", "like",
 _DIALOGUE: Final = frozenset(
     {"answer", "explain", "emoji", "short", "long", "joke", "bullet", "source", "detailed", "formal", "informal", "tone", "summary",
      "jargon", "small-talk", "step-by-step", "introduction", "geduzt", "gesiezt", "tutoyer", "vouvoyer", "tutear", "on-you",
-     "straight", "honest", "polite", "friendly", "simple", "feedback", "spelling", "sentenc", "paragraph", "markdown"}
+     "straight", "honest", "polite", "friendly", "simple", "feedback", "spelling", "sentence", "paragraph", "markdown",
+     "numbered-list", "table-data", "plain-text", "heading", "abbreviation", "metaphor", "flattery", "apology", "code-block", "american",
+     "british", "measurement", "metric", "imperial", "criticism", "hint"}
 )  # fmt: skip
 """Concepts of how an assistant talks: what is liked there, is wanted."""
 _TO_ME: Final = frozenset(

@@ -43,8 +43,9 @@ def other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str
         return None
     kinds = {item.concept: item.kind for item in (*other, *one)}
     tags = {item.concept: item.tags - {"of"} for item in one}
+    units = [{x.concept: y.concept for x, y in pairwise(side) if (x.kind, y.kind) == ("figure", "word")} for side in (one, other)]
     series = [{item.concept: item.series for item in side} for side in (one, other)]
-    return _swapped(_Moved(common, ranks, kinds, tags, places, series), table)
+    return _swapped(_Moved(common, ranks, kinds, tags, places, series, units), table)
 
 
 def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequence[dict[str, str]]) -> bool:
@@ -52,7 +53,11 @@ def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequ
     names = {item.concept for item in (*one, *other) if item.kind == "name"}
     said = {item.concept for item in (*one, *other)}
     means = "use" in said
+    of = [{item.concept for item in side if "of" in item.tags} for side in (one, other)]
     for concept in places[0].keys() & places[1].keys():
+        is_sent = "to" in {places[0][concept], places[1][concept]}
+        if concept in names and is_sent and (concept in of[0]) != (concept in of[1]):
+            return True  # what goes to Ann is not what comes from Ann
         preps = {places[0][concept], places[1][concept]}
         if "replace" in said and preps == {"to", "with"}:
             continue
@@ -125,6 +130,8 @@ class _Moved(NamedTuple):
     places: list[dict[str, str]]
     series: list[dict[str, int]]
     """The number of the list in which a concept stands."""
+    units: list[dict[str, str]]
+    """The word that follows a figure."""
 
     def is_turned(self, first: str, second: str) -> bool:
         """Whether the other has them the other way round."""
@@ -134,6 +141,12 @@ class _Moved(NamedTuple):
         """Whether both have them side by side."""
         return all(0 < side.get(first, 0) == side.get(second, 0) for side in self.series)
 
+    def are_measures(self, first: str, second: str) -> bool:
+        """Whether each of two figures is of the same unit here and there, and these are two units."""
+        units = [{side.get(first, ""), side.get(second, "")} for side in self.units]
+        is_kept = all(self.units[0].get(one) == self.units[1].get(one) for one in (first, second))
+        return is_kept and "" not in units[0] and len(units[0]) > 1
+
     def preps(self, concept: str) -> tuple[str, str]:
         """The prepositions before it, here and there."""
         return self.places[0].get(concept, ""), self.places[1].get(concept, "")
@@ -141,7 +154,10 @@ class _Moved(NamedTuple):
 
 def _swapped(moved: _Moved, table: Words) -> str | None:
     figures = [c for c in moved.common if moved.kinds[c] == "figure"]
-    if any(moved.is_turned(x, y) and _sort_of(x) == _sort_of(y) for x, y in combinations(figures, 2)):
+    if any(
+        moved.is_turned(x, y) and _sort_of(x) == _sort_of(y) and not moved.are_measures(x, y)
+        for x, y in combinations(figures, 2)
+    ):
         return "figure_order"
     names = sum(moved.kinds[c] == "name" for c in moved.common)
     if names == 1 and "called" in moved.common and len(table.relations & set(moved.common)) < 2:

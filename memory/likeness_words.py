@@ -142,6 +142,10 @@ class Words:
                     return Sense(length + 1, like)
         return None
 
+    def concept_of(self, word: str) -> str:
+        """What a single word stands for; the word where nothing else is known."""
+        return self._by_stem.get((self.stem(word),), (word,))[0]
+
     def has_stem(self, word: str) -> bool:
         """Whether the tables know the word."""
         return self.stem(word) in self._longest or word in self._longest

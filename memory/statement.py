@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from memory.likeness_words import Words
+from memory.likeness_words import Sense, Words
 
 _EDGE: Final = "\"'`“”„«»‹›‘’()[]{}¿¡…"
 _STOPS: Final = ".,;:!?—–"
 _SPLIT: Final = re.compile(r"\s+|(?<=[^\W\d_])[,;](?=[^\W\d_])|(?<=\w)[—–](?=\w)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,:]\d+)*")
 _WITH_UNIT: Final = re.compile(r"([+-]?\d+(?:[.,:]\d+)*)([^\W\d_]{1,3}|[%$€])")
+_COUNTED: Final = re.compile(r"(\d+)-([a-z]+(?:-[a-z]+)*)")
 _PRICE: Final = re.compile(r"([$€£])(\d+(?:[.,:]\d+)*)")
 _ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th|º|ª|er|e|-?(?:го|й|е|я))\.?")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
@@ -107,6 +108,9 @@ def _apart(text: str, table: Words, shared: frozenset[str]) -> list[str]:
         if low.endswith(("'s", "s'")):
             return [text[:-2] if low.endswith("'s") else text[:-1], "@gen"]
         return [text]
+    counted = _COUNTED.fullmatch(low)
+    if counted is not None and not table.has_stem(low) and low not in shared:
+        return [counted[1], *_apart(counted[2], table, shared)]
     price = _PRICE.fullmatch(low)
     if price is not None:
         return [price[2], price[1]]
@@ -136,10 +140,7 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
             found.append(Symbol("morning", "word", word.stops))
         elif table.name == "en" and stems[at] == "need" and at + 1 < len(words) and lows[at + 1].endswith("ing"):
             found.append(Symbol("must", "light", stops=False))  # "needs watering"
-        elif any(char.isdigit() for char in lows[at]) and table.has_stem(lows[at]) and lows[at] not in table.figures:
-            sense = table.sense(lows, stems, at)
-            found += [Symbol(symbol, "word", word.stops) for symbol in (sense.symbols if sense else (lows[at],))]
-        elif (figure := _figure(lows[at], table)) is not None and not _is_pronoun(words, at, table):
+        elif (figure := _figure_at(words, at, lows, table)) is not None and not _is_part(table.sense(lows, stems, at)):
             found.append(Symbol(figure, "figure", word.stops))
         elif (sense := table.sense(lows, stems, at)) is not None:
             last = at + sense.length - 1
@@ -147,7 +148,7 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
             for symbol in sense.symbols:
                 if symbol == "@by" and not _is_done(lows, at, table):
                     symbol = "@with"
-                kind = "role" if symbol[0] == "@" else "light" if symbol in table.light else "word"
+                kind = _kind_of(symbol, table)
                 found.append(Symbol(symbol, kind, stops=False, tense=tense))
             found[-1] = found[-1]._replace(stops=words[last].stops)
             at = last
@@ -216,6 +217,22 @@ def _has_participle(lows: Sequence[str], at: int, table: Words) -> bool:
         and bool(following)
         and (following[0].endswith("ed") or following[0] in table.listed("participles"))
     )
+
+
+def _kind_of(symbol: str, table: Words) -> str:
+    if symbol[0] == "@":
+        return "role"
+    return "figure" if symbol.isdecimal() else "light" if symbol in table.light else "word"
+
+
+def _is_part(sense: Sense | None) -> bool:
+    """Whether a figure belongs to a listed phrase: `first language`."""
+    return sense is not None and sense.length > 1 and sense.symbols[0][0] != "@"
+
+
+def _figure_at(words: Sequence[Word], at: int, lows: Sequence[str], table: Words) -> str | None:
+    is_listed = any(char.isdigit() for char in lows[at]) and table.has_stem(lows[at])  # `2fa`
+    return None if is_listed or _is_pronoun(words, at, table) else _figure(lows[at], table)
 
 
 def _figure(low: str, table: Words) -> str | None:
