@@ -8,10 +8,10 @@ Rule 3: the cosine is of an English model: it is asked for words that say little
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 from memory.identity import folded
+from memory.likeness_names import names_of
 from memory.likeness_roles import other_roles
 from memory.likeness_words import Words, languages
 from memory.statement import Symbol, Word, cut, split_words, symbols
@@ -44,6 +44,13 @@ def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict
     if table is None:
         return Verdict(is_same=False, why="unknown_language")
     is_asked = _is_asking(one, table) != _is_asking(other, table)
+    if (
+        one
+        and other
+        and table.name == "en"
+        and (_tells_of_self(one, other, table) or _tells_of_self(other, one, table))
+    ):
+        return Verdict(is_same=False, why="stance")
     is_near = table.name == "en" and cosine is not None and cosine >= NEAR
     firsts, seconds = _readings(one, other, table, is_asked=is_asked)
     terms = _Terms(table, is_near, is_asked)
@@ -72,7 +79,7 @@ def _readings(
     shared = frozenset(word.low for word in one if "-" in word.low) & frozenset(word.low for word in other)
     first, second = split_words(one, table, shared), split_words(other, table, shared)
     first, second = _opened(first, second, table), _opened(second, first, table)
-    names = _names(first, second, table)
+    names = names_of(first, second, table)
     found = [symbols(words, table, names) for words in (first, second)]
     if all(_says(side, {"@after", "@when"}) for side in found):
         found = [as_sequence(side) for side in found]
@@ -88,9 +95,10 @@ def _says(found: Iterable[Symbol], roles: set[str]) -> bool:
 def _opened(words: Sequence[Word], others: Sequence[Word], table: Words) -> list[Word]:
     """The words without auxiliaries of a shared participle, and with a negating prefix apart where the other has the word without."""
     stems = {table.stem(word.low) for word in others}
+    will_be = not table.listed("future").isdisjoint(word.low for word in others)
     found: list[Word] = []
     for at, word in enumerate(words):
-        if word.low in table.listed("perfect") and _has_same_participle(words, at, stems, table):
+        if word.low in table.listed("perfect") and not will_be and _has_same_participle(words, at, stems, table):
             continue
         prefix = next((one for one in _NEGATING if table.name == "en" and word.low.startswith(one)), "")
         rest = word.text[len(prefix) :]
@@ -117,93 +125,6 @@ def _has_same_participle(words: Sequence[Word], at: int, stems: set[str], table:
 _PARTICIPLE: Final = 4
 """Participles are longer than that."""
 _NEGATING: Final = ("un", "in", "im", "dis", "non")
-
-
-def _names(one: Sequence[Word], other: Sequence[Word], table: Words) -> frozenset[str]:
-    """Words that stand for somebody or something: they are compared as they are written."""
-    names: set[str] = set()
-    commons = {table.stem(word.low) for word in (*one, *other) if not word.is_capital}
-    if table.name == "de":
-        commons |= {
-            table.stem(word.low)
-            for words in (one, other)
-            for before, word in pairwise(words)
-            if table.is_determiner(before.low)
-        }
-    for words in (one, other):
-        is_shouted = len(words) > 1 and all(word.is_capital or not word.low[0].isalpha() for word in words)
-        for at, word in enumerate(words):
-            if not word.is_capital or word.text == "@gen" or not word.low[0].isalpha():
-                if any(char in "/\\@_." for char in word.text) and word.text != "@gen":
-                    names.add(word.low)
-                continue
-            if _is_common(words, at, table, commons) or is_shouted:
-                continue
-            names.add(word.low)
-    return frozenset(names - _renamed(one, other, names, table))
-
-
-_MAY_BE_NAMES: Final = frozenset({"may", "mar", "sat", "sun"})
-_BEFORE_DATES: Final = frozenset({"in", "on", "since", "until", "till", "by", "every", "each", "of", "next", "last"})
-
-
-def _is_date(words: Sequence[Word], at: int) -> bool:
-    """Whether `May` is a month here."""
-    near = [word.low for word in (*words[max(0, at - 1) : at], *words[at + 1 : at + 2])]
-    return any(low[0].isdigit() for low in near) or (at > 0 and words[at - 1].low in _BEFORE_DATES)
-
-
-_ADVERB: Final = 5
-"""A longer first word in -ly is `officially`, not `Sally`."""
-
-
-def _renamed(one: Sequence[Word], other: Sequence[Word], names: set[str], table: Words) -> set[str]:
-    """Names for which the other text has another listed word: `Postgres` where there is `PostgreSQL`."""
-    told = [{word.low: table.concept_of(word.low) for word in words} for words in (one, other)]
-    return {
-        low
-        for low in names
-        for here, there in (told, told[::-1])
-        if low in here and low not in there and here[low] != low and here[low] in there.values()
-    } | {
-        low
-        for low in names
-        for here, there in (told, told[::-1])
-        if low in here and low not in there and here[low] == low and low in {there[word] for word in there if word != low}
-    }
-
-
-def _is_common(words: Sequence[Word], at: int, table: Words, commons: set[str]) -> bool:
-    word = words[at]
-    low = word.low
-    if low in table.figures and (low not in _MAY_BE_NAMES or _is_date(words, at)):
-        return True
-    is_acronym = word.text[1:] != word.text[1:].lower() or len(low) == 1
-    if (is_acronym or table.name == "de") and table.has_stem(low):
-        return True
-    if table.name == "de":
-        return table.stem(low) in commons
-    if word.is_first and low.endswith(table.verb_endings):
-        following = words[at + 1].low if at + 1 < len(words) else ""
-        if following in table.listed("after_verbs") or not table.listed("after_verbs"):
-            return True  # "Shares a flat"
-    if word.is_first and table.name == "en" and low.endswith("ly") and len(low) > _ADVERB:
-        return True
-    if word.is_first:
-        return table.has_stem(low) or table.stem(low) in commons
-    return low in table.function_words and low in {
-        "i",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-        "user",
-        "l'",
-        "d'",
-        "вы",
-        "вам",
-        "вас",
-    }
 
 
 # -- comparison ------------------------------------------------------------------------------------------------------
@@ -266,7 +187,8 @@ _MEANT: Final = {
     "husband": {"married"},
 }  # fmt: skip
 """What another word says as well: who has a wife is married, though a wife is no husband."""
-_DIRECTIVES: Final = frozenset({"want", "must", "keep", "ensure", "use", "like", "answer", "add", "contain", "own", "need", "show"})
+_DIRECTIVES: Final = frozenset({"want", "must", "keep", "ensure", "use", "like", "answer", "add"})
+_CONTENTS: Final = frozenset({"contain", "own", "need", "show"})
 _DIALOGUE: Final = frozenset(
     {"answer", "explain", "emoji", "short", "long", "joke", "bullet", "source", "detailed", "formal", "informal", "tone", "summary",
      "jargon", "small-talk", "step-by-step", "introduction", "geduzt", "gesiezt", "tutoyer", "vouvoyer", "tutear", "on-you",
@@ -279,6 +201,24 @@ _TO_ME: Final = frozenset(
     {"called", "ask", "answer", "explain", "tell", "remind", "show", "nickname", "correct", "write", "send"}
 )
 """What is done to the user whether "me" is said or not."""
+
+
+def _tells_of_self(asked: Sequence[Word], told: Sequence[Word], table: Words) -> bool:
+    """Whether what one asks for is what the user does: `speak German` is not `I speak German`."""
+    lows = [word.low for word in told if word.low != "the"]
+    deed = asked[0].low
+    if deed in _NO_DEEDS:
+        return False
+    is_self = lows[0] in _SELF or (lows[0] != deed and table.stem(lows[0]) == table.stem(deed))
+    is_said = (is_self and _is_asking(asked, table)) or (
+        lows[0] == "user" and lows[1:2] in ([deed + "s"], [deed + "es"])
+    )
+    return is_said and not any(table.concept_of(low) in _STANCES for low in lows)
+
+
+_NO_DEEDS: Final = frozenset({"i", "i'm", "user", "the", "no", "never", "always", "please", "don't", "do"})
+_SELF: Final = frozenset({"i", "i'm", "user"})
+_STANCES: Final = _DIRECTIVES | {"can", "need", "favourite", "called"}
 
 
 def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> str | None:
@@ -308,10 +248,11 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
     has_relation = bool(terms.table.relations & (concepts[0] | concepts[1]))
     table = terms.table
     empty = set(table.empty)
+    directives = _DIRECTIVES | (_CONTENTS if terms.is_asked or "must" in concepts[0] | concepts[1] else set[str]())
     if terms.is_asked:
         empty |= {"want", "can"} if any("not" in item.tags for item in one) else {"want"}
     if _DIALOGUE & common and not has_relation and (terms.is_asked or not any("less" in item.tags for item in one)):
-        empty |= _DIRECTIVES if names else {*_DIRECTIVES, "me"}
+        empty |= directives if names else {*directives, "me"}
     if terms.is_asked and not names and not has_relation:
         empty.add("me")
     if common and any(_is_bare(side, "name") for side in items):
@@ -322,7 +263,7 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
     if addressed and not has_relation and (not names or addressed & {"called", "nickname"}):
         empty |= {"me", "want"} | ({"like"} if "called" in addressed else set[str]())
     if terms.is_asked and {"must", "need"} & (concepts[0] | concepts[1]):
-        empty |= {"own", "use", "add", "need", "contain"}  # "use hints in code": "code should have hints"
+        empty |= {*_CONTENTS, "use", "add"}  # "use hints in code": "code should have hints"
     if names == 1 and ("own" in common or terms.table.relations & common):
         empty.add("called")  # "my cat is called Rex": "my cat Rex"
     if terms.table.name != "en" and any("not" in item.tags for item in one):
@@ -354,7 +295,11 @@ def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: fr
         and not (item.concept == "can" and "not" in item.tags and "must" in said)
         and not (item.concept == "past" and any(one.tense == "past" and one.concept in said_here for one in other))
         and not (item.concept == "own" and any(one.prep == "with" for one in other))
-        and not (item.tags == {"less"} and (item.concept, frozenset[str]()) in has and (item.concept, frozenset[str]()) in own)
+        and not (
+            item.tags == frozenset({"less"})
+            and (item.concept, frozenset[str]()) in has
+            and (item.concept, frozenset[str]()) in own
+        )
     ]
 
 

@@ -18,34 +18,52 @@ _FREE: Final = frozenset({"favourite", "own", "only", "most", "least", "roughly"
 def other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str | None:
     """Whether words changed places that tell who is who."""
     places = [_placed(one), _placed(other)]
-    if _other_prepositions(one, other, places):
-        return "relation"
-    for prep in ("loc", "to", "with", "for", "as"):
-        governed = [{c for c, p in side.items() if p == prep} for side in places]
-        both = set(places[0]) & set(places[1])
-        if (governed[0] - governed[1]) & both and (governed[1] - governed[0]) & both:
-            return "relation"
-    if _other_bearer(one, other, table) or _other_bearer(other, one, table):
-        return "relation"
-    if _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0]) or _other_only(one, other, table):
+    firm = {item.concept for item in (*one, *other) if item.kind != "light"}
+    order = [_order(one, firm), _order(other, firm)]
+    ways = ((one, other, order), (other, one, order[::-1]))
+    is_other = (
+        _other_prepositions(one, other, places)
+        or _governs_others(places)
+        or _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0])
+        or _other_only(one, other, table)
+        or any(_other_patient(x, y) or _other_bearer(x, y, table) for x, y, _ in ways)
+    )
+    if is_other:
         return "relation"
     if _other_counted(one, other) or _other_counted(other, one):
         return "figure"
-    firm = {item.concept for item in (*one, *other) if item.kind != "light"}
-    order = [_order(one, firm), _order(other, firm)]
-    is_owner = "owner" in firm
-    for side, there in ((one, order[1]), (other, order[0])):
-        if not is_owner and any("of" in item.tags and item.concept in there[:1] and item.concept != _order(side, firm)[0] for item in side):
-            return "relation"  # whose thing it is here does it there
+    if "owner" not in firm and any(_owner_acts(here, there) for here, _, there in ways):
+        return "relation"
     common = [c for c in order[0] if c in order[1]]
     ranks = {c: order[1].index(c) for c in common}
     if all(ranks[x] < ranks[y] for x, y in pairwise(common)):
         return None
     kinds = {item.concept: item.kind for item in (*other, *one)}
     tags = {item.concept: item.tags - {"of"} for item in one}
-    units = [{x.concept: y.concept for x, y in pairwise(side) if (x.kind, y.kind) == ("figure", "word")} for side in (one, other)]
     series = [{item.concept: item.series for item in side} for side in (one, other)]
-    return _swapped(_Moved(common, ranks, kinds, tags, places, series, units), table)
+    return _swapped(_Moved(common, ranks, kinds, tags, places, series, [_units(one), _units(other)]), table)
+
+
+def _units(items: Sequence[Item]) -> dict[str, str]:
+    """What is counted by each figure."""
+    return {x.concept: y.concept for x, y in pairwise(items) if (x.kind, y.kind) == ("figure", "word")}
+
+
+def _governs_others(places: Sequence[dict[str, str]]) -> bool:
+    """Whether a preposition stands before another of the common concepts."""
+    both = places[0].keys() & places[1].keys()
+    governed = [{(c, p) for c, p in side.items() if p in _PREPOSITIONS and c in both} for side in places]
+    only = [{p for _, p in governed[0] - governed[1]}, {p for _, p in governed[1] - governed[0]}]
+    return bool(only[0] & only[1])
+
+
+_PREPOSITIONS: Final = frozenset({"loc", "to", "with", "for", "as"})
+
+
+def _owner_acts(items: Sequence[Item], orders: Sequence[Sequence[str]]) -> bool:
+    """Whether whose thing it is here does it there."""
+    here, there = orders
+    return any("of" in item.tags and item.concept in there[:1] and item.concept != here[0] for item in items)
 
 
 def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequence[dict[str, str]]) -> bool:
@@ -62,7 +80,11 @@ def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequ
         if "replace" in said and preps == {"to", "with"}:
             continue
         if len(preps) > 1 and (
-            (preps & {"with", "as"} and "" not in preps and not (means and preps == {"as", "for"} and concept not in names))
+            (
+                preps & {"with", "as"}
+                and "" not in preps
+                and not (means and preps == {"as", "for"} and concept not in names)
+            )
             or (concept in names and (preps == {"to", "for"} or (preps == {"with", ""} and not means)))
         ):
             return True
@@ -86,6 +108,14 @@ def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words) -> boo
     kinds = {**followers[0], **followers[1]}
     is_about_people = "name" in kinds.values() or bool(kinds.keys() & table.relations)
     return followers[0].keys() != followers[1].keys() and is_about_people
+
+
+def _other_patient(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether what somebody does it to here is only where it happens there: `tagged by Ann`, `Ann was tagged in it`."""
+    if not any(item.is_doer for item in one):
+        return False
+    suffered = {item.concept for item in one if not item.prep and not item.is_doer and item.kind != "figure"}
+    return any(item.prep in {"loc", "to", "for"} and item.concept in suffered for item in other)
 
 
 def _other_bearer(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
@@ -178,7 +208,9 @@ def _names_swapped(moved: _Moved, table: Words) -> bool:
     is_name = [moved.kinds[c] == "name" for c in common]
     rest = [moved.ranks[c] for c in common if moved.kinds[c] != "name"]
     if sum(is_name) == 1 and rest == sorted(rest) and (is_name[0] or is_name[-1]):
-        is_placed = any("loc" in moved.preps(c) or ("for" in moved.preps(c) and moved.kinds[c] != "name") for c in common)  # "lives in Rome": "Rome is where ... lives"
+        is_placed = any(
+            "loc" in moved.preps(c) or ("for" in moved.preps(c) and moved.kinds[c] != "name") for c in common
+        )  # "lives in Rome": "Rome is where ... lives"
         is_owned = "own" in moved.kinds or bool(set(common) & table.relations)  # "Ann is my boss": "my boss is Ann"
         return len(common) == 2 and not is_placed and not is_owned
     strict = [c for c in common if (moved.kinds[c] == "name" or c in table.relations) and not moved.tags[c]]

@@ -33,9 +33,7 @@ _AGES_OF_AUXILIARIES: Final = {
     **dict.fromkeys(("was", "were", "did", "didn't", "wasn't", "weren't"), "past"),
     **dict.fromkeys(("is", "are", "am", "i'm", "isn't", "aren't", "does", "do", "doesn't", "don't"), "present"),
     **dict.fromkeys(("will", "won't", "i'll", "we'll", "'ll"), "future"),
-    **dict.fromkeys(
-        ("has", "have", "had", "been", "be", "being", "i've", "we've", "you've", "to", "'ve", "got"), ""
-    ),
+    **dict.fromkeys(("has", "have", "had", "been", "be", "being", "i've", "we've", "you've", "to", "'ve", "got"), ""),
 }
 
 
@@ -100,26 +98,37 @@ def _apart(text: str, table: Words, shared: frozenset[str]) -> list[str]:
     if low in table.function_words or low in table.figures or low in shared:
         return [text]
     if "'" in low and low.replace("'", "").isalpha():
-        if table.name == "fr":
-            head, _, rest = text.partition("'")
-            return [head + "'", *_apart(rest, table, shared)] if head and rest else [text]
-        if table.has_stem(low):
-            return [text]
-        if low.endswith(("'s", "s'")):
-            return [text[:-2] if low.endswith("'s") else text[:-1], "@gen"]
-        return [text]
-    counted = _COUNTED.fullmatch(low)
-    if counted is not None and not table.has_stem(low) and low not in shared:
-        return [counted[1], *_apart(counted[2], table, shared)]
-    price = _PRICE.fullmatch(low)
-    if price is not None:
-        return [price[2], price[1]]
-    unit = _WITH_UNIT.fullmatch(low)
-    if unit is not None and not table.has_stem(low) and not _ORDINAL.fullmatch(low):
-        return [unit[1], unit[2]]
+        return _apart_at_apostrophe(text, table, shared)
+    if low[0] in _NUMERIC and not table.has_stem(low):
+        return _measured(low)
     if "-" in low and all(part.isalpha() for part in low.split("-")) and not table.has_stem(low):
         return [part for piece in text.split("-") for part in _apart(piece, table, shared)]
     return [text]
+
+
+def _apart_at_apostrophe(text: str, table: Words, shared: frozenset[str]) -> list[str]:
+    low = text.lower()
+    if table.name == "fr":
+        head, _, rest = text.partition("'")
+        return [head + "'", *_apart(rest, table, shared)] if head and rest else [text]
+    if low.endswith(("'s", "s'")) and not table.has_stem(low):
+        return [text[:-2] if low.endswith("'s") else text[:-1], "@gen"]
+    return [text]
+
+
+def _measured(low: str) -> list[str]:
+    """A number and what it counts: `8gb`, `$400`, `six` of `6-year-old`."""
+    unit = _WITH_UNIT.fullmatch(low)
+    if unit is not None and not _ORDINAL.fullmatch(low):
+        return [unit[1], unit[2]]
+    price = _PRICE.fullmatch(low)
+    if price is not None:
+        return [price[2], price[1]]
+    counted = _COUNTED.fullmatch(low)
+    return [counted[1], *counted[2].split("-")] if counted is not None else [low]
+
+
+_NUMERIC: Final = frozenset("0123456789+-$€£")
 
 
 def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[Symbol]:
@@ -136,22 +145,14 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
             found.append(Symbol(lows[at], "name", word.stops))
         elif lows[at] in _PERFECT and _has_participle(lows, at, table):
             pass
-        elif lows[at] == "am" and at and found and found[-1].kind == "figure":
-            found.append(Symbol("morning", "word", word.stops))
-        elif table.name == "en" and stems[at] == "need" and at + 1 < len(words) and lows[at + 1].endswith("ing"):
-            found.append(Symbol("must", "light", stops=False))  # "needs watering"
-        elif (figure := _figure_at(words, at, lows, table)) is not None and not _is_part(table.sense(lows, stems, at)):
-            found.append(Symbol(figure, "figure", word.stops))
+        elif (special := _special(words, at, found, table)) is not None:
+            found.append(special)
         elif (sense := table.sense(lows, stems, at)) is not None:
-            last = at + sense.length - 1
             tense = _tense(words, at, table)
-            for symbol in sense.symbols:
-                if symbol == "@by" and not _is_done(lows, at, table):
-                    symbol = "@with"
-                kind = _kind_of(symbol, table)
-                found.append(Symbol(symbol, kind, stops=False, tense=tense))
-            found[-1] = found[-1]._replace(stops=words[last].stops)
-            at = last
+            told = ["@with" if it == "@by" and not _is_done(lows, at, table) else it for it in sense.symbols]
+            found += [Symbol(symbol, _kind_of(symbol, table), stops=False, tense=tense) for symbol in told]
+            at += sense.length - 1
+            found[-1] = found[-1]._replace(stops=words[at].stops)
         else:
             found.append(Symbol(stems[at], "word", word.stops, _tense(words, at, table)))
         at += 1
@@ -166,7 +167,9 @@ def _is_done(lows: Sequence[str], at: int, table: Words) -> bool:
     if _figure(following, table) is not None:
         return True
     before = lows[max(0, at - _PASSIVE_REACH) : at]
-    return any(low.endswith("ed") or low in table.listed("participles") or low in table.listed("past") for low in before)
+    return any(
+        low.endswith("ed") or low in table.listed("participles") or low in table.listed("past") for low in before
+    )
 
 
 _PASSIVE_REACH: Final = 4
@@ -219,6 +222,24 @@ def _has_participle(lows: Sequence[str], at: int, table: Words) -> bool:
     )
 
 
+def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Words) -> Symbol | None:
+    """A figure, or a word that its neighbours make another one."""
+    word, low = words[at], words[at].low
+    if table.name == "en" and low == "am" and found and found[-1].kind == "figure":
+        return Symbol("morning", "word", word.stops)
+    if table.name == "en" and table.stem(low) == "need" and at + 1 < len(words) and words[at + 1].low.endswith("ing"):
+        return Symbol("must", "light", stops=False)  # "needs watering"
+    lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
+    figure = _figure_at(words, at, table)
+    if figure is None or _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
+        return None
+    return Symbol(figure, "figure", word.stops)
+
+
+_LONGEST_WITH_FIGURE: Final = 4
+"""How many words a listed phrase has that begins with a figure: `first language`."""
+
+
 def _kind_of(symbol: str, table: Words) -> str:
     if symbol[0] == "@":
         return "role"
@@ -230,9 +251,11 @@ def _is_part(sense: Sense | None) -> bool:
     return sense is not None and sense.length > 1 and sense.symbols[0][0] != "@"
 
 
-def _figure_at(words: Sequence[Word], at: int, lows: Sequence[str], table: Words) -> str | None:
-    is_listed = any(char.isdigit() for char in lows[at]) and table.has_stem(lows[at])  # `2fa`
-    return None if is_listed or _is_pronoun(words, at, table) else _figure(lows[at], table)
+def _figure_at(words: Sequence[Word], at: int, table: Words) -> str | None:
+    low = words[at].low
+    is_listed = any(char.isdigit() for char in low) and table.has_stem(low)  # `2fa`
+    figure = None if is_listed else _figure(low, table)
+    return None if figure is None or _is_pronoun(words, at, table) else figure
 
 
 def _figure(low: str, table: Words) -> str | None:

@@ -25,6 +25,8 @@ class Item(NamedTuple):
     """Whether it is the word that follows a negation."""
     series: int = 0
     """The same number for what is listed side by side: `tea and milk`."""
+    is_doer: bool = False
+    """Whether a passive names who does it."""
 
 
 @dataclass(slots=True)
@@ -320,9 +322,7 @@ def _items(reader: _Reader, places: Sequence[_Place], *, is_wish: bool) -> list[
         if negation:
             tags.add(negation)
         kind, tense = place.symbol.kind, place.symbol.tense
-        items.append(
-            Item(place.symbol.text, kind, frozenset(tags), place.prep, tense, place.is_denied, place.series)
-        )
+        items.append(Item(place.symbol.text, kind, frozenset(tags), place.prep, tense, place.is_denied, place.series))
     return _active(items) if reader.is_english else items
 
 
@@ -342,5 +342,7 @@ def _active(items: list[Item]) -> list[Item]:
     if not deeds or len(bare) < 2 or any(item.kind == "figure" for item in agents):
         return items
     deed = deeds[-1]
-    doers = [item._replace(tags=item.tags - {"by"}, kind=_FIRM.get(item.kind, item.kind)) for item in agents]
+    doers = [
+        item._replace(tags=item.tags - {"by"}, is_doer=True, kind=_FIRM.get(item.kind, item.kind)) for item in agents
+    ]
     return [*doers, deed, *(item for item in items if item is not deed and item not in agents)]
