@@ -206,8 +206,8 @@ _TO_ME: Final = frozenset(
 def _tells_of_self(asked: Sequence[Word], told: Sequence[Word], table: Words) -> bool:
     """Whether what one asks for is what the user does: `speak German` is not `I speak German`."""
     lows = [word.low for word in told if word.low != "the"]
-    deed = asked[0].low
-    if deed in _NO_DEEDS:
+    deed = asked[0].low if asked else ""
+    if not lows or deed in _NO_DEEDS:
         return False
     is_self = lows[0] in _SELF or (lows[0] != deed and table.stem(lows[0]) == table.stem(deed))
     is_said = (is_self and _is_asking(asked, table)) or (
@@ -216,7 +216,7 @@ def _tells_of_self(asked: Sequence[Word], told: Sequence[Word], table: Words) ->
     return is_said and not any(table.concept_of(low) in _STANCES for low in lows)
 
 
-_NO_DEEDS: Final = frozenset({"i", "i'm", "user", "the", "no", "never", "always", "please", "don't", "do"})
+_NO_DEEDS: Final = frozenset({"", "i", "i'm", "user", "the", "no", "never", "always", "please", "don't", "do"})
 _SELF: Final = frozenset({"i", "i'm", "user"})
 _STANCES: Final = _DIRECTIVES | {"can", "need", "favourite", "called"}
 
@@ -230,7 +230,8 @@ def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> s
         missed = [{item.concept for item in side} for side in lacking]
         return "negation" if missed[0] & missed[1] else "other_words"
     extra = [_lights(one, empty) - concepts[1], _lights(other, empty) - concepts[0]]
-    if not any(extra) or (terms.is_near and any(side <= table.listed("mild") for side in extra)):
+    mild = table.listed("mild") if all(extra) else table.listed("mild") | table.listed("implied")
+    if not any(extra) or (terms.is_near and all(side <= mild for side in extra)):
         return None
     return "little_words"
 

@@ -101,12 +101,19 @@ class Words:
 
     @cached_property
     def _by_stem(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        return {stems: (concept,) for stems, concept in self._stemmed()}
+
+    def _stemmed(self) -> list[tuple[tuple[str, ...], str]]:
         groups = [*self._table.get("same", {}).items(), *self._table.get("light", {}).items()]
-        return {
-            tuple(map(self.stem, phrase.split())): (concept,)
+        return [
+            (tuple(map(self.stem, phrase.split())), concept)
             for concept, phrases in groups
             for phrase in _listed(phrases)
-        }
+        ]
+
+    def doubles(self) -> list[tuple[str, ...]]:
+        """Stems that stand for two concepts: one of these would never be found."""
+        return [stems for stems, concept in self._stemmed() if self._by_stem[stems] != (concept,)]
 
     @cached_property
     def _longest(self) -> dict[str, int]:
