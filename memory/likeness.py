@@ -53,7 +53,7 @@ def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict
         return Verdict(is_same=False, why="stance")
     is_near = table.name == "en" and cosine is not None and cosine >= NEAR
     firsts, seconds = _readings(one, other, table, is_asked=is_asked)
-    terms = _Terms(table, is_near, is_asked)
+    terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other))
     whys = [_difference(first, second, terms) for first in firsts for second in seconds]
     return Verdict(is_same=True, why="same_meaning") if None in whys else Verdict(is_same=False, why=whys[0] or "")
 
@@ -137,6 +137,8 @@ class _Terms(NamedTuple):
     is_near: bool
     is_asked: bool
     """Whether one of the two asks for what the other may tell as a wish."""
+    is_planned: bool
+    """Whether one of the two, and not the other, says what will be."""
 
 
 def _is_asking(words: Sequence[Word], table: Words) -> bool:
@@ -158,7 +160,11 @@ def _difference(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> st
     denied = [_denied(one, other), _denied(other, one)]
     if _operators(one) != _operators(other) or (all(denied) and denied[0] != denied[1]):
         return "negation"
-    return _other_words(one, other, terms) or other_roles(one, other, terms.table) or _other_time(one, other)
+    return (
+        _other_words(one, other, terms)
+        or other_roles(one, other, terms.table)
+        or _other_time(one, other, is_planned=terms.is_planned)
+    )
 
 
 _STATES: Final = frozenset({"retire", "married", "divorced"})
@@ -217,7 +223,7 @@ def _tells_of_self(asked: Sequence[Word], told: Sequence[Word], table: Words) ->
 
 
 _NO_DEEDS: Final = frozenset({"", "i", "i'm", "user", "the", "no", "never", "always", "please", "don't", "do"})
-_SELF: Final = frozenset({"i", "i'm", "user"})
+_SELF: Final = frozenset({"is", "am", "has", "i", "i'm", "user"})
 _STANCES: Final = _DIRECTIVES | {"can", "need", "favourite", "called"}
 
 
@@ -230,7 +236,10 @@ def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> s
         missed = [{item.concept for item in side} for side in lacking]
         return "negation" if missed[0] & missed[1] else "other_words"
     extra = [_lights(one, empty) - concepts[1], _lights(other, empty) - concepts[0]]
-    mild = table.listed("mild") if all(extra) else table.listed("mild") | table.listed("implied")
+    is_told_apart = all(extra) or len(concepts[0] & _NAMED_THINGS) == len(concepts[1] & _NAMED_THINGS) > 0
+    mild = table.listed("mild") - (_NAMED_THINGS if is_told_apart else set[str]())
+    if not all(extra):
+        mild |= table.listed("implied")
     if not any(extra) or (terms.is_near and all(side <= mild for side in extra)):
         return None
     return "little_words"
@@ -239,6 +248,10 @@ def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> s
 def _is_bare(items: Sequence[Item], kind: str) -> bool:
     """Whether nothing but names, or but a figure, is said of the user."""
     return all(item.kind == kind and not item.tags and not item.prep for item in items)
+
+
+_NAMED_THINGS: Final = frozenset({"person", "mode", "code", "team", "file", "branch", "project", "language", "answer"})
+"""What may be left out, but is another thing where another of them is named: `delete files`, `delete branches`."""
 
 
 def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms: _Terms) -> frozenset[str]:
@@ -304,12 +317,19 @@ def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: fr
     ]
 
 
+def _is_planned(words: Iterable[Word]) -> bool:
+    return any(word.low in _FUTURE or word.low.endswith("'ll") for word in words)
+
+
+_FUTURE: Final = frozenset({"will", "won't", "shall"})
 _ANY_TIME: Final = frozenset({"decide", "choose"})
 """What was decided is so now."""
 
 
-def _other_time(one: Sequence[Item], other: Sequence[Item]) -> str | None:
+def _other_time(one: Sequence[Item], other: Sequence[Item], *, is_planned: bool) -> str | None:
     """Whether what one tells of the past is present in the other."""
     past = [{i.concept for i in side if i.tense == "past"} - _ANY_TIME for side in (one, other)]
+    if is_planned and any(past):
+        return "tense"
     now = [{i.concept for i in side if i.tense in {"present", "future"}} for side in (one, other)]
     return "tense" if past[0] & now[1] or past[1] & now[0] else None

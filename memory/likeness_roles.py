@@ -24,6 +24,7 @@ def other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str
     is_other = (
         _other_prepositions(one, other, places)
         or _governs_others(places)
+        or _needs_other(places, order)
         or _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0])
         or _other_only(one, other, table)
         or any(_other_patient(x, y) or _other_bearer(x, y, table) for x, y, _ in ways)
@@ -54,7 +55,17 @@ def _governs_others(places: Sequence[dict[str, str]]) -> bool:
     both = places[0].keys() & places[1].keys()
     governed = [{(c, p) for c, p in side.items() if p in _PREPOSITIONS and c in both} for side in places]
     only = [{p for _, p in governed[0] - governed[1]}, {p for _, p in governed[1] - governed[0]}]
-    return bool(only[0] & only[1])
+    return bool(only[0] & only[1]) or (only[0] | only[1] == {"loc", "to"} and bool(only[0]) and bool(only[1]))
+
+
+def _needs_other(places: Sequence[dict[str, str]], order: Sequence[Sequence[str]]) -> bool:
+    """Whether something is needed here for what it needs there: `a test is needed for a fix`, `a test needs a fix`."""
+    if not all("need" in side for side in order):
+        return False
+    after = [set(side[side.index("need") + 1 :]) for side in order]
+    return any(
+        {places[0][c], places[1][c]} == {"for", ""} for c in after[0] & after[1] if c in places[0] and c in places[1]
+    )
 
 
 _PREPOSITIONS: Final = frozenset({"loc", "to", "with", "for", "as"})

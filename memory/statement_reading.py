@@ -345,4 +345,8 @@ def _active(items: list[Item]) -> list[Item]:
     doers = [
         item._replace(tags=item.tags - {"by"}, is_doer=True, kind=_FIRM.get(item.kind, item.kind)) for item in agents
     ]
-    return [*doers, deed, *(item for item in items if item is not deed and item not in agents)]
+    rest = [item for item in items if item is not deed and item not in agents]
+    if before[-1].concept == "only":  # nobody else does it
+        rest.remove(before[-1])
+        doers.insert(0, before[-1])
+    return [*doers, deed, *rest]
