@@ -27,8 +27,8 @@ FOUND_AT_LEAST = {
     ("dev", False): {"en": 0.7, "fr": 0.85, "es": 0.75, "de": 0.7, "ru": 0.5},
     ("everyday", True): {"en": 0.73},
     ("everyday", False): {"en": 0.65, "de": 0.55, "es": 0.75, "fr": 0.75, "ru": 0.65},
-    ("test", True): {"en": 0.32},
-    ("test", False): {"en": 0.28, "ru": 0.38, "de": 0.2, "es": 0.1, "fr": 0.05},
+    ("test", True): {"en": 0.28},
+    ("test", False): {"en": 0.25, "ru": 0.38, "de": 0.2, "es": 0.1, "fr": 0.05},
 }
 """What was reached, rounded down: a fall below it is a loss. The aim, 0.7 of the English test pairs with a model, is not reached:
 a wrong merge loses what was said, and vectors cannot tell `teaches` from `learns`, so that only listed words are trusted, and the test
