@@ -145,6 +145,24 @@ async def test_the_manifest_of_a_turn_says_why(tmp_path: Any) -> None:
 
 
 @journey
+async def test_a_date_prefers_what_was_said_then_and_hides_nothing(tmp_path: Any) -> None:
+    async with Den(tmp_path).client() as client:
+        await say(client, "a", VALVE)  # on 14 November 2023
+        await drain(client)
+        for day, is_then in ((14, True), (15, False)):
+            thread_id = (await client.request("thread/start", {}))["thread"]["thread_id"]
+            said = [{"type": "text", "text": f"Which valve did we choose for the boiler on {day} November 2023?"}]
+            turn = (await client.request("turn/prepare", {"thread_id": thread_id, "input": said}))["turn"]
+            queries = turn["prompt_manifest"]["preflight"]["plan"]["memory"]["active_recall"]["episodic"]["queries"]
+            timed, anytime = queries
+            assert (timed["from_at"] <= AT <= timed["to_at"]) == is_then
+            assert anytime["from_at"] is None
+            chunk_ids = turn["prompt_manifest"]["recall"]["chunk_ids"]
+            assert any(chunk_id.startswith("thread:trn_a_0/") for chunk_id in chunk_ids)
+            await client.request("turn/cancel", {"turn_id": turn["turn_id"]})
+
+
+@journey
 async def test_a_queue_that_is_held_says_so_and_goes_on_where_it_was(tmp_path: Any) -> None:
     async with Den(tmp_path, config="[gateway.thread_episodic]\nindexing_enabled = false\n").client() as client:
         await say(client, "a", VALVE, "We painted the fence.")
