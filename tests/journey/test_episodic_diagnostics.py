@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from spawned import Den, drain, journey, refusal
+from tiny_model import make_tiny_model
 
 AT = 1_700_000_000_000
 VALVE = "We chose the brass valve for the boiler."
@@ -95,6 +96,21 @@ async def test_a_search_without_a_model_says_so_and_a_mode_needs_its_thread(tmp_
         for mode in ("current_thread", "related_threads"):
             asked = {"workspace_id": "ws_here", "query": "valve", "mode": mode}
             assert (await refusal(client, "thread_episodic/search", asked)).code == -32602
+
+
+@journey
+async def test_partitions_that_were_not_compared_are_told(tmp_path: Any) -> None:
+    small = "[gateway.thread_episodic]\nsegment_capacity_chunks = 16\nnear_capacity_percent = 50.0\nmax_segments = 1\n"
+    model = make_tiny_model(tmp_path / "model")
+    async with Den(tmp_path / "den", model=model, config=small).client() as client:
+        await say(client, "a", *(f"The brass valve number {n} is in the box." for n in range(20)))
+        await drain(client)
+        asked = {"workspace_id": "ws_here", "query": "brass valve"}
+        answer = await client.request("thread_episodic/search", asked)
+        assert [one["code"] for one in answer["diagnostics"]] == ["segments_limited"]
+        assert len(answer["hits"]) == 20
+        await change(client, max_segments=16)
+        assert (await client.request("thread_episodic/search", asked))["diagnostics"] == []
 
 
 @journey
