@@ -97,6 +97,12 @@ def choose_sections(
     return chosen, cuts, ManifestBudget(name="section_chars", limit=MAX_SECTIONS_CHARS, used=used)
 
 
+def _telling(outcome: tuple[RecallStatus, str]) -> tuple[int, bool]:
+    """Orders outcomes: by status, and of equal ones first what says more than that nothing fits."""
+    status, reason = outcome
+    return RECALL_ORDER.index(status), reason == "no_match"
+
+
 def recall_of(
     contexts: Sequence[PromptContext], blocks: Sequence[Block], *, failed: bool, off_reason: str
 ) -> ManifestRecall:
@@ -105,7 +111,7 @@ def recall_of(
     outcomes: list[tuple[RecallStatus, str]] = [(context.status, context.reason) for context in contexts]
     if failed:
         outcomes.append(("failed", "hook_failed"))
-    status, reason = min(outcomes, key=lambda entry: RECALL_ORDER.index(entry[0]), default=("off", off_reason))
+    status, reason = min(outcomes, key=_telling, default=("off", off_reason))
     if status == "recalled" and not refs:
         status, reason = "partial", "budget_too_small"
     elif status == "recalled" and failed:

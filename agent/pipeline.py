@@ -5,8 +5,10 @@ Rule 1: the order of phases, and what each is told, stands only in `prepare`.
 
 import secrets
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
+import anyio.to_thread
 import msgspec
 
 from agent.compile import Compiled, compile_prompt
@@ -128,7 +130,10 @@ class Pipeline:
         policy = _policy_of((await run.phase("TurnPrePolicy")).contributed)
         run.tell(policy=policy)
         await run.phase("TurnPrePromptContext")
-        preflight = plan_turn(text, context, self._planners, is_enabled=self._settings().preflight.enabled)
+        is_enabled = self._settings().preflight.enabled
+        preflight = await anyio.to_thread.run_sync(
+            partial(plan_turn, text, context, self._planners, is_enabled=is_enabled)
+        )  # not on the loop: the first date that is ever named loads what reads dates
         run.tell(plan=preflight.plan, recalled=run.recalled())
         await run.phase("TurnPostPreflightPromptContext")
         run.tell(recalled=run.recalled())

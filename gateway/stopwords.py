@@ -11,7 +11,7 @@ a about above after again against all also am an and any anybody anyone anything
 being below between both but by can cannot could couldn did didn do does doesn doing don done down during each either ever
 every few for from further get give got had hadn has hasn have haven having he her here hers herself him himself his how i
 if in into is isn it its itself just let like ll me might mine more most much must mustn my myself neither no nor not now of
-off on once one only or other our ours ourselves out over own please re s same shall shan she should shouldn so some
+off on once one only or other our ours ourselves out over own please re s same shall shan she should shouldn since so some
 somebody someone something such t tell than that the their theirs them themselves then there these they this those through
 to too under until up upon us ve very was wasn we were weren what whatever when whenever where wherever whether which while
 who whoever whom whose why will with within without won would wouldn yet you your yours yourself yourselves d m o
@@ -26,14 +26,14 @@ indem ins ist ja jede jedem jeden jeder jedes jemand jene jetzt kann kannst kein
 mehr mein meine meinem meinen meiner mich mir mit muss mussen nach nicht nichts noch nun nur ob oder ohne sehr sein seine
 seinem seinen seiner seit sich sie sind so solche soll sollte sondern uber um und uns unser unsere unter vom von vor wann war
 waren warst warum was weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen wie wieder will wir
-dafuer fuer haette haetten koennen koennte muessen ueber wuerde wuerden wird wirst wo woher wohin wollen worden wurde wurden zu zum zur zwischen
+dafuer durfte durften fuer gab haette haetten koennen konnten mussten musste sollten wollte wollten wolltest koennte muessen ueber wuerde wuerden wird wirst wo woher wohin wollen worden wurde wurden zu zum zur zwischen
 """
 
 _SPANISH = """
 a al algo alguien algun alguna algunas alguno algunos ante antes aquel aquella aquellas aquello aquellos aqui asi aun aunque
 cada como con contra cual cuales cualquier cuando cuanta cuantas cuanto cuantos de del desde donde dos durante e el ella
 ellas ello ellos en entre era eran eres es esa esas ese eso esos esta estaba estaban estado estan estar estas este esto
-estos estoy fue fueron fui ha habia haber habla han has hasta hay he hemos hice hizo la las le les lo los mas me mi mia mias
+estos estoy fue fueron queria queriamos querian querias podemos puede puedo fui ha habia haber habla han has hasta hay he hemos hice hizo la las le les lo los mas me mi mia mias
 mio mios mis mucho muchos muy nada ni no nos nosotros nuestra nuestras nuestro nuestros o os otra otras otro otros para pero
 poco por porque pues que quien quienes se sea ser si sido siempre sin sobre sois somos son soy su sus suya suyo tal tambien
 tan tanto te tengo tenia ti tiene tienen todo todos tu tus tuya tuyo un una unas uno unos usted ustedes va vosotros y ya yo
@@ -56,7 +56,7 @@ _RUSSIAN = """
 наш наша наше наши не него нее ней нельзя нем нет ни нибудь никогда ним ними них ничего но ну о об обо однако он она они оно
 от откуда очень перед по под после потом потому почему при про раз с сам сама сами самый свой своя свое свои своего своей
 своих себе себя сейчас сколько со такая такие такой там тебе тебя тем теперь то тобой тогда того тоже той только том тому тот
-ту тут ты у уж уже хоть чего чей чем через что чтобы чуть чье чья эта эти этим этих это этого этой этом этому этот эту я
+ту тут ты у уж уже хоть чего чей чем через что чтобы чуть чье чья хотел хотела хотели хотим хочу эта эти этим этих это этого этой этом этому этот эту я
 """
 
 CYRILLIC = frozenset(_RUSSIAN.split())

@@ -49,6 +49,7 @@ from gateway.rpc import Bound, bind
 from gateway.shell import Client, Shell
 from gateway.sqlite import Trouble
 from gateway.wiping import wipe
+from gateway.written_dates import WrittenDates
 from memory.hooks import build as memory_hooks
 from memory.planning import propose_durable
 from memory.ports import Collaborators
@@ -214,7 +215,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     )
     threads = Threads(db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace)
     imports = Imports(db=db, clock=clock, neighbours=neighbours)
-    planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history))
+    planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
     turns = Turns(
         db=db,
         clock=clock,

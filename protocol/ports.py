@@ -5,6 +5,7 @@ Rule 2: nothing here knows a table, a library or a domain rule.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -102,6 +103,14 @@ class KeyedHash(Protocol):
 
     def digest(self, domain: str, text: str) -> bytes:
         """32 bytes; equal for equal (domain, text) within one home, meaningless in another."""
+        ...
+
+
+class ReadDate(Protocol):
+    """Reads a date as people write it, in any of the languages that are spoken here."""
+
+    def __call__(self, text: str, today: date) -> tuple[date, Literal["day", "month"]] | None:
+        """The day, or some day of the month, that the text names: the last one that began where it names no year."""
         ...
 
 

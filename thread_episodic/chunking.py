@@ -35,12 +35,16 @@ class Cut:
 
 
 _COMBINING = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff"
-_CLOSERS = "\"'\u2019\u201d\u00bb)\\]\u300d\u300f\uff09\u3011"
+_CLOSERS = "\"'\u2019\u201c\u201d\u00ab\u00bb)\\]\u300d\u300f\uff09\u3011"
 
 _SENTENCE = re.compile(
-    rf"(?:(?<![!?\u2026\u203d])[!?\u2026\u203d]++|(?<!\.)\.++)[{_CLOSERS}]*+\s++(?=[^a-z\u0430-\u044f\u0451])"
-    rf"|(?<![\u3002\uff01\uff1f\uff61])[\u3002\uff01\uff1f\uff61]++[{_CLOSERS}]*+\s*+"
+    r"[.!?\u2026\u203d\u3002\uff01\uff1f\uff61](?:"
+    r"(?:(?<=\.)(?<!\.\.)\.*+|(?<=[!?\u2026\u203d])(?<![!?\u2026\u203d]{2})[!?\u2026\u203d]*+)"
+    rf"[{_CLOSERS}]*+\s++(?=[^a-z\u0430-\u044f\u0451])"
+    r"|(?<=[\u3002\uff01\uff1f\uff61])(?<![\u3002\uff01\uff1f\uff61]{2})[\u3002\uff01\uff1f\uff61]*+"
+    rf"[{_CLOSERS}]*+\s*+)"
 )
+"""Begins with one set of signs, which the engine looks for at once; behind it stands what each kind of sign needs."""
 _NOT_AN_END = re.compile(
     r"(?:\b(?:[^\W\d_]|mr|mrs|ms|dr|prof|sr|jr|st|no|nr|vs|etc|approx|fig|eq|vol|pp|ca|cf|inc|ltd|e\.g|i\.e|bzw|usw|ggf|evtl"
     r"|str|sra|dra|srta|ud|uds|pág|гл|стр|рис|им|г|ул|руб|тыс|млн|млрд|см|напр)|(?<!\S)\d{1,3})\.$",

@@ -19,6 +19,7 @@ from thread_episodic.time_words import zone_of
 HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
 TIMEOUT_MS = 800
+KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
 NOT_PLANNED = "not_planned"
 MATCHED = "matched"
 
@@ -87,17 +88,23 @@ class EpisodicRecall:
         return self._output([item_of(one, zone) for one in told], *_outcome(told, answers))
 
     async def _search(self, given: HookInput, queries: Sequence[EpisodicQuery]) -> tuple[list[_Told], list[Found]]:
-        """The plan's queries in order, within one budget; each finds only what those before it did not."""
+        """The plan's queries in order, within one budget; each finds only what those before it did not.
+
+        A part of the budget is kept for the last: what the others guessed (a time, this thread) may be wrong, and must not
+        hide what the widest one finds.
+        """
         room = self._settings().thread_episodic.default_prompt_chars
+        kept = room // KEPT_PART
         excluded = [*given.history_turn_ids, given.context.turn_id]
         known = set(given.recalled.chunk_ids)
         told: list[_Told] = []
         answers: list[Found] = []
-        for query in queries:
-            if room <= 0:
-                break
+        for place, query in enumerate(queries, 1):
+            mine = room if place == len(queries) else room - kept
+            if mine <= 0:
+                continue
             found = await self._service.recall(
-                given.context, query, excluded_turns=excluded, known_chunks=frozenset(known), room=room
+                given.context, query, excluded_turns=excluded, known_chunks=frozenset(known), room=mine
             )
             answers.append(found)
             known |= found.shown

@@ -187,16 +187,16 @@ class Indexer:
         return True
 
     def on_items_removed(self, tx: Tx, item_ids: Sequence[str]) -> None:
-        """Nothing of these messages stays in the index."""
+        """Nothing of these messages stays in the index. Should they come again, what was excluded stays so."""
         for item_id in item_ids:
             known = store.find_source(tx, item_id)
             if known is not None:
                 store.remove(tx, known.source)
-            tx.run(store.SQL["remove_exclusions_of_item"], {"item_id": item_id})
 
     def on_thread_deleted(self, tx: Tx, thread_id: str) -> Mapping[str, int]:
         """Nothing of the thread stays; what was removed, per store."""
         removed = self._remove_scope(tx, "thread", thread_id)
+        removed["exclusions"] = tx.run(store.SQL["remove_exclusions_of_thread"], {"thread_id": thread_id})
         removed["index_jobs"] = self._jobs.cancel(tx, kind="index", thread_id=thread_id)
         removed["recall_events"] = tx.run(store.SQL["remove_recall_events_of_thread"], {"thread_id": thread_id})
         return removed
@@ -213,15 +213,14 @@ class Indexer:
         return removed
 
     def _remove_scope(self, tx: Tx, kind: store.ScopeKind, key: str) -> dict[str, int]:
-        removed = {"chunks": 0, "chunk_fts_rows": 0, "exclusions": 0}
+        removed = {"chunks": 0, "chunk_fts_rows": 0}
         scope = store.find_scope(tx, kind, key)
         if scope is None:
             return removed
-        for item_id, source in store.sources_in(tx, kind, scope):
+        for source in store.sources_in(tx, kind, scope):
             chunks, rows = store.remove(tx, source)
             removed["chunks"] += chunks
             removed["chunk_fts_rows"] += rows
-            removed["exclusions"] += tx.run(store.SQL["remove_exclusions_of_item"], {"item_id": item_id})
         store.remove_scope(tx, kind, key, scope)
         return removed
 

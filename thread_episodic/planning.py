@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from protocol.hooks import EpisodicPlan, EpisodicQuery, ProposeEpisodic, TurnContext
+from protocol.ports import ReadDate
 from thread_episodic.budget import cut_at_word
 from thread_episodic.chunking import split_sentences
 from thread_episodic.time_words import TimeRange, find_time, fold, zone_of
@@ -29,7 +30,7 @@ _SPOKEN_HERE = re.compile(
 )
 _THOSE_WHO_SPOKE = _words(
     "i we you me us my our your мы я ты вы мне нам нас меня мой моя мое мои наш наша wir ich du sie mir uns mein meine "
-    "unser unsere nosotros yo tu me nos mi nuestro nuestra"
+    r"unser unsere nosotros yo tu me nos mi nuestro nuestra \w{2,}(?:amos|imos|aste|iste)"
 )
 _PAST = re.compile(
     r"(?<!\w)(?:did|was|were|had|have|has|haben|habe|hast|hat|hatten|hatte|war|waren|wurde|fue|fueron|era|hicimos|\w{2,}ed"
@@ -83,13 +84,13 @@ def _asks_about_our_past(text: str) -> bool:
     return all(pattern.search(folded) for pattern in (_QUESTION, _PAST, _THOSE_WHO_SPOKE))
 
 
-def make_planner(refers_to_history: Callable[[str], bool]) -> ProposeEpisodic:
-    """The planner, given what tells whether a message refers to earlier conversation."""
+def make_planner(refers_to_history: Callable[[str], bool], read_date: ReadDate) -> ProposeEpisodic:
+    """The planner, given what tells whether a message refers to earlier conversation, and what reads dates."""
 
     def propose(text: str, turn: TurnContext) -> EpisodicPlan:
         if turn.mode == "chat" or turn.memory_mode == "ignored":
             return EpisodicPlan()
-        when = find_time(text, turn.now, zone_of(turn.time_zone))
+        when = find_time(text, turn.now, zone_of(turn.time_zone), read_date)
         if not refers_to_history(text) and not (when is not None and _asks_about_our_past(text)):
             return EpisodicPlan()
         queries: list[EpisodicQuery] = []
@@ -102,7 +103,7 @@ def make_planner(refers_to_history: Callable[[str], bool]) -> ProposeEpisodic:
                 EpisodicQuery(mode="workspace_threads", query=words, from_at=when.from_at, to_at=when.to_at)
                 for words in asked
             ]
-        queries.append(EpisodicQuery(mode="workspace_threads", query=query_of(text)))
-        return EpisodicPlan(status="recall", queries=queries[:MAX_QUERIES])
+        anytime = EpisodicQuery(mode="workspace_threads", query=query_of(text))
+        return EpisodicPlan(status="recall", queries=[*queries[: MAX_QUERIES - 1], anytime])
 
     return propose

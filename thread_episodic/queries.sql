@@ -41,11 +41,11 @@ DELETE FROM chunk_source WHERE id = :id
 
 -- name: sources_of_thread
 -- The items of a thread.
-SELECT id, item_id, workspace, thread FROM chunk_source WHERE thread = :thread
+SELECT id, workspace, thread FROM chunk_source WHERE thread = :thread
 
 -- name: sources_of_workspace
 -- The items of a workspace.
-SELECT id, item_id, workspace, thread FROM chunk_source WHERE workspace = :workspace
+SELECT id, workspace, thread FROM chunk_source WHERE workspace = :workspace
 
 -- name: chunks_of_source
 -- An item's chunks that are not retired.
@@ -264,13 +264,16 @@ WHERE state = 'pending' AND workspace = :workspace AND (:thread IS NULL OR threa
   AND turn_id NOT IN (SELECT value FROM json_each(:excluded_turns)) LIMIT 1
 
 -- name: add_exclusion
--- A range of an item is never recalled again.
-INSERT INTO chunk_exclusion (item_id, from_char, to_char, reason, created_at) VALUES (:item_id, :from_char, :to_char, :reason, :now)
+-- A range of an item, as it is now, is never recalled again.
+INSERT INTO chunk_exclusion (item_id, thread_id, source_hash, from_char, to_char, reason, created_at)
+SELECT s.item_id, t.key, s.source_hash, :from_char, :to_char, :reason, :now
+FROM chunk_source AS s JOIN chunk_scope AS t ON t.id = s.thread WHERE s.item_id = :item_id
 ON CONFLICT DO NOTHING
 
 -- name: exclusions_of_item
--- The ranges of an item that are never recalled.
-SELECT from_char, to_char FROM chunk_exclusion WHERE item_id = :item_id
+-- The ranges of an item that are never recalled: all of it, where it is another than the one that was meant.
+SELECT iif(e.source_hash = s.source_hash, e.from_char, 0), iif(e.source_hash = s.source_hash, e.to_char, :whole)
+FROM chunk_exclusion AS e JOIN chunk_source AS s ON s.item_id = e.item_id WHERE e.item_id = :item_id
 
 -- name: remove_exclusion
 -- One excluded range is recalled again.
@@ -279,6 +282,10 @@ DELETE FROM chunk_exclusion WHERE item_id = :item_id AND from_char = :from_char 
 -- name: remove_exclusions_of_item
 -- Nothing of an item is excluded any more.
 DELETE FROM chunk_exclusion WHERE item_id = :item_id
+
+-- name: remove_exclusions_of_thread
+-- A deleted thread's exclusions.
+DELETE FROM chunk_exclusion WHERE thread_id = :thread_id
 
 -- name: source_in_turn
 -- An item of a turn by both ids.

@@ -76,15 +76,19 @@ CREATE INDEX chunk_of_source ON chunk (source);
 CREATE INDEX chunk_of_segment ON chunk (segment) WHERE segment IS NOT NULL;
 CREATE INDEX chunk_awaiting_vector ON chunk (id) WHERE index_state = 'pending';
 
--- Never recalled again; a range, so that it holds when the message is cut anew.
+-- Never recalled again; a range, so that it holds when the message is cut anew. It ends with its thread, not with its message:
+-- the same source may bring that one again. Once the message is another than the one that was meant, all of it is hidden.
 CREATE TABLE chunk_exclusion (
-    item_id    TEXT NOT NULL,
-    from_char  INTEGER NOT NULL,
-    to_char    INTEGER NOT NULL,
-    reason     TEXT,
-    created_at INTEGER NOT NULL,
+    item_id     TEXT NOT NULL,
+    thread_id   TEXT NOT NULL,
+    source_hash BLOB NOT NULL,
+    from_char   INTEGER NOT NULL,
+    to_char     INTEGER NOT NULL,
+    reason      TEXT,
+    created_at  INTEGER NOT NULL,
     PRIMARY KEY (item_id, from_char, to_char)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX chunk_exclusion_thread ON chunk_exclusion (thread_id);
 
 -- Vectors by space and segment, float16 of unit length. Rows are never changed, and their numbers only grow: a copy in memory
 -- is brought up to date by what came after, and made anew when the count of losses says that something went.

@@ -101,10 +101,10 @@ def finish_source(tx: Tx, source: Source, left_out: Range | None, now: int) -> N
     tx.run(SQL["finish_source"], {"id": source.id, "left_from": left[0], "left_to": left[1], "now": now})
 
 
-def sources_in(tx: Tx, kind: ScopeKind, scope: int) -> list[tuple[str, Source]]:
-    """The items of a thread or workspace with their sources."""
+def sources_in(tx: Tx, kind: ScopeKind, scope: int) -> list[Source]:
+    """The items of a thread or workspace."""
     name = "sources_of_thread" if kind == "thread" else "sources_of_workspace"
-    return [(row[1], Source(id=row[0], workspace=row[2], thread=row[3])) for row in tx.all(SQL[name], {kind: scope})]
+    return [Source(id=row[0], workspace=row[1], thread=row[2]) for row in tx.all(SQL[name], {kind: scope})]
 
 
 def threads_in(tx: Tx, workspace_id: str) -> list[str]:
@@ -257,8 +257,9 @@ def remove_exclusion(tx: Tx, target: Target) -> None:
 
 
 def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
-    """The ranges of an item that are never recalled."""
-    return [(row[0], row[1]) for row in tx.all(SQL["exclusions_of_item"], {"item_id": item_id})]
+    """The ranges of an item, as it is now, that are never recalled."""
+    values = {"item_id": item_id, "whole": WHOLE_ITEM}
+    return [(row[0], row[1]) for row in tx.all(SQL["exclusions_of_item"], values)]
 
 
 # -- status --------------------------------------------------------------------------------------------------------

@@ -1,17 +1,20 @@
-"""What time a message speaks of: "yesterday", "in March", "vor zwei Tagen" as a range of milliseconds.
+"""What time a message speaks of: "yesterday", "in March", "vor zwei Tagen", "3 мая" as a range of milliseconds.
 
-Rule 1: pure tables over the standard library; now and the time zone are arguments.
+Rule 1: now, the time zone and what reads dates are arguments. What counts back from today is a table here, for only here it
+is known how loosely it is meant; a date of the calendar is found here and read by a library.
 Rule 2: only the past is found: what may lie ahead ("on Monday", "in May") means the last one that began.
 Rule 3: an unknown phrase is no time; a guess would hide what was said.
 """
 # ruff: noqa: RUF001  # months and weekdays of several scripts are the subject here
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
+
+from protocol.ports import ReadDate
 
 Days: TypeAlias = tuple[date, date]
 """From the first day to before the second."""
@@ -78,14 +81,9 @@ def _weekday(number: int) -> Callable[[date], Days]:
     return lambda today: _days_ago((today.weekday() - number - 1) % 7 + 1)(today)
 
 
-def _month(number: int, year: int | None) -> Callable[[date], Days]:
-    """That month of the year, or the last one that began."""
-
-    def days(today: date) -> Days:
-        first = date(year or today.year - (number > today.month), number, 1)
-        return first, _month_start(first, -1)
-
-    return days
+def _few(unit: str) -> Callable[[date], Days]:
+    """A couple or a few units ago: nobody counted."""
+    return lambda today: (_around(unit, 4)(today)[0], _around(unit, 2)(today)[1])
 
 
 # -- words ---------------------------------------------------------------------------------------------------------
@@ -97,12 +95,11 @@ class _Words:
 
     named: tuple[tuple[str, Callable[[date], Days]], ...]
     ago: str
+    few: str
     numbers: tuple[str, ...]
     units: tuple[tuple[str, str], ...]
     weekdays: tuple[str, ...]
     on_weekday: str
-    months: tuple[str, ...]
-    in_month: str
 
 
 _TODAY = _days_ago(0)
@@ -115,15 +112,11 @@ _ENGLISH = _Words(
         ("last month", _months_ago(1)), ("(?:earlier )?this month", _months_ago(0)), ("last year", _years_ago(1)),
     ),
     ago=r"{number} {unit} ago",
-    numbers=("an?|one", "two|a couple(?: of)?", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    few="a couple(?: of)?|a few|several",
+    numbers=("an?|one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     units=(("day", "days?"), ("week", "weeks?"), ("month", "months?"), ("year", "years?")),
     weekdays=("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
     on_weekday=r"(?:last|on|this past) {weekday}",
-    months=(
-        "january|jan", "february|feb", "march", "april", "may", "june", "july", "august|aug", "september|sept?",
-        "october|oct", "november|nov", "december|dec",
-    ),
-    in_month=r"(?:back in|in|last|during) {month}(?:,? (?P<year>(?:19|20)\d\d))?",
 )  # fmt: skip
 
 _RUSSIAN = _Words(
@@ -134,15 +127,11 @@ _RUSSIAN = _Words(
         ("в прошлом месяце", _months_ago(1)), ("в этом месяце", _months_ago(0)), ("в прошлом году", _years_ago(1)),
     ),
     ago=r"(?:{number} )?{unit} (?:тому )?назад",
-    numbers=("один|одну", "два|две|пару", "три", "четыре", "пять", "шесть", "семь", "восемь", "девять", "десять"),
+    few="пару|несколько",
+    numbers=("один|одну", "два|две", "три", "четыре", "пять", "шесть", "семь", "восемь", "девять", "десять"),
     units=(("day", "день|дня|дней"), ("week", "недел[юиь]"), ("month", "месяц(?:а|ев)?"), ("year", "год(?:а)?|лет")),
     weekdays=("понедельник", "вторник", "среду", "четверг", "пятницу", "субботу", "воскресенье"),
     on_weekday=r"во? (?:прошл(?:ый|ую|ое) )?{weekday}",
-    months=(
-        "январе", "феврале", "марте", "апреле", "мае", "июне", "июле", "августе", "сентябре", "октябре", "ноябре",
-        "декабре",
-    ),
-    in_month=r"в {month}(?: (?P<year>(?:19|20)\d\d)(?: года)?)?",
 )  # fmt: skip
 
 _GERMAN = _Words(
@@ -154,17 +143,11 @@ _GERMAN = _Words(
         ("(?:letztes|voriges) jahr", _years_ago(1)),
     ),
     ago=r"vor {number} {unit}",
-    numbers=(
-        "eine[mr]", "zwei|ein paar", "drei", "vier", "funf", "sechs", "sieben", "acht", "neun", "zehn",
-    ),
+    few="ein paar|einigen|wenigen",
+    numbers=("eine[mr]", "zwei", "drei", "vier", "funf", "sechs", "sieben", "acht", "neun", "zehn"),
     units=(("day", "tag(?:en)?"), ("week", "wochen?"), ("month", "monat(?:en)?"), ("year", "jahr(?:en)?")),
     weekdays=("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag|sonnabend", "sonntag"),
-    on_weekday=r"(?:am|letzten|vergangenen|vorigen) {weekday}",
-    months=(
-        "januar|janner", "februar", "marz", "april", "mai", "juni", "juli", "august", "september", "oktober",
-        "november", "dezember",
-    ),
-    in_month=r"(?:im|letzten) {month}(?: (?P<year>(?:19|20)\d\d))?",
+    on_weekday=r"(?:am|(?:letzte|vergangene|vorige)[nm]) {weekday}",
 )  # fmt: skip
 
 _SPANISH = _Words(
@@ -175,44 +158,95 @@ _SPANISH = _Words(
         ("el mes pasado", _months_ago(1)), ("este mes", _months_ago(0)), ("el ano pasado", _years_ago(1)),
     ),
     ago=r"hace {number} {unit}",
-    numbers=("una?", "dos|un par de", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez"),
+    few="un par de|unos|unas|algunos|algunas|pocos|pocas",
+    numbers=("una?", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez"),
     units=(("day", "dias?"), ("week", "semanas?"), ("month", "mes(?:es)?"), ("year", "anos?")),
     weekdays=("lunes", "martes", "miercoles", "jueves", "viernes", "sabado", "domingo"),
-    on_weekday=r"el {weekday}(?: pasado)?",
-    months=(
-        "enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre|setiembre", "octubre",
-        "noviembre", "diciembre",
-    ),
-    in_month=r"en {month}(?: (?:de|del) (?P<year>(?:19|20)\d\d))?",
+    on_weekday=r"(?:el|del) {weekday}(?! que viene| proximo)(?: pasado)?",
 )  # fmt: skip
 
 MAX_COUNT = 400  # "500 days ago" is no way to point at a conversation
 
+_YEAR = r"(?:19|20)\d\d"
+_MONTHS = (
+    "jan(?:uary|uar|ner)?|feb(?:ruary|ruar)?|march|marz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sept?(?:ember)?"
+    "|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?|dez(?:ember)?"
+    "|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|setiembre|octubre|noviembre|diciembre"
+    "|январ[яе]|феврал[яе]|март[ае]|апрел[яе]|ма[яе]|июн[яе]|июл[яе]|август[ае]|(?:сент|окт|но|дек)[ая]бр[яе]"
+)
+_MONTH = f"(?:{_MONTHS})"
+_DAY_OF_MONTH = r"(?:0?[1-9]|[12]\d|3[01])"
+_DATES = (
+    (rf"{_DAY_OF_MONTH}(?:st|nd|rd|th|-?го|\.)?(?: of| de)? {_MONTH}(?:,?(?: del?)? {_YEAR})?", _MONTHS),
+    (rf"{_MONTH} {_DAY_OF_MONTH}(?:st|nd|rd|th)?(?:,? {_YEAR})?", _MONTHS),
+    (rf"(?:in|during|back in|last|im|letzten|en|в) (?P<month>{_MONTH}(?:,?(?: del?)? {_YEAR})?)", _MONTHS),
+    (rf"{_YEAR}-\d\d-\d\d|\d\d?\.\d\d?\.{_YEAR}|\d\d?/\d\d?/{_YEAR}", "19|20"),
+)
+"""Dates of the calendar in any of the languages, and what none of them is without. A month's name alone is no time ("may",
+"mar"), nor is a number."""
 
-def _rules_of(words: _Words) -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], Callable[[date], Days]]]]:
-    number = "(?:" + "|".join(f"(?P<n{n}>{word})" for n, word in enumerate(words.numbers, 1)) + r"|(?P<digits>\d{1,3}))"
+
+class _Asked(NamedTuple):
+    """What a phrase is read with."""
+
+    text: str
+    today: date
+    read_date: ReadDate
+
+
+class _Rule(NamedTuple):
+    """A way to name a time."""
+
+    pattern: re.Pattern[str]
+    anchors: tuple[str, ...]
+    """Each match has one of them: a text without is not looked through."""
+    days_of: Callable[[re.Match[str], _Asked], Days | None]
+
+    def matches(self, folded: str) -> Iterator[re.Match[str]]:
+        return self.pattern.finditer(folded) if any(anchor in folded for anchor in self.anchors) else iter(())
+
+
+_GROUPS = re.compile(r"\([^()]*\)\??|\[[^\]]*\]")
+_LETTERS = re.compile(r"(?:\w(?!\?))+")
+
+
+def _rule(phrase: str, days_of: Callable[[re.Match[str], _Asked], Days | None], anchored: str | None = None) -> _Rule:
+    """A rule; `anchored` is the part of its phrase that no match is without, if it is not all of it."""
+    spaced = phrase.replace(" ", r"\s+")
+    alternatives = _GROUPS.sub("\0", anchored or phrase).split("|")
+    anchors = tuple(max(_LETTERS.findall(words), key=len) for words in alternatives)
+    return _Rule(re.compile(rf"(?<![\w-])(?:{spaced})(?![\w-])"), anchors, days_of)
+
+
+def _written(match: re.Match[str], asked: _Asked) -> Days | None:
+    """The days of a date: of a month, all of it."""
+    start, end = match.span("month" if "month" in match.re.groupindex else 0)
+    found = asked.read_date(asked.text[start:end], asked.today)
+    if found is None:
+        return None
+    day, period = found
+    return (_month_start(day, 0), _month_start(day, -1)) if period == "month" else (day, day + _DAY)
+
+
+def _rules_of(words: _Words) -> list[_Rule]:
+    numbers = "|".join(f"(?P<n{n}>{word})" for n, word in enumerate(words.numbers, 1))
+    number = rf"(?:(?P<few>{words.few})|{numbers}|(?P<digits>\d{{1,3}}))"
     unit = "(?:" + "|".join(f"(?P<{name}>{word})" for name, word in words.units) + ")"
     weekday = "(?:" + "|".join(f"(?P<w{n}>{word})" for n, word in enumerate(words.weekdays)) + ")"
-    month = "(?:" + "|".join(f"(?P<m{n}>{word})" for n, word in enumerate(words.months, 1)) + ")"
 
-    def ago(match: re.Match[str]) -> Callable[[date], Days]:
-        count = int(match["digits"] or _picked(match, "n", default=1))
+    def ago(match: re.Match[str], asked: _Asked) -> Days:
         name = next(name for name, _ in words.units if match[name])
-        return _around(name, min(count, MAX_COUNT))
+        count = int(match["digits"] or _picked(match, "n", default=1))
+        return (_few(name) if match["few"] else _around(name, min(count, MAX_COUNT)))(asked.today)
+
+    def on_weekday(match: re.Match[str], asked: _Asked) -> Days:
+        return _weekday(_picked(match, "w"))(asked.today)
 
     return [
-        *((_compiled(phrase), lambda _, days=days: days) for phrase, days in words.named),
-        (_compiled(words.ago.format(number=number, unit=unit)), ago),
-        (_compiled(words.on_weekday.format(weekday=weekday)), lambda match: _weekday(_picked(match, "w"))),
-        (
-            _compiled(words.in_month.replace("{month}", month)),
-            lambda match: _month(_picked(match, "m"), int(match["year"]) if match["year"] else None),
-        ),
+        *(_rule(phrase, lambda _, asked, days=days: days(asked.today)) for phrase, days in words.named),
+        _rule(words.ago.format(number=number, unit=unit), ago, "|".join(word for _, word in words.units)),
+        _rule(words.on_weekday.format(weekday=weekday), on_weekday, "|".join(words.weekdays)),
     ]
-
-
-def _compiled(phrase: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-])(?:{phrase.replace(' ', chr(92) + 's+')})(?![\w-])")
 
 
 def _picked(match: re.Match[str], letter: str, default: int = 0) -> int:
@@ -222,7 +256,10 @@ def _picked(match: re.Match[str], letter: str, default: int = 0) -> int:
     return int(name[1:]) if name else default
 
 
-_RULES = [rule for words in (_ENGLISH, _RUSSIAN, _GERMAN, _SPANISH) for rule in _rules_of(words)]
+_RULES = [
+    *(_rule(phrase, _written, anchored) for phrase, anchored in _DATES),
+    *(rule for words in (_ENGLISH, _RUSSIAN, _GERMAN, _SPANISH) for rule in _rules_of(words)),
+]
 _FOLD = str.maketrans("áéíóúüñäöё", "aeiouunaoе")
 """One character for one, so that places keep their numbers."""
 
@@ -233,18 +270,18 @@ def fold(text: str) -> str:
     return (lowered if len(lowered) == len(text) else text).translate(_FOLD)
 
 
-def find_time(text: str, now: int, zone: tzinfo) -> TimeRange | None:
+def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
     """The span of the past that a message names, over all its time words; None without any."""
     folded = fold(text)
-    moment = datetime.fromtimestamp(now / 1000, zone)
+    asked = _Asked(text, datetime.fromtimestamp(now / 1000, zone).date(), read_date)
     spans: list[tuple[int, int]] = []
     found: list[Days] = []
-    for pattern, days_of in _RULES:
-        for match in pattern.finditer(folded):
+    for rule in _RULES:
+        for match in rule.matches(folded):
             if any(match.start() < end and match.end() > start for start, end in spans):
                 continue  # "the day before yesterday" is not also "yesterday": longer phrases stand first
-            days = days_of(match)(moment.date())
-            if days[0] <= moment.date():
+            days = rule.days_of(match, asked)
+            if days is not None and days[0] <= asked.today:
                 spans.append(match.span())
                 found.append(days)
     if not found:
@@ -253,9 +290,6 @@ def find_time(text: str, now: int, zone: tzinfo) -> TimeRange | None:
     return TimeRange(from_at=_millis(begin, zone), to_at=min(_millis(end, zone) - 1, now), spans=tuple(sorted(spans)))
 
 
-_ANY_TIME = re.compile(
-    r"(?<![\w-])(?=\w)(?:" + "|".join(re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern) for pattern, _ in _RULES) + ")"
-)
 _ASKS_WHEN = re.compile(
     r"(?<![\w-])(?:when|how long|since when|(?:what|which) (?:date|day|month|year|time)"
     r"|когда|как давно|с каких пор|(?:какого числа|в каком (?:месяце|году)|в какой день)"
@@ -266,7 +300,8 @@ _ASKS_WHEN = re.compile(
 
 def tells_time(text: str) -> bool:
     """Whether a text names some time in the past, whichever."""
-    return _ANY_TIME.search(fold(text)) is not None
+    folded = fold(text)
+    return any(next(rule.matches(folded), None) is not None for rule in _RULES)
 
 
 def asks_when(text: str) -> bool:

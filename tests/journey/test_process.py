@@ -116,7 +116,7 @@ def test_a_stray_module_run_from_a_workspace_is_refused(tmp_path, hostile):
 
 # -- what a start costs -------------------------------------------------------------------------------------------------
 
-LATE = {"fastembed", "usearch", "numpy", "onnxruntime", "rich", "tomlkit", "httpx", "detect_secrets"}
+LATE = {"fastembed", "usearch", "numpy", "onnxruntime", "rich", "tomlkit", "httpx", "detect_secrets", "dateparser"}
 """Heavy, or needed by few: imported on first use."""
 
 

@@ -18,7 +18,7 @@ from gateway.lexicon import SnowballLexicon
 from gateway.secret_scanner import RuleScanner
 from gateway.sqlite import connect
 from protocol.hooks import ItemFact, ThreadFact
-from protocol.ports import Job, Tx
+from protocol.ports import Job, Lexicon, Tx
 from protocol.settings import GatewayConfig, ThreadEpisodicSettings
 from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
 from protocol.threads import ArtifactRef
@@ -56,7 +56,7 @@ class Handle:
 class Home:
     """The index over items in memory. Threads `a_*` belong to the workspace `a`, `b_*` to `b`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lexicon: Lexicon | None = None) -> None:
         path = folder / "gateway.db"
         connection = connect(path, synchronous="off")
         for house in ("gateway", "thread_episodic"):
@@ -76,7 +76,7 @@ class Home:
         ids = SortableIds(self.clock)
         self.jobs = Jobs(ids, self.clock, "own_test")
         self.service = EpisodicService(
-            db=self.db, clock=self.clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=SnowballLexicon(),
+            db=self.db, clock=self.clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=lexicon or SnowballLexicon(),
             meaning=self.meaning, scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),
             settings=lambda: self.settings, read_items=self._read_items, read_thread=self._read_thread,
             workspace_exists=lambda _, workspace: workspace in {"a", "b"}, echo_spans=self._echo_spans,

@@ -34,6 +34,7 @@ def test_the_chunks_joined_are_the_text(text: str) -> None:
 def test_what_is_left_out_follows_the_chunks(text: str, most: int) -> None:
     cut = cut_text(text, ChunkSizes(target_min=50, target_max=80, chunk_max=100, max_chunks=most))
     covered = cut.ranges[-1][1] if cut.ranges else 0
+    assert [start for start, _ in cut.ranges] == [0, *(end for _, end in cut.ranges)][: len(cut.ranges)]
     assert len(cut.ranges) <= most
     assert (cut.left_out or (len(text), len(text))) == (covered, len(text))
     assert cut.left_out is None or len(text) > most * 50
@@ -83,6 +84,18 @@ def test_no_sentence_ends_at_an_abbreviation_or_inside_a_number(kept: str) -> No
 def test_sentences_end_in_other_scripts_too() -> None:
     text = "今天下雨。明天晴！Да. Нет? Ok"
     assert [text[a:b] for a, b in split_sentences(text)] == ["今天下雨。", "明天晴！", "Да. ", "Нет? ", "Ok"]
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("So... Then", ["So... ", "Then"]), ("Well?! Yes", ["Well?! ", "Yes"]), ("„Gut.“ Dann", ["„Gut.“ ", "Dann"]),
+        ("He left (so.) Then", ["He left (so.) ", "Then"]), ("好。」他说", ["好。」", "他说"]), ("真的？！是", ["真的？！", "是"]),
+        ("Wait… what", ["Wait… what"]), ("Wait… What", ["Wait… ", "What"]), ("a.b.c", ["a.b.c"]), ("End.", ["End."]),
+    ],
+)  # fmt: skip
+def test_where_sentences_end(text: str, ends: list[str]) -> None:
+    assert [text[a:b] for a, b in split_sentences(text)] == ends
 
 
 def test_a_code_fence_that_fits_is_not_torn() -> None:

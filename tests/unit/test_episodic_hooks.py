@@ -137,6 +137,31 @@ def test_a_weak_hit_is_not_injected(home: Home) -> None:
     run(story)
 
 
+@pytest.mark.parametrize("timed", ["leaking valve cellar size", ""], ids=["words", "all of the time"])
+def test_a_time_that_was_guessed_wrong_does_not_hide_a_better_hit(home: Home, timed: str) -> None:
+    async def story() -> None:
+        for n in range(20):
+            talk = f"The valve number {n} is leaking, says the shop of the cellar. " + f"It is of brass {n}. " * 12
+            await home.say(f"w{n}", talk, at=NOON - DAY + n)
+        await home.say(
+            "best",
+            "The leaking valve in the cellar: its size is 22 mm. " + "So it was written. " * 15,
+            thread="a_2",
+            at=NOON - 40 * DAY,
+        )
+        await home.index()
+        day = {"from_at": NOON - 2 * DAY, "to_at": NOON, "mode": "workspace_threads"}
+        anytime = EpisodicQuery(mode="workspace_threads", query="leaking valve cellar size yesterday")
+        context = await recalled(home, given(EpisodicQuery(query=timed, **day), anytime))
+        ids = [item.ref.id for item in context.items]
+        assert "thread:t_best/best/chunk_0" in ids
+        assert ids[0].startswith("thread:t_w")  # the named time comes first
+        assert len(ids) > 3
+        assert sum(len(item.text) for item in context.items) <= home.settings.default_prompt_chars
+
+    run(story)
+
+
 def test_the_named_time_comes_first_and_a_query_without_words_takes_all_of_it(home: Home) -> None:
     async def story() -> None:
         await valves(home)

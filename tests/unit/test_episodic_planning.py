@@ -1,12 +1,17 @@
 """Which messages ask for earlier talk, and what is searched for them."""
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from gateway.written_dates import WrittenDates
 from promt.phrases import detect
 from protocol.hooks import TurnContext
 from protocol.threads import TurnOptions
-from thread_episodic.planning import MAX_QUERY_CHARS, make_planner
+from thread_episodic.planning import MAX_QUERIES, MAX_QUERY_CHARS, make_planner
 
 NOW = 1_778_686_200_000  # Wednesday, 13 May 2026
 DAY = 86_400_000
@@ -14,8 +19,9 @@ TURN = TurnContext(
     workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
     memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOW, time_zone="UTC",
 )  # fmt: skip
-propose = make_planner(lambda text: detect(text).refers_to_history)
-propose_blindly = make_planner(lambda _: False)
+read_date = WrittenDates()
+propose = make_planner(lambda text: detect(text).refers_to_history, read_date)
+propose_blindly = make_planner(lambda _: False, read_date)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +56,32 @@ def test_a_named_time_is_searched_first_and_all_time_after_it() -> None:
         None,
         None,
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("What did we decide about the valve on 21 April?", "2026-04-21"), ("Was haben wir am 3. Mai über das Ventil gesagt?", "2026-05-03"),
+        ("Что мы решили про кран 24 декабря 2025 года?", "2025-12-24"), ("¿Qué dijimos de la válvula el 7 de enero?", "2026-01-07"),
+    ],
+)  # fmt: skip
+def test_a_date_is_a_time_too(text: str, day: str) -> None:
+    timed, *_, anytime = propose_blindly(text, TURN).queries
+    assert timed.from_at is not None
+    assert datetime.fromtimestamp(timed.from_at / 1000, UTC).date().isoformat() == day
+    assert (anytime.query, anytime.from_at) == (text, None)
+
+
+@settings(deadline=None)  # the first date loads what reads dates
+@given(
+    st.sampled_from(["What did we talk about", "What did you say above about the valve", "Was haben wir weiter oben"]),
+    st.sampled_from(["yesterday", "in March", "on 3 May", "last week", "gestern", "on 31 June", ""]),
+)
+def test_whatever_time_is_guessed_all_time_is_searched_too(asked: str, when: str) -> None:
+    queries = make_planner(lambda _: True, read_date)(f"{asked} {when}?", TURN).queries
+    assert 0 < len(queries) <= MAX_QUERIES
+    last = queries[-1]
+    assert (last.mode, last.query, last.from_at, last.to_at) == ("workspace_threads", f"{asked} {when}?", None, None)
 
 
 def test_a_question_for_nothing_but_a_time_asks_for_all_that_was_said_then() -> None:

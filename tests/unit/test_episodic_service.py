@@ -360,6 +360,54 @@ def test_a_chunk_of_an_excluded_item_does_not_come_back_alone(home: Home) -> Non
     run(story)
 
 
+async def still_hidden(home: Home, words: str) -> bool:
+    """Whether nothing is found, now and when it is indexed anew."""
+    before = await home.found(words, min_score=0)
+    await home.service.reindex(ReindexParams(workspace_id="a"))
+    await home.index()
+    return [before, await home.found(words, min_score=0)] == [[], []]
+
+
+@pytest.mark.parametrize("target", [{"item_id": "i1"}, {"chunk_id": "thread:t_i1/i1/chunk_1"}], ids=["item", "chunk"])
+def test_what_was_excluded_does_not_come_back_with_an_edit_or_a_new_import(home: Home, target: dict[str, str]) -> None:
+    async def story() -> None:
+        await home.say("i1", LONG.replace("Paragraph 2", "Paragraph zirconium"))
+        await home.index()
+        (hit,) = (await home.search("zirconium")).hits
+        assert hit.chunk_index == 1
+        assert (await home.service.exclude(ExcludeParams(**target))).excluded > 0
+        assert await still_hidden(home, "zirconium")
+        await home.say("i1", "A new beginning. " * 90 + home.items["i1"].text)  # the excluded words stand elsewhere now
+        await home.index()
+        assert await still_hidden(home, "zirconium")
+        gone = home.items.pop("i1")
+        await home.db.write(lambda tx: home.service.on_items_removed(tx, ["i1"]))
+        home.items["i1"] = gone
+        await home.db.write(lambda tx: home.service.on_items(tx, [gone]))
+        await home.index()
+        assert await still_hidden(home, "zirconium")
+        assert (await home.service.unexclude(ExcludeParams(item_id="i1"))).excluded > 0
+        assert await home.found("zirconium") == ["i1"]
+
+    run(story)
+
+
+def test_an_exclusion_ends_with_its_thread_also_of_messages_that_are_not_indexed_now(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        await home.service.exclude(ExcludeParams(item_id="i1", reason="private"))
+        await home.service.exclude(ExcludeParams(item_id="i3"))
+        await home.say("i1", "The brass valve leaks at the joint.", at=NOON - 2 * DAY, indexable=False)
+        assert await home.rows("SELECT item_id FROM chunk_exclusion ORDER BY item_id") == [("i1",), ("i3",)]
+        removed = await home.db.write(lambda tx: home.service.on_thread_deleted(tx, "a_1"))
+        assert removed["exclusions"] == 1
+        removed = await home.db.write(lambda tx: home.service.on_workspace_deleted(tx, "a"))
+        assert removed["exclusions"] == 1
+        assert await home.rows("SELECT * FROM chunk_exclusion") == []
+
+    run(story)
+
+
 def test_excluding_before_indexing_holds(home: Home) -> None:
     async def story() -> None:
         await home.say("i1", "The brass valve.")
@@ -423,8 +471,8 @@ def test_removed_items_leave_nothing(home: Home) -> None:
         await home.service.exclude(ExcludeParams(chunk_id="thread:t_i1/i1/chunk_1"))
         await home.db.write(lambda tx: home.service.on_items_removed(tx, ["i1", "unknown"]))
         assert await home.fts_terms() == {}
-        for table in ("chunk", "chunk_source", "chunk_exclusion"):
-            assert await home.rows(f"SELECT * FROM {table}") == []  # noqa: S608  # the three names above
+        for table in ("chunk", "chunk_source"):
+            assert await home.rows(f"SELECT * FROM {table}") == []  # noqa: S608  # the two names above
         assert await home.rows("SELECT chunk_count, term_count FROM segment") == [(0, 0)]
 
     run(story)

@@ -1,14 +1,26 @@
 """Which time a message names, in four languages."""
 
-from datetime import UTC, datetime
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thread_episodic.time_words import asks_when, find_time, fold, tells_time, zone_of
+from gateway.written_dates import WrittenDates
+from thread_episodic import time_words
+from thread_episodic.time_words import asks_when, fold, tells_time, zone_of
 
+READ_DATE = WrittenDates()
+find_time = partial(time_words.find_time, read_date=READ_DATE)
+CORPUS = Path(__file__).resolve().parents[1] / "corpora" / "time_words" / "sentences.jsonl"
+"""Questions and talk in four languages, a third of them without a time, with the days that they name on the day of `NOW`."""
+LEAST_RIGHT = 0.97
 NOW = int(datetime(2026, 5, 13, 15, 30, tzinfo=UTC).timestamp() * 1000)  # a Wednesday
 
 
@@ -57,6 +69,18 @@ def days_of(text: str) -> tuple[str, str] | None:
         ("hace dos días", "2026-05-11", "2026-05-11"),
         ("en marzo", "2026-03-01", "2026-03-31"),
         ("el lunes pasado", "2026-05-11", "2026-05-11"),
+        ("a couple of days ago", "2026-05-09", "2026-05-11"),
+        ("vor ein paar Wochen", "2026-04-12", "2026-05-02"),
+        ("on 3 May", "2026-05-03", "2026-05-03"),
+        ("on the 20th of May", "2025-05-20", "2025-05-20"),
+        ("on December 24, 2025", "2025-12-24", "2025-12-24"),
+        ("on 2026-04-02", "2026-04-02", "2026-04-02"),
+        ("am 02.04.2026", "2026-04-02", "2026-04-02"),
+        ("am 1. März", "2026-03-01", "2026-03-01"),
+        ("21 апреля", "2026-04-21", "2026-04-21"),
+        ("в августе 2024 года", "2024-08-01", "2024-08-31"),
+        ("el 24 de diciembre de 2025", "2025-12-24", "2025-12-24"),
+        ("del viernes pasado", "2026-05-08", "2026-05-08"),
     ],
 )
 def test_phrase(phrase: str, first: str, last: str) -> None:
@@ -67,10 +91,42 @@ def test_phrase(phrase: str, first: str, last: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "tomorrow", "May I ask?", "next week", "in March 2031", "the yesterdays", "ago", "march on", "two days", "завтра",
-     "morgen", "mañana", "in 5 days", "Monday-ish"],
+     "morgen", "mañana", "in 5 days", "Monday-ish", "31 June", "45 May", "on 3 May 2031", "2026-13-45", "5 apples",
+     "the 2nd of us", "may", "en mar abierto", "die Sache mit dem so", "What do we do?", "el sábado que viene"],
 )  # fmt: skip
 def test_no_past_is_named(text: str) -> None:
     assert find_time(text, NOW, UTC) is None
+
+
+def test_the_corpus() -> None:
+    rows = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+    untimed = [row for row in rows if row["first"] is None]
+    assert len(rows) >= 120
+    assert len(untimed) >= len(rows) // 3
+    wrong = [row for row in rows if days_of(row["text"]) != (row["first"] and (row["first"], row["last"]))]
+    assert len(wrong) <= (1 - LEAST_RIGHT) * len(rows), wrong
+    assert not [row for row in wrong if row["first"] is None], "a time was guessed"
+
+
+def test_a_text_without_time_words_costs_little_and_loads_nothing() -> None:
+    def read_date(_text: str, _today: date) -> None:
+        raise AssertionError
+
+    text = "The harbour crane lifts crates of tea, and 12 gulls sit on the 3rd pier. " * 110
+    tries: list[float] = []
+    for _ in range(5):
+        began = time.process_time()
+        assert time_words.find_time(text, NOW, UTC, read_date) is None
+        tries.append(time.process_time() - began)
+    assert min(tries) < 0.01  # it is a tenth of it; continuous integration is slow
+
+
+def test_any_thread_may_read_dates() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        days = [date(2026, 5, 1 + n % 20) for n in range(60)]
+        found = list(pool.map(lambda today: READ_DATE("21 April", today), days))
+    assert found == [(date(2026, 4, 21), "day")] * 60
+    assert READ_DATE("im Mai", date(2026, 4, 30)) == (date(2025, 5, 30), "month")
 
 
 def test_the_day_begins_in_the_zone_of_the_user() -> None:
@@ -93,6 +149,7 @@ def test_an_unknown_zone_is_utc() -> None:
     assert zone_of("../etc/passwd") is UTC
 
 
+@settings(deadline=None)  # the first date loads what reads dates
 @given(st.text(max_size=80), st.integers(0, 4_000_000_000_000))
 def test_nothing_lies_ahead_and_places_are_kept(text: str, now: int) -> None:
     found = find_time(text + " 2 weeks ago", now, UTC)
