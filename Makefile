@@ -30,8 +30,8 @@ demo: setup ## play a bundled conversation of several days through a spawned gat
 test: setup ## run every test, with branch coverage
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=90 -q
 
-campaign: setup ## the reliability tests at full size: every fault of every kind, 20,000 power cuts, 1,000 kills
-	@PIONEER_FAULT_STRIDE=1 PIONEER_CUTS=20000 PIONEER_KILLS=1000 $(BIN)/python -m pytest tests/faults -n 2 --dist worksteal -q -rP
+campaign: setup ## the reliability tests at full size: every fault of every kind, 20,000 power cuts, 1,000 kills of writers and 300 of workers over 5,000 jobs
+	@PIONEER_FAULT_STRIDE=1 PIONEER_CUTS=20000 PIONEER_KILLS=1000 PIONEER_JOB_KILLS=300 PIONEER_JOBS=5000 $(BIN)/python -m pytest tests/faults -n 2 --dist worksteal -q -rP
 
 lint: setup ## format, lint, types, import rules, generated files
 	@$(BIN)/ruff format --check $(CHECKED)
