@@ -52,6 +52,8 @@ class Options:
     config: Path | None = None
     clock_file: Path | None = None
     log_level: str = "info"
+    speaks: bool = True
+    """Whether the log goes to stderr as well: not where a person reads that."""
 
 
 class UnusableError(Exception):
@@ -71,7 +73,7 @@ async def open_home(options: Options) -> Foundations:
     try:
         home = Home(options.home)
         config = ConfigStore(options.config or home.root / "config.toml")
-        logs.configure(home.logs, options.log_level, scanner.mask)
+        logs.configure(home.logs, options.log_level, scanner.mask, speaks=options.speaks)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
         migrate(home.database, home.run, home.backups)
         database = Database(home.database, ballast=Ballast(home.ballast))

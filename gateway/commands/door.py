@@ -1,0 +1,113 @@
+"""A home, opened for one command: the same objects as behind JSON-RPC, called by the same method table.
+
+Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background work.
+Jobs that its writes make belong to everybody once it leaves: a running gateway does them at once, else the next one.
+Rule 2: parameters are checked as those of any client are.
+Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
+"""
+
+import argparse
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import anyio
+
+from protocol.base import PROTOCOL_VERSION
+from protocol.errors import GatewayError
+from protocol.gateway import InitializeParams
+from protocol.methods import INITIALIZE, Method
+
+gc.disable()  # a start makes a hundred thousand objects that all stay; looking through them again and again costs a tenth
+
+from gateway.foundations import Foundations, Options, open_home  # noqa: E402
+from gateway.home import default_root  # noqa: E402
+from gateway.rpc import params_of  # noqa: E402
+from gateway.shell import Client  # noqa: E402
+from gateway.wiring import App, build  # noqa: E402
+
+gc.enable()
+
+T = TypeVar("T")
+
+Meaning: TypeAlias = Literal["off", "later", "now"]
+"""Whether an embedding model takes part: not at all, for others to use later on what is written, or loaded at once."""
+
+NAME = "cli"
+LEAVE_SECONDS = 2.0
+
+
+class Door:
+    """The methods of an open home."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def call(self, method: Method[Any, T], params: dict[str, Any] | None = None) -> T:
+        """Call a method as a client does. Raises `GatewayError`."""
+        bound = self.app.bound[method.name]
+        return await bound.call(params_of(method.params, params or {}))
+
+    async def ensure_workspace(self, workspace_id: str) -> None:
+        """Make a workspace if it is not there."""
+        from protocol.methods import WORKSPACE_CREATE, WORKSPACE_GET  # noqa: PLC0415
+
+        try:
+            await self.call(WORKSPACE_GET, {"workspace_id": workspace_id})
+        except GatewayError as error:
+            if error.reason != "not_found":
+                raise
+            await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id})
+
+
+def home_of(given: argparse.Namespace) -> Path:
+    """The home that is meant."""
+    return given.home or default_root()
+
+
+@asynccontextmanager
+async def opened(given: argparse.Namespace, meaning: Meaning = "off") -> AsyncGenerator[Door]:
+    """The home that the options name. Raises `UnusableError`."""
+    base = await open_home(Options(home=home_of(given), config=given.config, log_level="warning", speaks=False))
+    try:
+        client = Client()
+        hello = {
+            "protocol_version": PROTOCOL_VERSION, "client": {"name": NAME, "version": "1"},
+            "workspace_id": getattr(given, "workspace", None),
+        }  # fmt: skip
+        introduced: InitializeParams = params_of(INITIALIZE.params, hello)
+        client.introduce(introduced)
+        app = build(base, lambda _line, _key: None, client)
+        app.outbox.open()
+        if meaning != "off":
+            app.embedding.apply()
+        async with anyio.create_task_group() as tasks:
+            app.outbox.tasks = tasks
+            if meaning == "now":
+                tasks.start_soon(app.embedding.run)
+                await app.embedding.wake()
+            yield Door(app)
+            tasks.cancel_scope.cancel()
+    finally:
+        await _leave(base)
+
+
+async def _leave(base: Foundations) -> None:
+    with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_SECONDS):
+        await base.owners.leave(base.database)
+    base.database.close()
+
+
+def through_door(
+    given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off"
+) -> T:
+    """Open the home, do the work, close it."""
+
+    async def run() -> T:
+        async with opened(given, meaning) as door:
+            return await work(door)
+
+    return asyncio.run(run())
