@@ -23,6 +23,8 @@ from protocol.memory import MAX_BUNDLE_BYTES, ExportResult, ImportResult
 
 HEAD_BYTES = 4096
 """A header is two hundred bytes; a first line that is longer is another format's."""
+END_BYTES = 256
+"""A last line is a hash and two names."""
 
 
 # -- export ------------------------------------------------------------------------------------------------------------
@@ -118,11 +120,18 @@ def pages_of(lines: Iterable[bytes]) -> Iterator[str]:
         size += len(line)
         if size > MAX_BUNDLE_BYTES:
             raise Stop(DATA, "a page of the bundle is larger than 4 MiB")
-        if line.startswith(b'{"type":"end"'):
+        if len(line) < END_BYTES and _is_end(line):
             yield _decoded(page)
             page, size = [], 0
     if b"".join(page).strip():
         yield _decoded(page)
+
+
+def _is_end(line: bytes) -> bool:
+    try:
+        return json.loads(line).get("type") == "end"
+    except (ValueError, AttributeError):  # whoever imports it says what is wrong with it
+        return False
 
 
 def _decoded(page: list[bytes]) -> str:

@@ -1,6 +1,7 @@
 """Changes of what is remembered: edit, forget, restore."""
 
 import argparse
+import sys
 from typing import Any, get_args
 
 from gateway.commands import Command
@@ -102,7 +103,7 @@ def _forget(given: argparse.Namespace) -> int:
         if given.dry_run or not ids:
             return would
         if given.erase or len(ids) > 1:  # one memory that can be restored is no destruction
-            if not given.yes and not given.json:
+            if not given.yes and sys.stdin.isatty():
                 show_table(["id", "category", "content"], await _contents(door, ids, context))
             verb = "erase for ever" if given.erase else "forget"
             confirm(f"{verb} {len(ids)} {'memory' if len(ids) == 1 else 'memories'}?", is_sure=given.yes)
