@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
@@ -23,9 +23,9 @@ from msgspec import Meta
 from agent.store import SQL as AGENT_SQL
 from gateway import __version__
 from gateway.artifact_files import ArtifactFiles
-from gateway.database_copy import OnProgress, complaints, copy, looking
+from gateway.database_copy import OnProgress, complaints, copy, looking, version
 from gateway.durable_file import sync_folder
-from gateway.migrations import SCHEMA_VERSION, stored_version
+from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import living
 from protocol.errors import Refused, Unavailable
 
@@ -90,12 +90,13 @@ def write_backup(home: Path, target: Path, tell: OnProgress) -> Manifest:
 def _write_archive(home: Path, file: BinaryIO, folder: Path, tell: OnProgress) -> Manifest:
     with tempfile.TemporaryDirectory(dir=folder, prefix=".backup.") as name:
         snapshot = Path(name) / "gateway.db"
-        for left in reversed(range(TRIES)):
+        needed, missing = list[str](), list[str]()
+        for _ in range(TRIES):
             snapshot.unlink(missing_ok=True)
             copy(home / "gateway.db", snapshot, tell)
             needed = _needed(snapshot)
             missing = [sha256 for sha256 in needed if not ArtifactFiles(home / "artifacts").holds(sha256)]
-            if not missing or not left:
+            if not missing:
                 break
         if wrong := complaints(snapshot, is_thorough=False):
             raise Unavailable(message=f"The database is damaged ({wrong[0]}); `pioneer doctor` tells more.")
@@ -114,7 +115,7 @@ def _write_archive(home: Path, file: BinaryIO, folder: Path, tell: OnProgress) -
                     missing = [*missing, *([] if sha256 in missing else [sha256])]
                 tell(place, len(needed))
             manifest = Manifest(
-                created_at=int(time.time() * 1000), schema_version=stored_version(snapshot), members=members, missing=missing
+                created_at=int(time.time() * 1000), schema_version=version(snapshot), members=members, missing=missing
             )
             archive.writestr(MANIFEST, msgspec.json.encode(manifest))
     return manifest
@@ -122,7 +123,7 @@ def _write_archive(home: Path, file: BinaryIO, folder: Path, tell: OnProgress) -
 
 def _needed(snapshot: Path) -> list[str]:
     """The contents that a database refers to."""
-    if stored_version(snapshot) == 0:
+    if version(snapshot) == 0:
         return []
     with looking(snapshot) as tx:
         return [str(row[0]) for row in tx.all(AGENT_SQL["needed_contents"])]
@@ -225,21 +226,21 @@ def _chunks(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
 
 
 def _move_in(staged: Path, home: Path) -> Path | None:
-    """Put the new home in its place; what stood there goes aside."""
-    aside: Path | None = None
-    if home.exists():
-        if any(home.iterdir()):
-            aside = home.with_name(f"{home.name}.before-{time.strftime('%Y%m%d-%H%M%S')}")
-            home.rename(_free(aside))
-        else:
+    """Put the new home in its place; what stood there goes aside, and back where that fails."""
+    if not home.exists() or not any(home.iterdir()):
+        if home.exists():
             home.rmdir()
-    staged.rename(home)
+        staged.rename(home)
+        sync_folder(home.parent)
+        return None
+    aside = home.with_name(f"{home.name}.before-{time.strftime('%Y%m%d-%H%M%S')}")
+    if aside.exists():
+        raise Refused("conflict", "Another home was moved aside this very second; try again.")
+    home.rename(aside)
+    try:
+        staged.rename(home)
+    except BaseException:
+        aside.rename(home)
+        raise
     sync_folder(home.parent)
     return aside
-
-
-def _free(path: Path, taken: Sequence[Path] = ()) -> Path:
-    """The path, which nobody has. Raises `Refused`."""
-    if path.exists() or path in taken:
-        raise Refused("conflict", "Another home was moved aside this very second; try again.")
-    return path

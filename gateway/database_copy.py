@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 
+from gateway.migrations import stored_version
 from gateway.sqlite import BUSY_MS, Handle, Transaction, unavailable
 from protocol.errors import GatewayError, Unavailable
 from protocol.ports import Tx
@@ -48,6 +49,12 @@ def looking(path: Path) -> Generator[Tx]:
     with _told(), _reading(path) as connection:
         connection.execute("BEGIN").fetchall()
         yield Transaction(connection)
+
+
+def version(path: Path) -> int:
+    """The schema's version, by looking alone. Raises `GatewayError`."""
+    with _told():
+        return stored_version(path)
 
 
 def copy(source: Path, target: Path, tell: OnProgress) -> None:

@@ -208,8 +208,12 @@ class Dispatcher:
         envelope = {
             "jsonrpc": "2.0", "id": request.request_id, "method": request.method, "params": {"params": request.params},
         }  # fmt: skip
+
+        def deserialized(_line: Any) -> Any:
+            return envelope
+
         response: Any = await self._dispatch(
-            "", self._methods, deserializer=lambda _: envelope, validator=_accepted, post_process=_as_is
+            "", self._methods, deserializer=deserialized, validator=_accepted, post_process=_as_is
         )
         return self._encoded(request.request_id, response)
 

@@ -73,7 +73,15 @@ def _configuration() -> str:
     ]  # fmt: skip
     for group, members in groupby(settings(), key=lambda setting: setting.group):
         title = f"[gateway.{group}]" if group != "providers" else "[gateway.providers.NAME]"
-        lines += ["", f"## `{title}`", "", GROUPS[group], "", "| key | meaning | values | default |", "| --- | --- | --- | --- |"]
+        lines += [
+            "",
+            f"## `{title}`",
+            "",
+            GROUPS[group],
+            "",
+            "| key | meaning | values | default |",
+            "| --- | --- | --- | --- |",
+        ]
         for setting in members:
             default = "required" if setting.is_required else f"`{setting.shown_default}`"
             lines.append(f"| `{setting.name}` | {setting.meaning} | {setting.allowed} | {default} |")

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from gateway.commands import Command
 from gateway.commands.door import Door, home_of, through_door
@@ -34,7 +34,9 @@ def _arrange_export(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
     to.add_argument("file", metavar="FILE", help="where to; `-` writes to stdout")
-    to.add_argument("--scope", action="append", metavar="SCOPE", help="only user, workspace, agent or thread; repeatable")
+    to.add_argument(
+        "--scope", action="append", metavar="SCOPE", help="only user, workspace, agent or thread; repeatable"
+    )
     to.add_argument("--force", action="store_true", help="replace a file that is there")
 
 
@@ -109,7 +111,7 @@ def is_bundle(first_line: bytes) -> bool:
         header = json.loads(first_line)
     except ValueError:
         return False
-    return isinstance(header, dict) and header.get("format") == BUNDLE_FORMAT  # pyright: ignore[reportUnknownMemberType]
+    return isinstance(header, dict) and cast("dict[str, Any]", header).get("format") == BUNDLE_FORMAT
 
 
 def pages_of(lines: Iterable[bytes]) -> Iterator[str]:
@@ -160,7 +162,9 @@ def _take_in(given: argparse.Namespace, file: BinaryIO) -> int:
         show_json(total)
         return OK
     verb = "would be imported" if given.dry_run else "imported"
-    say(f"{total.imported} {verb}, {total.skipped} known already, {total.tombstoned} forgotten, {len(total.conflicts)} left out")
+    say(
+        f"{total.imported} {verb}, {total.skipped} known already, {total.tombstoned} forgotten, {len(total.conflicts)} left out"
+    )
     show_table(["memory", "here", "why"], [
         [conflict.memory_id, conflict.existing_memory_id or "", words(conflict.reason)] for conflict in total.conflicts
     ])  # fmt: skip

@@ -82,7 +82,11 @@ def _target_of(given: argparse.Namespace) -> dict[str, Any]:
     if given.everything and given.scope is None:
         raise Stop(USAGE, "--everything needs a --scope")
     scope = scope_of(given.scope or "user", given)
-    return {"kind": "scope", "scope": scope} if given.everything else {"kind": "scoped_key", "scope": scope, "key": given.key}
+    return (
+        {"kind": "scope", "scope": scope}
+        if given.everything
+        else {"kind": "scoped_key", "scope": scope, "key": given.key}
+    )
 
 
 async def _contents(door: Door, ids: list[str], context: dict[str, Any]) -> list[list[str]]:
@@ -118,7 +122,9 @@ def _forget(given: argparse.Namespace) -> int:
 
 
 def _tell_forgotten(result: ForgetResult, *, is_erased: bool) -> None:
-    verb = "would be forgotten" if result.dry_run else "erased" if is_erased else "forgotten, and restorable for a while"
+    verb = (
+        "would be forgotten" if result.dry_run else "erased" if is_erased else "forgotten, and restorable for a while"
+    )
     if not result.forgotten_memory_ids:
         say("there is nothing to forget")
     for memory_id in result.forgotten_memory_ids:

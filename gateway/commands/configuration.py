@@ -19,7 +19,13 @@ from protocol.settings import PATCHABLE, SettingsResult
 
 
 def _arrange_settings(to: argparse.ArgumentParser) -> None:
-    to.add_argument("what", nargs="?", choices=("get", "set", "unset"), default="get", help="default: get; unset: back to the default")
+    to.add_argument(
+        "what",
+        nargs="?",
+        choices=("get", "set", "unset"),
+        default="get",
+        help="default: get; unset: back to the default",
+    )
     to.add_argument("key", nargs="?", metavar="KEY", help="such as memory.review_enabled")
     to.add_argument("value", nargs="?", metavar="VALUE", help="for set")
     add_home(to)
@@ -46,12 +52,12 @@ def _value(setting: Setting, text: str) -> Any:
 
 
 def _settings(given: argparse.Namespace) -> int:
-    if (given.value is not None) != (given.what == "set") or (given.key is None and given.what == "unset"):
+    if (given.value is not None) != (given.what == "set") or (given.key is None and given.what != "get"):
         raise Stop(USAGE, "write `settings get [KEY]`, `settings set KEY VALUE` or `settings unset KEY`")
     if given.what == "get":
         result = through_door(given, lambda door: door.call(m.SETTINGS_GET))
     else:
-        setting = setting_of(given.key)
+        setting = setting_of(given.key or "")
         if setting.group not in PATCHABLE:
             raise Stop(USAGE, f"{setting.key} is changed in config.toml alone, and holds from the next start on")
         value = _value(setting, given.value) if given.what == "set" else None
@@ -66,7 +72,9 @@ def _settings(given: argparse.Namespace) -> int:
 
 def _show_settings(result: SettingsResult, key: str | None) -> None:
     wanted = [setting_of(key)] if key is not None else list(settings())
-    rows = [[one.key, _current(result, one), one.shown_default, one.meaning] for one in wanted if one.group != "providers"]
+    rows = [
+        [one.key, _current(result, one), one.shown_default, one.meaning] for one in wanted if one.group != "providers"
+    ]
     show_table(["key", "value", "default", "meaning"], rows)
     if key is None:
         for name, provider in result.settings.providers.items():
@@ -82,7 +90,11 @@ def _current(result: SettingsResult, setting: Setting) -> str:
 
 
 def _arrange_config(to: argparse.ArgumentParser) -> None:
-    to.add_argument("what", choices=("init", "check"), help="write config.toml with every key as a comment, or explain what is wrong with one")
+    to.add_argument(
+        "what",
+        choices=("init", "check"),
+        help="write config.toml with every key as a comment, or explain what is wrong with one",
+    )
     to.add_argument("--force", action="store_true", help="for init: replace a file that is there")
     add_home(to)
     add_json(to)
@@ -129,7 +141,10 @@ def _check(given: argparse.Namespace) -> int:
         say("nothing is wrong with it" if path.exists() else "there is no file: every setting has its default", "green")
     for one in [] if given.json else found:
         where = f"line {one.line}: " if one.line is not None else ""
-        say(f"{where}{plain(one.key)}: {plain(one.problem)}" if one.key else f"{where}{plain(one.problem)}", "red" if one.is_error else "yellow")
+        say(
+            f"{where}{plain(one.key)}: {plain(one.problem)}" if one.key else f"{where}{plain(one.problem)}",
+            "red" if one.is_error else "yellow",
+        )
         if one.hint:
             say(f"    {plain(one.hint)}")
     return CONFIG if any(one.is_error for one in found) else OK

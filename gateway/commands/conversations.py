@@ -33,7 +33,9 @@ def _arrange_threads(to: argparse.ArgumentParser) -> None:
 
 async def _talk(door: Door, given: argparse.Namespace) -> m.t.ItemsResult:
     kinds = ["user_message", "agent_message"]
-    return await door.call(m.THREAD_HISTORY, {"thread_id": given.thread, "kinds": kinds, "limit": given.limit, "order": "desc"})
+    return await door.call(
+        m.THREAD_HISTORY, {"thread_id": given.thread, "kinds": kinds, "limit": given.limit, "order": "desc"}
+    )
 
 
 def _threads(given: argparse.Namespace) -> int:
@@ -61,7 +63,7 @@ def _show_talk(given: argparse.Namespace) -> int:
     if result.next_cursor is not None:
         say("… and what was said before; --limit shows more")
     for item in reversed(result.items):
-        say(f"{when(item.created_at)}  {item.role}", "bold")
+        say(f"{when(item.at)}  {item.role}", "bold")
         say(readable(item.text))
         say()
     return OK
@@ -73,7 +75,9 @@ def _arrange_recall(to: argparse.ArgumentParser) -> None:
     to.add_argument("--thread", metavar="ID", help="only in this conversation")
     to.add_argument("--from", dest="since", metavar="TIME", help="not before: a date, or a span such as 7d")
     to.add_argument("--to", dest="until", metavar="TIME", help="not after")
-    to.add_argument("--role", action="append", choices=get_args(IndexedRole), metavar="ROLE", help="user or assistant; repeatable")
+    to.add_argument(
+        "--role", action="append", choices=get_args(IndexedRole), metavar="ROLE", help="user or assistant; repeatable"
+    )
     to.add_argument("--meaning", action="store_true", help="by meaning as well; loads the embedding model first")
     to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
     to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")

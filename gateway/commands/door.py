@@ -101,9 +101,7 @@ async def _leave(base: Foundations) -> None:
     base.database.close()
 
 
-def through_door(
-    given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off"
-) -> T:
+def through_door(given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off") -> T:
     """Open the home, do the work, close it."""
 
     async def run() -> T:

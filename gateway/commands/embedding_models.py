@@ -75,7 +75,9 @@ def _show(told: dict[str, Any]) -> None:
         ("folder", told["folder"] or ""), ("size", size(told["bytes"]) if told["is_there"] else ""), ("cache", told["cache"]),
     ])  # fmt: skip
     if not told["is_there"]:
-        say("search goes by words; `pioneer models fetch` fetches the model (network), or name a folder: embedding.model_path")
+        say(
+            "search goes by words; `pioneer models fetch` fetches the model (network), or name a folder: embedding.model_path"
+        )
 
 
 def _fetch(settings: EmbeddingSettings, located: Located) -> None:

@@ -1,13 +1,9 @@
-"""How a command ends: exit codes, and the one place that turns what went wrong into a line and a code.
+"""How a command ends: its exit codes.
 
 Rule 1: the codes are those of sysexits.h, where it has one; docs/cli.md lists them, and a test compares.
-Rule 2: a person never sees a traceback; what is our own defect has an incident in the log.
 """
 
-import argparse
-import os
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from protocol.errors import ErrorReason, GatewayError
 
@@ -55,52 +51,3 @@ def code_of(error: GatewayError) -> int:
     if getattr(error, "trouble", None) in {"io_error", "database_moved"}:
         return IO_ERROR
     return OF_REASON.get(error.reason, UNAVAILABLE)
-
-
-def _told(error: BaseException) -> tuple[int, str]:
-    """The code and the line for anything that a command may raise."""
-    from gateway.foundations import UnusableError  # noqa: PLC0415
-
-    if isinstance(error, (Stop, UnusableError)):
-        return error.code, error.line
-    if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        return _told(error.exceptions[0])
-    if isinstance(error, GatewayError) and error.reason != "internal":
-        return code_of(error), error.message
-    if isinstance(error, OSError):
-        return IO_ERROR, f"the system says: {error.strerror or type(error).__name__}"
-    from gateway.logs import Log  # noqa: PLC0415
-
-    return DEFECT, f"something is wrong with the program itself; the log has it as {Log('command').incident(error)}"
-
-
-def _hush() -> None:
-    """Nobody reads us any more: what is still buffered goes nowhere, without a word."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-
-
-def guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
-    """Run a command to its end; return the exit code, whatever happens."""
-    from gateway import logs  # noqa: PLC0415
-    from gateway.commands.terminal import prepare, show_error  # noqa: PLC0415
-
-    prepare(is_json=getattr(given, "json", False))
-    try:
-        code = run(given)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _hush()
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        sys.stderr.write("\n")
-        return INTERRUPTED
-    except Exception as error:  # noqa: BLE001  # the one boundary between a command and the shell
-        code, line = _told(error)
-        sys.stderr.write(f"pioneer {given.command}: {line}\n")
-        if getattr(given, "json", False):
-            show_error(error, line)
-    finally:
-        logs.close()
-    return code

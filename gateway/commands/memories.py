@@ -121,7 +121,13 @@ def _search(given: argparse.Namespace) -> int:
 
 def _arrange_list(to: argparse.ArgumentParser) -> None:
     add_filters(to)
-    to.add_argument("--order", choices=get_args(Order), default="updated_at", metavar="NAME", help="updated_at, created_at or importance")
+    to.add_argument(
+        "--order",
+        choices=get_args(Order),
+        default="updated_at",
+        metavar="NAME",
+        help="updated_at, created_at or importance",
+    )
     to.add_argument("--all", action="store_true", help="every page")
 
 
@@ -171,7 +177,9 @@ async def _found(door: Door, given: argparse.Namespace) -> m.m.GetResult:
     for scope in ("workspace", "user"):
         if result.record is not None or given.memory.startswith("mem_"):
             break
-        result = await door.call(m.MEMORY_GET, {"scope": scope_of(scope, given), "key": given.memory, "context": context})
+        result = await door.call(
+            m.MEMORY_GET, {"scope": scope_of(scope, given), "key": given.memory, "context": context}
+        )
     return result
 
 

@@ -21,7 +21,10 @@ MAX_INPUT_BYTES = 64 * 1024 * 1024
 def add_home(to: argparse.ArgumentParser) -> None:
     """Which home, and which configuration."""
     to.add_argument(
-        "--home", type=Path, metavar="DIR", help="where everything is kept (default: $PIONEER_HOME, else the user's data folder)"
+        "--home",
+        type=Path,
+        metavar="DIR",
+        help="where everything is kept (default: $PIONEER_HOME, else the user's data folder)",
     )
     to.add_argument("--config", type=Path, metavar="FILE", help="configuration file (default: HOME/config.toml)")
 
@@ -56,10 +59,16 @@ def add_filters(to: argparse.ArgumentParser) -> None:
     """What search and list share."""
     add_place(to)
     add_context(to)
-    to.add_argument("--category", action="append", choices=get_args(Category), metavar="NAME", help="only this one; repeatable")
+    to.add_argument(
+        "--category", action="append", choices=get_args(Category), metavar="NAME", help="only this one; repeatable"
+    )
     to.add_argument("--tag", action="append", metavar="TAG", help="only with this tag; repeatable")
-    to.add_argument("--scope", action="append", metavar="SCOPE", help="only user, workspace, agent or thread; repeatable")
-    to.add_argument("--status", action="append", choices=get_args(Status), metavar="NAME", help="default: active; repeatable")
+    to.add_argument(
+        "--scope", action="append", metavar="SCOPE", help="only user, workspace, agent or thread; repeatable"
+    )
+    to.add_argument(
+        "--status", action="append", choices=get_args(Status), metavar="NAME", help="default: active; repeatable"
+    )
     to.add_argument("--sensitive", action="store_true", help="with what is only shown when it is asked for")
     to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
 

@@ -11,7 +11,12 @@ from gateway.commands.options import add_home
 
 def _arrange_serve(to: argparse.ArgumentParser) -> None:
     add_home(to)
-    to.add_argument("--clock-file", type=Path, metavar="FILE", help="a file with Unix milliseconds that stands in for the wall clock")
+    to.add_argument(
+        "--clock-file",
+        type=Path,
+        metavar="FILE",
+        help="a file with Unix milliseconds that stands in for the wall clock",
+    )
     to.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="default: info")
 
 
@@ -48,7 +53,9 @@ def _replay(given: argparse.Namespace) -> int:
 
 
 def _arrange_schemas(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--out", type=Path, default=Path("schemas"), metavar="DIR", help="for the schemas (default: schemas)")
+    to.add_argument(
+        "--out", type=Path, default=Path("schemas"), metavar="DIR", help="for the schemas (default: schemas)"
+    )
     to.add_argument("--docs", type=Path, default=Path("docs"), metavar="DIR", help="for the references (default: docs)")
     to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
 
@@ -73,7 +80,7 @@ def _arrange_completion(to: argparse.ArgumentParser) -> None:
 def _completion(given: argparse.Namespace) -> int:
     import shtab  # noqa: PLC0415
 
-    from gateway.cli import parser  # noqa: PLC0415
+    from gateway.commands.parsing import parser  # noqa: PLC0415
 
     sys.stdout.write(shtab.complete(parser(), given.shell) + "\n")
     return OK

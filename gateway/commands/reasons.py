@@ -48,7 +48,12 @@ QUESTIONS = {
 }
 """Each gate as the question that it asks; the answer of a gate that was passed is yes."""
 
-CUTS = {None: "would be recalled", "floor": "fits too badly", "budget": "no room: others fit better", "already_shown": "shown already"}
+CUTS = {
+    None: "would be recalled",
+    "floor": "fits too badly",
+    "budget": "no room: others fit better",
+    "already_shown": "shown already",
+}
 FORMER = ["superseded", "expired", "archived"]
 SAID_LOOKED_AT = 3
 CANDIDATES_SHOWN = 5
@@ -93,7 +98,9 @@ def _why(given: argparse.Namespace) -> int:
 
 
 def _why_target(given: argparse.Namespace, target: dict[str, Any]) -> int:
-    result = through_door(given, lambda door: door.call(m.MEMORY_EXPLAIN, {"target": target, "context": context_of(given)}))
+    result = through_door(
+        given, lambda door: door.call(m.MEMORY_EXPLAIN, {"target": target, "context": context_of(given)})
+    )
     if given.json:
         show_json(result)
     else:
@@ -111,7 +118,9 @@ async def _look(door: Door, given: argparse.Namespace, text: str) -> Sides:
     is_on = recall.gates[0].passed
     nothing = SearchResult(hits=[], next_cursor=None, semantic="off")
     former = await door.call(m.MEMORY_SEARCH, asked | {"statuses": FORMER}) if is_on else nothing
-    said = await door.call(m.EPISODIC_SEARCH, {"workspace_id": given.workspace, "query": text, "roles": ["user"], "limit": 20})
+    said = await door.call(
+        m.EPISODIC_SEARCH, {"workspace_id": given.workspace, "query": text, "roles": ["user"], "limit": 20}
+    )
     turns = [
         (hit, await door.call(m.MEMORY_EXPLAIN, {"target": {"kind": "turn", "id": hit.turn_id}, "context": context}))
         for hit in _first_of_turns(said.hits)
@@ -160,7 +169,9 @@ def _tell(result: ExplainResult) -> None:
     say(plain(result.summary), "bold")
     _tell_gates(result.gates)
     for decision in result.decisions or ([result.decision] if result.decision is not None else []):
-        say(f"decided: {decision.action}, {words(decision.reason_code)}; score {decision.score:.2f} ({decision.bucket})")
+        say(
+            f"decided: {decision.action}, {words(decision.reason_code)}; score {decision.score:.2f} ({decision.bucket})"
+        )
         show_table(["", "factor", "counts", "why"], [
             ["", words(factor.name), f"{factor.contribution:+.2f}", factor.why] for factor in decision.factors
         ])  # fmt: skip
@@ -190,7 +201,10 @@ def _tell_ranked(result: ExplainResult, records: dict[str, Record]) -> None:
             for one in result.candidates
         ])  # fmt: skip
     for budget in result.budgets:
-        say(f"budget {words(budget.name)}: {budget.used} of {budget.limit} used" + (f", {budget.cut} cut" if budget.cut else ""))
+        say(
+            f"budget {words(budget.name)}: {budget.used} of {budget.limit} used"
+            + (f", {budget.cut} cut" if budget.cut else "")
+        )
 
 
 def _tell_sides(sides: Sides) -> None:

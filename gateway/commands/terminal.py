@@ -26,8 +26,8 @@ def prepare(*, is_json: bool) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if is_json and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="strict", newline="\n")
+            if is_json and stream is sys.stdout:
+                stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 
 
 def is_rich() -> bool:
@@ -42,7 +42,9 @@ def plain(text: str) -> str:
 
 def readable(text: str) -> str:
     """A text with its lines that no terminal stumbles over."""
-    return "\n".join("".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line) for line in text.split("\n"))
+    return "\n".join(
+        "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line) for line in text.split("\n")
+    )
 
 
 def when(at: int | None) -> str:
@@ -106,7 +108,13 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for number, column in enumerate(columns):
         is_wide = column in {"content", "text", "meaning", "why", "title"}
-        table.add_column(column, overflow="fold", no_wrap=not is_wide, ratio=1 if is_wide else None, style="cyan" if not number else None)
+        table.add_column(
+            column,
+            overflow="fold",
+            no_wrap=not is_wide,
+            ratio=1 if is_wide else None,
+            style="cyan" if not number else None,
+        )
     for row in cleaned:
         table.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(table)
