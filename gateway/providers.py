@@ -7,8 +7,6 @@ Rule 2: which faults are tried again, and how often, stands only in `TRIES`.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
-
 from gateway.scripted import Recorder, Script, ScriptedModel
 from protocol.gateway import ProviderState
 from protocol.models import Deltas, Model, ModelReply, ModelRequest, ProviderFailed, ProviderFault
@@ -90,6 +88,14 @@ class Providers:
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         """The answer of the role's provider, after at most three tries. Raises `ProviderFailed`."""
+        from tenacity import (  # noqa: PLC0415  # a process that asks no model never needs it
+            AsyncRetrying,
+            retry_if_exception,
+            stop_after_attempt,
+            wait_exponential,
+            wait_random,
+        )
+
         name = request.provider or self._name_for(request.role)
         if name is None:
             raise ProviderFailed("not_configured")

@@ -8,7 +8,6 @@ Rule 3: without `meaning` no model is loaded: words are searched, and a new memo
 
 import argparse
 import asyncio
-import gc
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,20 +15,15 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import anyio
 
+from gateway.foundations import Foundations, Options, open_home
+from gateway.home import default_root
+from gateway.rpc import params_of
+from gateway.shell import Client
+from gateway.wiring import App, build
 from protocol.base import PROTOCOL_VERSION
 from protocol.errors import GatewayError
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
-
-gc.disable()  # a start makes a hundred thousand objects that all stay; looking through them again and again costs a tenth
-
-from gateway.foundations import Foundations, Options, open_home  # noqa: E402
-from gateway.home import default_root  # noqa: E402
-from gateway.rpc import params_of  # noqa: E402
-from gateway.shell import Client  # noqa: E402
-from gateway.wiring import App, build  # noqa: E402
-
-gc.enable()
 
 T = TypeVar("T")
 
