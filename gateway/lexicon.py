@@ -55,14 +55,15 @@ class _Scripts(NamedTuple):
 
 
 @cache
+def _spelling_marks() -> frozenset[str]:
+    """Vowel signs and viramas: not `\\w`, yet they tell one word from another in the scripts of India and its neighbours."""
+    blocks = (range(0x0900, 0x1AB0), range(0x1B00, 0x1DC0), range(0xA800, 0xAC00), range(0x11000, 0x11F60))
+    return frozenset(chr(point) for block in blocks for point in block if unicodedata.category(chr(point))[0] == "M")
+
+
+@cache
 def _scripts() -> _Scripts:
-    # vowel signs and viramas: not `\w`, yet they tell one word from another in the scripts of India and its neighbours
-    marks = "".join(
-        chr(point)
-        for block in (range(0x0900, 0x1AB0), range(0x1B00, 0x1DC0), range(0xA800, 0xAC00), range(0x11000, 0x11F60))
-        for point in block
-        if unicodedata.category(chr(point))[0] == "M"
-    )
+    marks = "".join(sorted(_spelling_marks()))
     token = rf"[{_CJK}]+|[{_UNSPACED}]+|" + _compounds(rf"(?:[^\W_{_CJK}{_UNSPACED}]|[{marks}])")
     return _Scripts(re.compile(token), re.compile(f"[{_CJK}]"), re.compile(f"[{_UNSPACED}]"))
 
@@ -118,7 +119,7 @@ def _fold_character(char: str) -> str:
     category = unicodedata.category(char)
     match category[0]:
         case "M":
-            return char if char in _SPELLING_MARKS else ""
+            return char if char in _spelling_marks() else ""
         case "L":
             letters = unicodedata.normalize("NFD", char)
             loses_marks = letters[0] < "\x7f" or "\u0370" <= letters[0] <= "\u03ff"
