@@ -56,7 +56,7 @@ class _Scripts(NamedTuple):
 
 @cache
 def _spelling_marks() -> frozenset[str]:
-    """Vowel signs and viramas: not `\\w`, yet they tell one word from another in the scripts of India and its neighbours."""
+    r"""Vowel signs and viramas: not `\w`, yet they tell one word from another in the scripts of India and its neighbours."""
     blocks = (range(0x0900, 0x1AB0), range(0x1B00, 0x1DC0), range(0xA800, 0xAC00), range(0x11000, 0x11F60))
     return frozenset(chr(point) for block in blocks for point in block if unicodedata.category(chr(point))[0] == "M")
 
