@@ -16,14 +16,19 @@ from gateway.commands.terminal import prepare, show_error
 from protocol.errors import GatewayError
 
 
+def _cause(error: BaseException) -> BaseException:
+    """What went wrong first: a task group wraps it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
 def _told(error: BaseException) -> tuple[int, str]:
     """The code and the line for anything that a command may raise."""
     from gateway.foundations import UnusableError  # noqa: PLC0415
 
     if isinstance(error, (Stop, UnusableError)):
         return error.code, error.line
-    if isinstance(error, BaseExceptionGroup):  # a task group's; what it holds went wrong first
-        return _told(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     if isinstance(error, GatewayError) and error.reason != "internal":
         return code_of(error), error.message
     if isinstance(error, OSError):
@@ -54,10 +59,11 @@ def guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace)
         sys.stderr.write("\n")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the one boundary between a command and the shell
-        code, line = _told(error)
+        cause = _cause(error)
+        code, line = _told(cause)
         sys.stderr.write(f"pioneer {given.command}: {line}\n")
         if getattr(given, "json", False):
-            show_error(error, line)
+            show_error(cause, line)
     finally:
         logs.close()
     return code
