@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-from gateway.migrations import stored_version
+from gateway.migrations import own_version
 from gateway.sqlite import BUSY_MS, Handle, Transaction, unavailable
 from protocol.errors import GatewayError, Unavailable
 from protocol.ports import Tx
@@ -21,9 +21,17 @@ OnProgress = Callable[[int, int | None], None]
 
 
 @contextmanager
-def _reading(path: Path) -> Generator[Handle]:
-    """A connection that cannot write. Raises what apsw raises."""
-    connection: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+def _reading(path: Path, *, leaves_no_trace: bool) -> Generator[Handle]:
+    """A connection that cannot write. Raises what apsw raises.
+
+    Whoever reads a file that nobody has open would leave an empty log beside it. Where there is no log nobody writes, and the
+    file can be read as if nobody ever would; who copies it does not rely on that.
+    """
+    is_quiet = leaves_no_trace and not path.with_name(f"{path.name}-wal").exists()
+    name = f"{path.absolute().as_uri()}?immutable=1" if is_quiet else str(path)
+    connection: Handle = apsw.Connection(
+        name, flags=apsw.SQLITE_OPEN_READONLY | (apsw.SQLITE_OPEN_URI if is_quiet else 0)
+    )
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -46,20 +54,20 @@ def _told() -> Generator[None]:
 @contextmanager
 def looking(path: Path) -> Generator[Tx]:
     """One snapshot of a database, to be read. Raises `GatewayError`."""
-    with _told(), _reading(path) as connection:
+    with _told(), _reading(path, leaves_no_trace=True) as connection:
         connection.execute("BEGIN").fetchall()
         yield Transaction(connection)
 
 
 def version(path: Path) -> int:
     """The schema's version, by looking alone. Raises `GatewayError`."""
-    with _told():
-        return stored_version(path)
+    with _told(), _reading(path, leaves_no_trace=True) as connection:
+        return own_version(connection)
 
 
 def copy(source: Path, target: Path, tell: OnProgress) -> None:
     """Copy a database of any size; `tell` hears of pages. Raises `GatewayError`."""
-    with _told(), _reading(source) as connection:
+    with _told(), _reading(source, leaves_no_trace=False) as connection:
         connection.execute("BEGIN").fetchall()
         connection.execute("PRAGMA schema_version").fetchall()  # from here on the snapshot stands
         copied: Handle = apsw.Connection(str(target))

@@ -1,7 +1,7 @@
 """Conversation as a person asks for it: the list of threads, one thread's talk, and what was said about something."""
 
 import argparse
-from typing import get_args
+from typing import Any, get_args
 
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
@@ -69,6 +69,15 @@ def _show_talk(given: argparse.Namespace) -> int:
     return OK
 
 
+async def find_said(door: Door, params: dict[str, Any]) -> ThreadSearchResult:
+    """What was said; messages that are not indexed yet are indexed first, where no gateway does it."""
+    result = await door.call(m.EPISODIC_SEARCH, params)
+    if any(entry.code == "index_pending" for entry in result.diagnostics):
+        await door.catch_up()
+        result = await door.call(m.EPISODIC_SEARCH, params)
+    return result
+
+
 def _arrange_recall(to: argparse.ArgumentParser) -> None:
     add_place(to)
     to.add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
@@ -88,7 +97,7 @@ def _recall(given: argparse.Namespace) -> int:
         workspace_id=given.workspace, query=text_of(given.query), thread_id=given.thread, from_at=time_of(given.since),
         to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit,
     )  # fmt: skip
-    result = through_door(given, lambda door: door.call(m.EPISODIC_SEARCH, params), "now" if given.meaning else "off")
+    result = through_door(given, lambda door: find_said(door, params), "now" if given.meaning else "off")
     if given.json:
         show_json(result)
     else:

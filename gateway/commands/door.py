@@ -1,7 +1,8 @@
 """A home, opened for one command: the same objects as behind JSON-RPC, called by the same method table.
 
-Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background work.
-Jobs that its writes make belong to everybody once it leaves: a running gateway does them at once, else the next one.
+Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background work
+but what its own answer waits for. Jobs that its writes make belong to everybody once it leaves: a running gateway does them at
+once, else the next one.
 Rule 2: parameters are checked as those of any client are.
 Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
 """
@@ -32,6 +33,8 @@ Meaning: TypeAlias = Literal["off", "later", "now"]
 
 NAME = "cli"
 LEAVE_SECONDS = 2.0
+CATCH_UP_SECONDS = 10.0
+"""As long as a person waits for an answer; some thousand messages are indexed in that time."""
 
 
 class Door:
@@ -44,6 +47,13 @@ class Door:
         """Call a method as a client does. Raises `GatewayError`."""
         bound = self.app.bound[method.name]
         return await bound.call(params_of(method.params, params or {}))
+
+    async def catch_up(self) -> None:
+        """Do for some seconds what waits in the background and no living process does: a home without a gateway has nobody else."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.app.runner.run)
+            await self.app.runner.drain(CATCH_UP_SECONDS)
+            tasks.cancel_scope.cancel()
 
     async def ensure_workspace(self, workspace_id: str) -> None:
         """Make a workspace if it is not there."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gateway.commands import Command
+from gateway.commands.conversations import find_said
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK
 from gateway.commands.options import add_context, add_place, context_of, text_of
@@ -118,9 +119,8 @@ async def _look(door: Door, given: argparse.Namespace, text: str) -> Sides:
     is_on = recall.gates[0].passed
     nothing = SearchResult(hits=[], next_cursor=None, semantic="off")
     former = await door.call(m.MEMORY_SEARCH, asked | {"statuses": FORMER}) if is_on else nothing
-    said = await door.call(
-        m.EPISODIC_SEARCH, {"workspace_id": given.workspace, "query": text, "roles": ["user"], "limit": 20}
-    )
+    asked_said = {"workspace_id": given.workspace, "query": text, "roles": ["user"], "limit": 20}
+    said = await find_said(door, asked_said)
     turns = [
         (hit, await door.call(m.MEMORY_EXPLAIN, {"target": {"kind": "turn", "id": hit.turn_id}, "context": context}))
         for hit in _first_of_turns(said.hits)

@@ -25,6 +25,7 @@ HOME_OF = {
     "jsonrpcserver": {"gateway/rpc.py"},
     "apsw": {
         "gateway/database.py",
+        "gateway/database_copy.py",
         "gateway/database_file.py",
         "gateway/migrations.py",
         "gateway/sqlite.py",
@@ -36,7 +37,8 @@ HOME_OF = {
     "filelock": {"gateway/config.py", "gateway/migrations.py", "gateway/owners.py"},
     "platformdirs": {"gateway/home.py"},
     "pypdf": {"gateway/pdf_text.py"},
-    "rich": {"gateway/demo.py", "gateway/import_report.py"},
+    "rich": {"gateway/commands/terminal.py", "gateway/demo.py", "gateway/import_report.py"},
+    "shtab": {"gateway/commands/processes.py"},
     "usearch": set(),
     "fastembed": {"gateway/embedding_engine.py"},
 }
