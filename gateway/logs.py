@@ -38,7 +38,7 @@ class _Sink:
         self._thread: threading.Thread | None = None
         self._speaks = True
 
-    def open(self, folder: Path | None, *, speaks: bool) -> None:
+    def open(self, folder: Path | None, *, speaks: bool = True) -> None:
         self._speaks = speaks
         if folder is not None:
             with contextlib.suppress(OSError):  # a home that cannot be written is told elsewhere; stderr still works
