@@ -232,7 +232,11 @@ def _tell_sides(sides: Sides) -> None:
         for gate in told.gates:
             if not gate.passed:
                 say(f"  stopped by {words(gate.gate)}: {words(gate.reason_code)}")
-    say("\nWhat was forgotten leaves no words to look for; `pioneer history ID` tells when it was.", "dim")
+    say("\nWhat was forgotten", "bold")
+    if sides.recall.missing:
+        say("just these words were forgotten, erased or rejected: they do not come back unasked")
+    else:
+        say("not these very words; other words of a forgotten memory are not kept, so nobody can tell")
 
 
 COMMANDS = {

@@ -91,7 +91,7 @@ def say(line: str = "", style: str | None = None) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    Console(highlight=False).print(Text(line, style))
+    Console(highlight=False).print(Text(line, style), soft_wrap=True)
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

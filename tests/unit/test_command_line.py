@@ -224,6 +224,17 @@ def test_why_tells_of_a_question_from_every_side() -> None:
     assert run("why", "zeppelin quartz").code == 1
 
 
+@pytest.mark.parametrize("how", [[], ["--erase", "--yes"]])
+def test_why_knows_words_that_were_forgotten(how: list[str]) -> None:
+    memory_id = remember("My dentist is in Aldermouth.")
+    assert run("why", "My dentist is in Aldermouth.", "--json").json["recall"]["missing"] == []
+    assert run("forget", memory_id, *how).code == 0
+    ended = run("why", "my dentist is in aldermouth")
+    assert ended.code == 1
+    assert "just these words were forgotten" in ended.out
+    assert "not these very words" in run("why", "My dentist is in Pellworm.").out
+
+
 def test_why_tells_of_a_memory_gate_by_gate() -> None:
     memory_id = remember(COFFEE)
     ended = run("why", memory_id)
