@@ -14,7 +14,7 @@ from gateway.commands.terminal import plain, progress, say, show_json, size
 def _arrange_backup(to: argparse.ArgumentParser) -> None:
     to.add_argument("file", type=Path, metavar="FILE", help="where to")
     to.add_argument("--force", action="store_true", help="replace a file that is there")
-    add_home(to)
+    add_home(to, has_config=False)
     add_json(to)
 
 
@@ -48,7 +48,7 @@ def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path 
 def _arrange_restore(to: argparse.ArgumentParser) -> None:
     to.add_argument("file", type=Path, metavar="FILE", help="what `pioneer backup` wrote")
     to.add_argument("--force", action="store_true", help="move a home that is there aside")
-    add_home(to)
+    add_home(to, has_config=False)
     add_json(to)
 
 

@@ -150,7 +150,7 @@ def _take_in(given: argparse.Namespace, file: BinaryIO) -> int:
         members = {"dry_run": given.dry_run, "context": context_of(given)}
         return [await door.call(m.MEMORY_IMPORT, members | {"bundle": page}) for page in pages_of(file)]
 
-    results = through_door(given, work, "later")
+    results = through_door(given, work, "later", makes_home=True)
     if not results:
         raise Stop(NO_INPUT, "there is nothing to read")
     total = ImportResult(

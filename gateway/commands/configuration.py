@@ -55,14 +55,14 @@ def _settings(given: argparse.Namespace) -> int:
     if (given.value is not None) != (given.what == "set") or (given.key is None and given.what != "get"):
         raise Stop(USAGE, "write `settings get [KEY]`, `settings set KEY VALUE` or `settings unset KEY`")
     if given.what == "get":
-        result = through_door(given, lambda door: door.call(m.SETTINGS_GET))
+        result = through_door(given, lambda door: door.call(m.SETTINGS_GET), makes_home=True)
     else:
         setting = setting_of(given.key or "")
         if setting.group not in PATCHABLE:
             raise Stop(USAGE, f"{setting.key} is changed in config.toml alone, and holds from the next start on")
         value = _value(setting, given.value) if given.what == "set" else None
         params = {"update": {setting.group: {setting.name: value}}}
-        result = through_door(given, lambda door: door.call(m.SETTINGS_UPDATE, params))
+        result = through_door(given, lambda door: door.call(m.SETTINGS_UPDATE, params), makes_home=True)
     if given.json:
         show_json(result)
     else:

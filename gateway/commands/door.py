@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import anyio
 
+from gateway.commands.exits import NO_INPUT, Stop
 from gateway.foundations import Foundations, Options, open_home
 from gateway.home import default_root
 from gateway.rpc import params_of
@@ -73,8 +74,10 @@ def home_of(given: argparse.Namespace) -> Path:
 
 
 @asynccontextmanager
-async def opened(given: argparse.Namespace, meaning: Meaning = "off") -> AsyncGenerator[Door]:
-    """The home that the options name. Raises `UnusableError`."""
+async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: bool) -> AsyncGenerator[Door]:
+    """The home that the options name; who only asks makes none. Raises `Stop` and `UnusableError`."""
+    if not makes_home and not (home_of(given) / "gateway.db").exists():
+        raise Stop(NO_INPUT, "there is no home yet: `pioneer remember` makes one, --home names another")
     base = await open_home(Options(home=home_of(given), config=given.config, log_level="warning", speaks=False))
     try:
         client = Client()
@@ -105,11 +108,13 @@ async def _leave(base: Foundations) -> None:
     base.database.close()
 
 
-def through_door(given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off") -> T:
+def through_door(
+    given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off", *, makes_home: bool = False
+) -> T:  # fmt: skip
     """Open the home, do the work, close it."""
 
     async def run() -> T:
-        async with opened(given, meaning) as door:
+        async with opened(given, meaning, makes_home=makes_home) as door:
             return await work(door)
 
     return asyncio.run(run())

@@ -65,7 +65,7 @@ def _remember(given: argparse.Namespace) -> int:
         await door.ensure_workspace(given.workspace)
         return await door.call(m.MEMORY_REMEMBER, params)
 
-    result = through_door(given, work, "later")
+    result = through_door(given, work, "later", makes_home=True)
     if given.json:
         show_json(result)
         return OK

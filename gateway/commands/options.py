@@ -18,7 +18,7 @@ MAX_INPUT_BYTES = 64 * 1024 * 1024
 """More than any method takes, and no more than a machine has."""
 
 
-def add_home(to: argparse.ArgumentParser) -> None:
+def add_home(to: argparse.ArgumentParser, *, has_config: bool = True) -> None:
     """Which home, and which configuration."""
     to.add_argument(
         "--home",
@@ -26,7 +26,8 @@ def add_home(to: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where everything is kept (default: $PIONEER_HOME, else the user's data folder)",
     )
-    to.add_argument("--config", type=Path, metavar="FILE", help="configuration file (default: HOME/config.toml)")
+    if has_config:
+        to.add_argument("--config", type=Path, metavar="FILE", help="configuration file (default: HOME/config.toml)")
 
 
 def add_json(to: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from gateway.commands import COMMANDS, exits, load
 from gateway.commands.exits import OF_REASON, code_of
 from gateway.commands.parsing import parser
 from gateway.commands.reasons import QUESTIONS
+from gateway.embedder import EmbedderError
 from protocol.errors import REASONS, GatewayError
 from protocol.memory import GateName
 
@@ -203,6 +204,17 @@ def test_a_narrow_console_shows_what_it_can_and_json_is_utf_8() -> None:
     assert run("list", "--json", encoding="cp1252").json["records"][0]["content"] == "Der Tee heißt 茶."
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["search", "x"], ["list"], ["show", "mem_1"], ["forget", "mem_1"], ["why", "x"], ["threads"], ["recall", "x"]],
+)
+def test_who_only_asks_makes_no_home(home: Path, arguments: list[str]) -> None:
+    ended = run(*arguments)
+    assert ended.code == 66
+    assert "there is no home" in ended.err
+    assert not home.exists()
+
+
 # -- why ---------------------------------------------------------------------------------------------------------------
 
 
@@ -356,6 +368,17 @@ def test_models_tells_what_is_there_and_makes_nothing(home: Path, tmp_path: Path
     assert run("models", "fetch", "--config", "c.toml").code == 78
 
 
+def test_a_model_that_cannot_be_fetched_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object, **given: object) -> None:
+        assert given["allow_download"]
+        raise EmbedderError("download_failed")
+
+    monkeypatch.setattr("gateway.embedder.load", fail)
+    ended = run("models", "fetch")
+    assert ended.code == 69
+    assert "is there a network" in ended.err
+
+
 # -- ends --------------------------------------------------------------------------------------------------------------
 
 
@@ -396,6 +419,7 @@ def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
+    remember(COFFEE)
     monkeypatch.setattr("gateway.commands.memories.show_table", stop)
     assert run("list").code == 130
 
