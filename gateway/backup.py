@@ -156,7 +156,8 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
         raise BadBackupError("it is no backup of a home") from None
     if manifest.version > VERSION or manifest.schema_version > SCHEMA_VERSION:
         raise BadBackupError("it was written by a newer version")
-    if not all(_NAME.fullmatch(member.name) for member in manifest.members):
+    names = [member.name for member in manifest.members]
+    if len(set(names)) != len(names) or not all(map(_NAME.fullmatch, names)):
         raise BadBackupError("it holds names that no backup has")
     return manifest
 

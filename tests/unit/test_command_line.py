@@ -349,6 +349,7 @@ def test_settings_are_shown_and_changed_in_the_file(home: Path) -> None:
 
 
 def test_a_home_with_a_broken_configuration_says_so() -> None:
+    remember(COFFEE)
     Path("c.toml").write_text("[gateway.memory]\nenabled = 3\n", encoding="utf-8")
     ended = run("list", "--config", "c.toml")
     assert ended.code == 78
