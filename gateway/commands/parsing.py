@@ -5,6 +5,7 @@ Rule 1: this is read before the origin of the houses is checked, so it imports n
 
 import argparse
 import sys
+from typing import Any
 
 from gateway.commands import COMMANDS, Command, load
 
@@ -18,6 +19,11 @@ class Parser(argparse.ArgumentParser):
         """Say what is wrong and how it is used."""
         self.print_usage(sys.stderr)
         self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write in letters that the console has."""
+        encoding = getattr(file or sys.stderr, "encoding", None) or "utf-8"
+        super()._print_message(message.encode(encoding, "replace").decode(encoding), file)
 
 
 def parser(wanted: str | None = None) -> argparse.ArgumentParser:

@@ -51,6 +51,12 @@ def test_every_command_has_help_that_says_what_it_does(name: str) -> None:
     assert load(name).examples in ended.out
 
 
+def test_help_is_shown_on_a_console_that_lacks_letters() -> None:
+    ended = run("forget", "--help", encoding="cp437")
+    assert ended.code == 0
+    assert "pioneer forget mem_? --erase --yes" in ended.out
+
+
 def test_a_wrong_command_is_told_with_the_one_that_was_meant() -> None:
     ended = run("serach", "coffee")
     assert (ended.code, ended.out) == (64, "")
