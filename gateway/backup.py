@@ -20,7 +20,7 @@ from typing import Annotated, BinaryIO, Literal
 import msgspec
 from msgspec import Meta
 
-from agent.store import SQL as AGENT_SQL
+from agent.store import needed_contents
 from gateway import __version__
 from gateway.artifact_files import ArtifactFiles
 from gateway.database_copy import OnProgress, complaints, copy, looking, version
@@ -126,7 +126,7 @@ def _needed(snapshot: Path) -> list[str]:
     if version(snapshot) == 0:
         return []
     with looking(snapshot) as tx:
-        return [str(row[0]) for row in tx.all(AGENT_SQL["needed_contents"])]
+        return needed_contents(tx)
 
 
 def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Member:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from agent.store import SQL as AGENT_SQL
+from agent.store import needed_contents
 from gateway.artifact_files import ArtifactFiles
 from gateway.config import ConfigError, read
 from gateway.config_check import problems
@@ -202,10 +202,8 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         return
     with looking(subject.database) as tx:
         counts = counts_by_status(tx, None, None)
-        missing = [
-            sha256 for (sha256,) in tx.all(AGENT_SQL["needed_contents"])
-            if not ArtifactFiles(subject.root / "artifacts").holds(sha256)
-        ]  # fmt: skip
+        kept = ArtifactFiles(subject.root / "artifacts")
+        missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
     if waiting := counts.get("pending", 0):
         yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
     if missing:
