@@ -258,6 +258,10 @@ DELETE FROM artifact WHERE artifact_id = :artifact_id
 -- Whether anything refers to a content.
 SELECT 1 FROM artifact WHERE sha256 = :sha256 AND is_kept = 1 LIMIT 1
 
+-- name: needed_contents
+-- Every content that something refers to.
+SELECT DISTINCT sha256 FROM artifact WHERE is_kept = 1 ORDER BY sha256
+
 -- name: thread_keeps_bytes
 -- Whether a thread has a file whose bytes are kept.
 SELECT 1 FROM artifact WHERE thread_id = :thread_id AND is_kept = 1 LIMIT 1

@@ -95,6 +95,11 @@ def read_thread(tx: Tx, thread_id: str) -> ThreadFact | None:
     )  # fmt: skip
 
 
+def needed_contents(tx: Tx) -> list[str]:
+    """The digest of every content that something refers to."""
+    return [sha256 for (sha256,) in tx.all(SQL["needed_contents"])]
+
+
 def workspace_threads(tx: Tx, workspace_id: str) -> list[str]:
     """Thread ids of a workspace in order of creation."""
     return [row[0] for row in tx.all(SQL["thread_ids_of_workspace"], {"workspace_id": workspace_id})]

@@ -1,118 +1,25 @@
-"""The command line: `pioneer serve`, `demo`, `import`, `replay`, `schemas`.
+"""The command line: `pioneer COMMAND`.
 
 Rule 1: nothing of another house is imported before the origin of the houses was checked.
+Rule 2: of all commands only the one that is run is imported; what each needs to be listed stands in `gateway.commands`.
 """
 
-import argparse
+import gc
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-EXIT_USAGE = 64
+from gateway.commands import COMMANDS, load
+from gateway.commands.parsing import EXIT_USAGE, parser
 
-
-class _Parser(argparse.ArgumentParser):
-    """An argument parser whose usage errors end with the code that programs expect."""
-
-    def error(self, message: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Say what is wrong and how it is used."""
-        self.print_usage(sys.stderr)
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+EXIT_DEFECT = 70
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every command and option."""
-    from gateway import __version__  # noqa: PLC0415
+def _without_command(known: Sequence[str], name: str) -> str:
+    """What is wrong with a word that is no command, and which one may have been meant."""
+    import difflib  # noqa: PLC0415  # needed only where something is wrong
 
-    top = _Parser(prog="pioneer", description="A local memory gateway for assistants.")
-    top.add_argument("--version", action="version", version=f"pioneer {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    serve = commands.add_parser("serve", help="speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns")
-    serve.add_argument(
-        "--home", type=Path, help="where everything is kept (default: $PIONEER_HOME, else the user's data folder)"
-    )
-    serve.add_argument("--config", type=Path, help="configuration file (default: HOME/config.toml)")
-    serve.add_argument(
-        "--clock-file", type=Path, help="a file with Unix milliseconds that stands in for the wall clock"
-    )
-    serve.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="default: info"
-    )
-    commands.add_parser("demo", help="play a bundled conversation of several days through a spawned gateway")
-    bring = commands.add_parser("import", help="import conversations of other programs; repeatable (docs/import.md)")
-    bring.add_argument(
-        "path", type=Path, metavar="FILE|DIR",
-        help="an export of ChatGPT or Claude (.json, .zip), sessions of Claude Code or Codex (.jsonl), Markdown",
-    )  # fmt: skip
-    bring.add_argument("--workspace", default="ws_default", metavar="ID", help="made if missing (default: ws_default)")
-    bring.add_argument("--dry-run", action="store_true", help="change nothing; say what would be done")
-    bring.add_argument("--json", action="store_true", help="the result as one line of JSON")
-    bring.add_argument("--home", type=Path, help="as for serve")
-    bring.add_argument("--config", type=Path, help="as for serve")
-    replay = commands.add_parser("replay", help="play scripted sessions against a spawned gateway and compare")
-    replay.add_argument("files", nargs="+", metavar="FILE.jsonl", help="sessions, as docs/replay.md describes them")
-    schemas = commands.add_parser("schemas", help="write the JSON Schemas and the OpenRPC document of the protocol")
-    schemas.add_argument("--out", type=Path, default=Path("schemas"), help="folder (default: schemas)")
-    schemas.add_argument("--check", action="store_true", help="write nothing; fail when the folder is not current")
-    return top
-
-
-def _serve(given: argparse.Namespace) -> int:
-    from gateway.foundations import Options  # noqa: PLC0415
-    from gateway.home import default_root  # noqa: PLC0415
-    from gateway.process import main  # noqa: PLC0415
-
-    return main(
-        Options(
-            home=given.home or default_root(),
-            config=given.config,
-            clock_file=given.clock_file,
-            log_level=given.log_level,
-        )
-    )
-
-
-def _demo(_given: argparse.Namespace) -> int:
-    from gateway.demo import main  # noqa: PLC0415
-
-    return main()
-
-
-def _import(given: argparse.Namespace) -> int:
-    from gateway.home import default_root  # noqa: PLC0415
-    from gateway.importing import Wish, main  # noqa: PLC0415
-
-    return main(
-        Wish(
-            path=given.path,
-            home=given.home or default_root(),
-            config=given.config,
-            workspace_id=given.workspace,
-            is_dry_run=given.dry_run,
-            is_json=given.json,
-        )
-    )
-
-
-def _replay(given: argparse.Namespace) -> int:
-    from gateway.replay import main  # noqa: PLC0415
-
-    return main(given.files)
-
-
-def _schemas(given: argparse.Namespace) -> int:
-    from protocol import schema  # noqa: PLC0415
-
-    if not given.check:
-        schema.write(given.out)
-        return 0
-    stale = schema.stale(given.out)
-    if stale:
-        sys.stderr.write(f"not current: {', '.join(stale)}\nrun: make schemas\n")
-    return 1 if stale else 0
-
-
-COMMANDS = {"serve": _serve, "demo": _demo, "import": _import, "replay": _replay, "schemas": _schemas}
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"there is no command {name!r}" + (f"; did you mean {near[0]!r}?" if near else "; see `pioneer --help`")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -122,6 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     refused = refusal()
     if refused is not None:
         sys.stderr.write(f"pioneer: {refused}\n")
-        return 70
-    given = parser().parse_args(arguments)
-    return COMMANDS[given.command](given)
+        return EXIT_DEFECT
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    name = given[0] if given else ""
+    if name and not name.startswith("-") and name not in COMMANDS:
+        sys.stderr.write(f"pioneer: {_without_command(list(COMMANDS), name)}\n")
+        return EXIT_USAGE
+    gc.disable()  # a start makes a hundred thousand objects that all stay; looking through them costs a tenth of it
+    try:
+        options = parser(name).parse_args(given)
+        command = load(options.command)
+    finally:
+        gc.enable()
+    if not COMMANDS[options.command].is_guarded:
+        return command.run(options)
+    from gateway.commands.ending import guarded  # noqa: PLC0415
+
+    return guarded(command.run, options)

@@ -74,11 +74,20 @@ def _group(kind: type[G], value: Any, key: str, unknown: list[str]) -> G:
 
 def read(text: str) -> tuple[GatewayConfig, list[str]]:
     """The settings that a file's text gives, and the dotted names of keys that do not exist. Raises `ConfigError`."""
+    return taken(parsed(text))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The text as TOML. Raises `ConfigError`."""
     try:
-        document = tomllib.loads(text)
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         where = re.search(r" \(at [^)]*\)$", str(error))
         raise ConfigError(f"The configuration is not TOML{where[0] if where else ''}") from None
+
+
+def taken(document: dict[str, Any]) -> tuple[GatewayConfig, list[str]]:
+    """The settings of a parsed file, and the dotted names of keys that do not exist. Raises `ConfigError`."""
     tables = _table(document.get("gateway", {}), "gateway")
     kinds = {info.name: info.type for info in msgspec.structs.fields(GatewayConfig)}
     unknown = [f"gateway.{name}" for name in tables if name not in kinds]

@@ -54,6 +54,8 @@ class Options:
     config: Path | None = None
     clock_file: Path | None = None
     log_level: str = "info"
+    speaks: bool = True
+    """Whether the log goes to stderr as well: not where a person reads that."""
 
 
 class UnusableError(Exception):
@@ -87,7 +89,7 @@ async def open_home(options: Options) -> Foundations:
     with told_to_a_person():
         home = Home(options.home)
         config = ConfigStore(options.config or home.root / "config.toml")
-        logs.configure(home.logs, options.log_level, scanner.mask)
+        logs.configure(home.logs, options.log_level, scanner.mask, speaks=options.speaks)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
         migrate(home.database, home.run, home.backups)
         database = Database(home.database, ballast=Ballast(home.ballast))

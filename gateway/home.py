@@ -29,7 +29,7 @@ def default_root() -> Path:
     return Path(given) if given else Path(platformdirs.user_data_dir("pioneer-gateway", appauthor=False))
 
 
-def _file_system_of(path: Path) -> str | None:
+def file_system_of(path: Path) -> str | None:
     """The file system's type where the platform tells it (Linux), else None."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
@@ -79,7 +79,7 @@ class Home:
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.root = root.resolve(strict=True)
-            kind = _file_system_of(self.root)
+            kind = file_system_of(self.root)
             if kind in NETWORK_FILE_SYSTEMS:
                 raise Unavailable(
                     message=f"The home is on a network file system ({kind}), whose locks cannot be trusted."

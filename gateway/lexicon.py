@@ -11,8 +11,8 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
-from typing import cast
+from functools import cache, lru_cache
+from typing import NamedTuple, cast
 
 import Stemmer
 
@@ -33,13 +33,6 @@ _CJK = (
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao, Myanmar, Khmer
-_SPELLING_MARKS = "".join(
-    chr(point)
-    for block in (range(0x0900, 0x1AB0), range(0x1B00, 0x1DC0), range(0xA800, 0xAC00), range(0x11000, 0x11F60))
-    for point in block
-    if unicodedata.category(chr(point))[0] == "M"
-)
-"""Vowel signs and viramas: not `\\w`, yet they tell one word from another in the scripts of India and its neighbours."""
 _MARK_FLOOD = re.compile(r"([^\w\s]{8})[^\w\s]+")
 """No word has more marks in a row, and normalising a run costs its length squared. Of other signs nothing is indexed."""
 
@@ -51,9 +44,29 @@ def _compounds(letter: str) -> str:
 
 
 _ASCII_TOKEN = re.compile(_compounds("[a-zA-Z0-9]"))
-_TOKEN = re.compile(rf"[{_CJK}]+|[{_UNSPACED}]+|" + _compounds(rf"(?:[^\W_{_CJK}{_UNSPACED}]|[{_SPELLING_MARKS}])"))
-_CJK_CHAR = re.compile(f"[{_CJK}]")
-_UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
+
+
+class _Scripts(NamedTuple):
+    """Patterns over all of Unicode: compiling them costs more than a search, and English needs none."""
+
+    token: re.Pattern[str]
+    cjk: re.Pattern[str]
+    unspaced: re.Pattern[str]
+
+
+@cache
+def _spelling_marks() -> frozenset[str]:
+    r"""Vowel signs and viramas: not `\w`, yet they tell one word from another in the scripts of India and its neighbours."""
+    blocks = (range(0x0900, 0x1AB0), range(0x1B00, 0x1DC0), range(0xA800, 0xAC00), range(0x11000, 0x11F60))
+    return frozenset(chr(point) for block in blocks for point in block if unicodedata.category(chr(point))[0] == "M")
+
+
+@cache
+def _scripts() -> _Scripts:
+    marks = "".join(sorted(_spelling_marks()))
+    token = rf"[{_CJK}]+|[{_UNSPACED}]+|" + _compounds(rf"(?:[^\W_{_CJK}{_UNSPACED}]|[{marks}])")
+    return _Scripts(re.compile(token), re.compile(f"[{_CJK}]"), re.compile(f"[{_UNSPACED}]"))
+
 
 _HIDDEN_SEAM = re.compile("(?<=[\u0620-\u06ff])\u200c(?=[\u0620-\u06ff])")
 """Between a word and its ending, Persian has a joiner that nobody sees and few type."""
@@ -106,7 +119,7 @@ def _fold_character(char: str) -> str:
     category = unicodedata.category(char)
     match category[0]:
         case "M":
-            return char if char in _SPELLING_MARKS else ""
+            return char if char in _spelling_marks() else ""
         case "L":
             letters = unicodedata.normalize("NFD", char)
             loses_marks = letters[0] < "\x7f" or "\u0370" <= letters[0] <= "\u03ff"
@@ -194,7 +207,7 @@ def _tokens(text: str) -> list[str]:
         return _ASCII_TOKEN.findall(text)
     text = unicodedata.normalize("NFKC", _HIDDEN_SEAM.sub("-", _MARK_FLOOD.sub(r"\1 ", text)))
     typed = [word.translate(_DIGRAPHS) for word in _RINGED.findall(text)]
-    return _TOKEN.findall(" ".join([text, *typed]).translate(_FOLDING))
+    return _scripts().token.findall(" ".join([text, *typed]).translate(_FOLDING))
 
 
 def _reads_german(tokens: list[str]) -> bool:
@@ -217,9 +230,9 @@ class SnowballLexicon:
         for token in tokens:
             if token[0] < _FIRST_UNSPACED:
                 terms += _cached_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)
-            elif _CJK_CHAR.match(token):
+            elif _scripts().cjk.match(token):
                 terms += _grams(token, alone=True)
-            elif _UNSPACED_CHAR.match(token):
+            elif _scripts().unspaced.match(token):
                 terms += _grams(token, alone=False)
             else:
                 terms += _word_terms(token)
@@ -242,8 +255,8 @@ class SnowballLexicon:
 
 
 def _query_token(token: str) -> tuple[list[str], list[str]]:
-    unspaced = _CJK_CHAR.match(token) or _UNSPACED_CHAR.match(token)
-    return (_grams(token, alone=False), []) if unspaced else _parts(token)
+    is_unspaced = token[0] >= _FIRST_UNSPACED and (_scripts().cjk.match(token) or _scripts().unspaced.match(token))
+    return (_grams(token, alone=False), []) if is_unspaced else _parts(token)
 
 
 def _beginning(text: str) -> str:

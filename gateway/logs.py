@@ -36,8 +36,10 @@ class _Sink:
         self._lines: queue.Queue[bytes | None] = queue.Queue(QUEUE_LINES)
         self._file: logging.handlers.RotatingFileHandler | None = None
         self._thread: threading.Thread | None = None
+        self._speaks = True
 
-    def open(self, folder: Path | None) -> None:
+    def open(self, folder: Path | None, *, speaks: bool = True) -> None:
+        self._speaks = speaks
         if folder is not None:
             with contextlib.suppress(OSError):  # a home that cannot be written is told elsewhere; stderr still works
                 path = folder / "gateway.log"
@@ -61,7 +63,8 @@ class _Sink:
             with contextlib.suppress(OSError):
                 self._keep(line)
             with contextlib.suppress(OSError):
-                os.write(2, line + b"\n")
+                if self._speaks:
+                    os.write(2, line + b"\n")
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -82,11 +85,11 @@ class _Sink:
 _SINK = _Sink()
 
 
-def configure(folder: Path | None, level: str, mask: Callable[[str], str]) -> None:
-    """Begin to log. `mask` takes secrets out of every string."""
+def configure(folder: Path | None, level: str, mask: Callable[[str], str], *, speaks: bool = True) -> None:
+    """Begin to log. `mask` takes secrets out of every string; who does not speak logs to the file alone."""
     _SINK.level = LEVELS[level]
     _SINK.mask = mask
-    _SINK.open(folder)
+    _SINK.open(folder, speaks=speaks)
     logging.raiseExceptions = False  # a full disk would put a traceback for each line on stderr
     logging.getLogger().handlers[:] = [_Library()]
     logging.getLogger().setLevel(logging.WARNING)

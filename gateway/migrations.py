@@ -49,13 +49,18 @@ def stored_version(path: Path) -> int:
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        tables = connection.execute("PRAGMA table_list").fetchall()  # parses the whole schema: a torn one is found here
-        version = version_of(connection)
-        if version == 0 and any(not name.startswith("sqlite_") for _, name, *_ in tables):
-            raise Unavailable(message="gateway.db is another program's database; it is left untouched.")
-        return version
+        return own_version(connection)
     finally:
         connection.close()
+
+
+def own_version(connection: Handle) -> int:
+    """The version of a database that is ours. Raises `Unavailable` for another program's."""
+    tables = connection.execute("PRAGMA table_list").fetchall()  # parses the whole schema: a torn one is found here
+    version = version_of(connection)
+    if version == 0 and any(not name.startswith("sqlite_") for _, name, *_ in tables):
+        raise Unavailable(message="gateway.db is another program's database; it is left untouched.")
+    return version
 
 
 def _upgrade(connection: Handle, found: int) -> None:

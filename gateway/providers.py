@@ -1,7 +1,7 @@
 """Model providers by role, with their tries. Satisfies `Model`.
 
 Rule 1: an unset role means that the step runs without a model.
-Rule 2: which faults are tried again, how often and when, stands only here: the SDKs' own tries are off.
+Rule 2: which faults are tried again, how often and when, stands only in `provider_tries`: the SDKs' own tries are off.
 Rule 3: what makes a provider of its kind stands only in `FACTORIES`.
 """
 
@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
-
-from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt, wait_exponential, wait_random
 
 from gateway.anthropic_messages import connect as connect_anthropic
 from gateway.openai_chat import connect as connect_openai
@@ -20,7 +18,6 @@ from gateway.vendor_model import VendorModel
 from protocol.errors import CallerError
 from protocol.gateway import ProviderProblem, ProviderState, ProviderTestResult
 from protocol.models import (
-    PASSING_FAULTS,
     Deltas,
     Message,
     Model,
@@ -31,15 +28,6 @@ from protocol.models import (
 )
 from protocol.ports import Clock
 from protocol.settings import GatewayConfig, ProviderConfig, ProviderKind, ProviderView, RoleName
-
-MAX_TRIES = 3
-TRIED_ONCE: frozenset[ProviderFault] = frozenset({"bad_json"})
-"""It may pass, but not within seconds: a model that wrote nonsense writes it again."""
-
-FIRST_WAIT_SECONDS = 0.05  # a broken connection is often whole again at once
-MAX_WAIT_SECONDS = 2.0  # a person waits for the answer
-MAX_RETRY_AFTER_SECONDS = 15.0
-"""A server that wants to be left alone for longer is not asked again in this turn: coming early only makes it longer."""
 
 OUTPUT_SHARE = 4
 """One part in so many of a model's window is left for its answer, where nobody says how long that may be."""
@@ -85,27 +73,6 @@ FACTORIES: Mapping[ProviderKind, Callable[[ProviderConfig, Path, Clock], Provide
     "openai": lambda config, _folder, _clock: VendorModel(config, connect_openai),
     "anthropic": lambda config, _folder, _clock: VendorModel(config, connect_anthropic),
 }
-
-
-def _failure(state: RetryCallState) -> ProviderFailed | None:
-    error = state.outcome.exception() if state.outcome is not None else None
-    return error if isinstance(error, ProviderFailed) else None
-
-
-def _is_tried_again(state: RetryCallState) -> bool:
-    failed = _failure(state)
-    if failed is None or failed.fault in TRIED_ONCE:
-        return False
-    return failed.fault in PASSING_FAULTS and (failed.retry_after or 0) <= MAX_RETRY_AFTER_SECONDS
-
-
-_BACKOFF = wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS) + wait_random(0, FIRST_WAIT_SECONDS)
-
-
-def _wait(state: RetryCallState) -> float:
-    """What the server asks for, else a little longer every time."""
-    failed = _failure(state)
-    return max(_BACKOFF(state), (failed.retry_after or 0.0) if failed is not None else 0.0)
 
 
 class _Forwarder:
@@ -180,13 +147,14 @@ class Providers:
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         """The answer of the role's provider, after at most three tries. Raises `ProviderFailed`."""
+        from gateway.provider_tries import tries  # noqa: PLC0415  # a process that asks no model never needs it
+
         name = request.provider or self._name_for(request.role)
         if name is None:
             raise ProviderFailed("not_configured")
         provider, receiver = self._provider(name, request.model), _Forwarder(deltas)
-        tries = AsyncRetrying(retry=_is_tried_again, stop=stop_after_attempt(MAX_TRIES), wait=_wait, reraise=True)
         try:
-            async for attempt in tries:
+            async for attempt in tries():
                 with attempt:
                     number = attempt.retry_state.attempt_number
                     if number > 1:

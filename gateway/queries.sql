@@ -128,6 +128,10 @@ SELECT 1 FROM job WHERE kind = :kind AND state = 'retry_wait' AND next_run_at <=
 -- Unfinished jobs by kind and state, without looking at the finished.
 SELECT kind, state, count(*) FROM job WHERE state IN ('queued', 'retry_wait', 'leased') GROUP BY kind, state
 
+-- name: leased_jobs
+-- Who holds work, and since when.
+SELECT kind, owner, leased_at FROM job WHERE state = 'leased'
+
 -- name: next_retry
 -- When each kind's earliest retry is due, and how many wait.
 SELECT kind, count(*), min(next_run_at) FROM job WHERE state = 'retry_wait' GROUP BY kind

@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
-from jsonrpcserver import Success
-from jsonrpcserver.async_main import dispatch_to_response
 
 from protocol.envelope import ErrorResponse, RequestId, Response
 from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorReason, GatewayError
@@ -183,6 +181,11 @@ class Dispatcher:
     """Calls bound methods by name."""
 
     def __init__(self, bound: Mapping[str, Bound], incident: Callable[[BaseException], str]) -> None:
+        import jsonrpcserver  # noqa: PLC0415  # a command that calls a method itself never needs it
+        from jsonrpcserver.async_main import dispatch_to_response  # noqa: PLC0415
+
+        self._success: Any = jsonrpcserver.Success
+        self._dispatch: Any = dispatch_to_response
         self._incident = incident
         self.table = {name: entry.method for name, entry in bound.items()}
         self._methods: Any = {name: self._wrapped(entry) for name, entry in bound.items()}
@@ -192,9 +195,9 @@ class Dispatcher:
 
         async def call(*, params: Any) -> Any:
             try:
-                return Success(await entry.call(params_of(entry.method.params, params)))
+                return self._success(await entry.call(params_of(entry.method.params, params)))
             except Exception as error:  # noqa: BLE001  # the one boundary between services and the wire
-                return Success(error_of(error, self._incident))
+                return self._success(error_of(error, self._incident))
 
         return call
 
@@ -205,8 +208,12 @@ class Dispatcher:
         envelope = {
             "jsonrpc": "2.0", "id": request.request_id, "method": request.method, "params": {"params": request.params},
         }  # fmt: skip
-        response: Any = await dispatch_to_response(
-            "", self._methods, deserializer=lambda _: envelope, validator=_accepted, post_process=_as_is
+
+        def deserialized(_line: Any) -> Any:
+            return envelope
+
+        response: Any = await self._dispatch(
+            "", self._methods, deserializer=deserialized, validator=_accepted, post_process=_as_is
         )
         return self._encoded(request.request_id, response)
 

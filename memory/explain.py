@@ -317,8 +317,10 @@ def _budgets(manifest: PromptManifest | None) -> list[BudgetUse]:
     )
 
 
-def explain_recall(recall: Recall | None, *, is_enabled: bool, limit: int) -> ExplainResult:
-    """Why a query would, or would not, recall something now."""
+def explain_recall(
+    recall: Recall | None, *, is_enabled: bool, limit: int, are_unwanted: bool = False
+) -> ExplainResult:  # fmt: skip
+    """Why a query would, or would not, recall something now; and whether just these words were forgotten or rejected."""
     enabled = Gate(gate="memory_enabled", passed=is_enabled, reason_code=None if is_enabled else "memory_disabled")
     if recall is None:
         return result_of(Told("not_recalled", "memory_disabled", [enabled]))
@@ -333,4 +335,6 @@ def explain_recall(recall: Recall | None, *, is_enabled: bool, limit: int) -> Ex
     cut = sum(1 for candidate in recall.considered if candidate.cut_by == "budget")
     budget = BudgetUse(name="memories", limit=limit, used=len(kept), cut=cut)
     outcome = "recalled" if kept else "not_recalled"
-    return result_of(Told(outcome, recall.reason, gates, candidates=recall.considered[:NEAR_MISSES], budgets=[budget]))
+    missing = [Missing(kind="memory", reason="these_words_were_forgotten_or_rejected")] if are_unwanted else []
+    considered = recall.considered[:NEAR_MISSES]
+    return result_of(Told(outcome, recall.reason, gates, candidates=considered, budgets=[budget], missing=missing))

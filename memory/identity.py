@@ -102,12 +102,21 @@ def identity_at(
     return _identity(scope, base, alias, content, value, keyed, is_single=is_single)._replace(key=key)
 
 
+def _words(content: str) -> str:
+    return folded(content) or content.strip()  # nothing but punctuation says that
+
+
+def text_hash_of(scope: Scope, content: str, keyed: KeyedHash) -> bytes:
+    """What tells the same words in the same scope, whatever they are filed under."""
+    return keyed.digest("text", f"{scope.kind}:{scope.key}\n{_words(content)}")
+
+
 def _identity(
     scope: Scope, base: str, named: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> Identity:
-    words = folded(content) or content.strip()  # nothing but punctuation says that
+    words = _words(content)
     said = words if value is None else folded(value_text(content, value))
-    text_hash = keyed.digest("text", f"{scope.kind}:{scope.key}\n{words}")
+    text_hash = text_hash_of(scope, content, keyed)
     if named is not None:  # two names are two facts, also where they say the same; other words under a name are news
         fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}\n{words}")
         return Identity(f"{base}:{named}", named, fingerprint, text_hash, is_single=True)

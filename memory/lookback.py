@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from memory.store import SQL, get_record, scope_ids_of
+from memory.identity import text_hash_of
+from memory.store import SQL, get_record, scope_id_of, scope_ids_of
 from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.memory import Actor, DecisionCounts, Event, IndexCounts, Record, RecordCounts, ScopeCount, StatsResult
-from protocol.ports import Tx
+from protocol.ports import KeyedHash, Tx
 
 
 def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]:
@@ -24,6 +25,16 @@ def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]
     rows = [row for member in chain for row in tx.all(SQL["events_of"], {"memory_id": member})]
     # the rows of what was imported are younger than what they tell of
     return [event_of(row) for row in sorted(rows, key=lambda row: (row[0], row[7]))]
+
+
+def words_are_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedHash) -> bool:
+    """Whether just these words were forgotten, erased or rejected in one of the scopes: keyed hashes tell, no content is left."""
+    for scope in scopes:
+        scope_id, words = scope_id_of(tx, scope), text_hash_of(scope, text, keyed)
+        found = tx.one(SQL["is_suppressed"], {"scope_id": scope_id, "text_hash": words, "fingerprint": words})
+        if scope_id is not None and found is not None and found[0]:
+            return True
+    return False
 
 
 def chain_of(tx: Tx, record: Record) -> list[str]:

@@ -114,11 +114,7 @@ class Repairer:
 
     def state(self, tx: Tx) -> RepairState:
         """What is left to do, and what cannot be mended."""
-        damaged = _damaged(tx)
-        gaps = tx.one(SQL["text_gaps"]) or (0, 0)
-        marked = tx.one(SQL["count_marked"]) or (0,)
-        unfinished = len(pending_erases(tx)) + len(tx.all(SQL["find_unfinished_erases"], {"after": 0, "limit": BATCH}))
-        return RepairState(damaged=damaged, texts=max(gaps[0] - damaged, gaps[1]) + marked[0], erases=unfinished)
+        return state_of(tx)
 
     def look(self, tx: Tx) -> Depth | None:
         """Whether a cheap look finds reason for a repair, and for which."""
@@ -244,6 +240,15 @@ class Repairer:
             if not is_right:
                 wrong.append((stored.row,))
         return Found(wrong, page[-1][0] if len(page) == BATCH else None)
+
+
+def state_of(tx: Tx) -> RepairState:
+    """What repair has left to do in a home, and what it cannot mend; a look that needs nothing but the home."""
+    damaged = _damaged(tx)
+    gaps = tx.one(SQL["text_gaps"]) or (0, 0)
+    marked = tx.one(SQL["count_marked"]) or (0,)
+    unfinished = len(pending_erases(tx)) + len(tx.all(SQL["find_unfinished_erases"], {"after": 0, "limit": BATCH}))
+    return RepairState(damaged=damaged, texts=max(gaps[0] - damaged, gaps[1]) + marked[0], erases=unfinished)
 
 
 def _rebuilt(tx: Tx, _found: Sequence[Any] = ()) -> int:

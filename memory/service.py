@@ -21,7 +21,7 @@ from memory.forgetting import Forgetter
 from memory.idempotency import tell_after, write_once
 from memory.importing import Importer
 from memory.in_turns import TurnMemory
-from memory.lookback import read_history, read_stats
+from memory.lookback import read_history, read_stats, words_are_unwanted
 from memory.notices import Notice, changed, note_change
 from memory.ports import Collaborators
 from memory.proposal import Proposed
@@ -303,10 +303,12 @@ class MemoryService:
             raise CallerError.at("$", "Give a `target` or a `query`")
         if not self._means.settings().enabled:
             return explain_recall(None, is_enabled=False, limit=EXPLAINED_LIMIT)
+        query, keyed = params.query, self._means.keyed
         recall = await self._reader.recall(
-            params.query, place.scopes, limit=EXPLAINED_LIMIT, exclude=(), turn_id=None, is_rehearsal=True
+            query, place.scopes, limit=EXPLAINED_LIMIT, exclude=(), turn_id=None, is_rehearsal=True
         )
-        return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT)
+        unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
+        return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted)
 
     async def stats(self, params: StatsParams) -> StatsResult:
         """Counts of the active scopes."""

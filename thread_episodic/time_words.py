@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import cache
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -256,10 +257,15 @@ def _picked(match: re.Match[str], letter: str, default: int = 0) -> int:
     return int(name[1:]) if name else default
 
 
-_RULES = [
-    *(_rule(phrase, _written, anchored) for phrase, anchored in _DATES),
-    *(rule for words in (_ENGLISH, _RUSSIAN, _GERMAN, _SPANISH) for rule in _rules_of(words)),
-]
+@cache
+def _rules() -> list[_Rule]:
+    """Made when first needed: a process that meets no question of time does not pay for them."""
+    return [
+        *(_rule(phrase, _written, anchored) for phrase, anchored in _DATES),
+        *(rule for words in (_ENGLISH, _RUSSIAN, _GERMAN, _SPANISH) for rule in _rules_of(words)),
+    ]
+
+
 _FOLD = str.maketrans("áéíóúüñäöё", "aeiouunaoе")
 """One character for one, so that places keep their numbers."""
 
@@ -276,7 +282,7 @@ def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRan
     asked = _Asked(text, datetime.fromtimestamp(now / 1000, zone).date(), read_date)
     spans: list[tuple[int, int]] = []
     found: list[Days] = []
-    for rule in _RULES:
+    for rule in _rules():
         for match in rule.matches(folded):
             if any(match.start() < end and match.end() > start for start, end in spans):
                 continue  # "the day before yesterday" is not also "yesterday": longer phrases stand first
@@ -301,7 +307,7 @@ _ASKS_WHEN = re.compile(
 def tells_time(text: str) -> bool:
     """Whether a text names some time in the past, whichever."""
     folded = fold(text)
-    return any(next(rule.matches(folded), None) is not None for rule in _RULES)
+    return any(next(rule.matches(folded), None) is not None for rule in _rules())
 
 
 def asks_when(text: str) -> bool:

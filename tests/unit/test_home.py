@@ -149,15 +149,15 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:  # prag
 
 @pytest.mark.parametrize("kind", sorted(NETWORK_FILE_SYSTEMS))
 def test_a_network_file_system_is_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home_module, "_file_system_of", lambda _path: kind)
+    monkeypatch.setattr(home_module, "file_system_of", lambda _path: kind)
     with pytest.raises(Unavailable, match=f"network file system .{kind}."):
         Home(tmp_path / "home")
 
 
 @pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="only Linux tells")
 def test_the_file_system_is_that_of_the_nearest_mount() -> None:
-    assert home_module._file_system_of(Path("/proc/self")) == "proc"
-    assert home_module._file_system_of(Path("/")) not in {None, "proc"}
+    assert home_module.file_system_of(Path("/proc/self")) == "proc"
+    assert home_module.file_system_of(Path("/")) not in {None, "proc"}
 
 
 def test_the_root_is_the_environment_s_or_the_platform_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

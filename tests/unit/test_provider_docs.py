@@ -9,7 +9,7 @@ import pytest
 
 from gateway import config as configuration
 from gateway.provider_connection import problem_of
-from gateway.providers import MAX_RETRY_AFTER_SECONDS, MAX_TRIES, TRIED_ONCE
+from gateway.provider_tries import MAX_RETRY_AFTER_SECONDS, MAX_TRIES, TRIED_ONCE
 from protocol.gateway import ProviderProblem
 from protocol.models import PASSING_FAULTS, ProviderFault
 from protocol.settings import AgentSettings, ProviderConfig

@@ -19,8 +19,8 @@ from protocol.threads import ToolSpec
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.providers.FIRST_WAIT_SECONDS", 0)
-    monkeypatch.setattr("gateway.providers.MAX_WAIT_SECONDS", 0)
+    monkeypatch.setattr("gateway.provider_tries.FIRST_WAIT_SECONDS", 0)
+    monkeypatch.setattr("gateway.provider_tries.MAX_WAIT_SECONDS", 0)
 
 
 class Stage:

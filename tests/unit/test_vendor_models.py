@@ -15,6 +15,7 @@ from fake_vendor import PATHS, Said, Vendor, recorded, refused, silent, vendor
 from memory_home import SetClock
 
 from gateway import config as configuration
+from gateway import provider_tries
 from gateway import providers as providers_module
 from gateway.provider_faults import retry_after
 from gateway.providers import FACTORIES, FAULT_HINTS, PROBLEM_HINTS, Providers
@@ -34,7 +35,7 @@ PNG = Picture(mime="image/png", data=b"\x89PNG")
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.providers._BACKOFF", lambda _state: 0.0)
+    monkeypatch.setattr("gateway.provider_tries.FIRST_WAIT_SECONDS", 0)
     monkeypatch.setenv("PIONEER_TEST_KEY", KEY)
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):  # nothing of this is for a server of this machine
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -325,7 +326,7 @@ def test_silence_is_not_waited_for(kind: str, answer: str, monkeypatch: pytest.M
         "stuck": recorded(f"{kind}_text", pieces=4, then="hang"),
         "pings": Said((ping,) * 50, then="hang"),
     }[answer]
-    monkeypatch.setattr(providers_module, "MAX_TRIES", 1)
+    monkeypatch.setattr(provider_tries, "MAX_TRIES", 1)
 
     async def scene(stage: Stage) -> None:
         assert (await stage.failure()).fault == "timeout"

@@ -1,0 +1,292 @@
+"""What is wrong with a home, by looking alone: each check is a question, and its findings say what to do.
+
+Rule 1: nothing is changed or made: no folder, no lock, no page, not the write-ahead log's place.
+Rule 2: a check that cannot look says so; no damage of a home is a defect of the checkup.
+Rule 3: no key, no text of a message, no value of a setting is shown.
+"""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from agent.store import needed_contents
+from gateway.artifact_files import ArtifactFiles
+from gateway.config import ConfigError, read
+from gateway.config_check import problems
+from gateway.database_copy import complaints, looking, version
+from gateway.home import NETWORK_FILE_SYSTEMS, file_system_of
+from gateway.job_runner import STUCK_MS
+from gateway.keys import KEY_BYTES
+from gateway.migrations import SCHEMA_VERSION
+from gateway.model_files import locate
+from gateway.owners import SQL, living
+from memory.repair import state_of
+from protocol.errors import GatewayError
+from protocol.settings import GatewayConfig, ProviderConfig
+from thread_episodic.store import counts_by_status
+
+Level: TypeAlias = Literal["ok", "note", "warning", "error"]
+LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
+Mend: TypeAlias = Literal["permissions", "memory", "jobs", "processes"]
+
+ROOM_BYTES = 256 * 1024 * 1024
+"""With less than this a home of ordinary size cannot be backed up beside itself."""
+
+
+INSIDE = frozenset({"memory", "conversation", "jobs"})
+"""Checks that read the database."""
+
+
+class Finding(NamedTuple):
+    """What a check found: how bad it is, in plain words, what to do, and what `--fix` would mend."""
+
+    check: str
+    level: Level
+    text: str
+    advice: str = ""
+    mend: Mend | None = None
+
+
+class Subject(NamedTuple):
+    """The home that is looked at."""
+
+    root: Path
+    config_path: Path
+
+    @property
+    def database(self) -> Path:
+        """`gateway.db`."""
+        return self.root / "gateway.db"
+
+    def config(self) -> GatewayConfig:
+        """The settings, or the defaults where the file cannot be used."""
+        try:
+            return read(self.config_path.read_bytes().decode("utf-8-sig"))[0]
+        except (OSError, ConfigError, UnicodeDecodeError):
+            return GatewayConfig()
+
+
+def examine(subject: Subject) -> list[Finding]:
+    """Everything that is found, in the order of the checks."""
+    if not subject.root.is_dir():
+        return [
+            Finding(
+                "home",
+                "error",
+                "there is no home",
+                "`pioneer serve` or `pioneer remember` makes one, --home names another",
+            )
+        ]
+    found: list[Finding] = []
+    for name, check in CHECKS:
+        if name in INSIDE and any(one.check == "database" and one.level == "error" for one in found):
+            found.append(Finding(name, "note", "not looked at: the database cannot be read"))
+            continue
+        try:
+            told = list(check(subject))
+        except (OSError, GatewayError) as error:
+            reason = error.message if isinstance(error, GatewayError) else error.strerror or type(error).__name__
+            told = [Finding(name, "error", f"it cannot be looked at: {reason}")]
+        found += told or [Finding(name, "ok", "")]
+    return found
+
+
+# -- the home and its files --------------------------------------------------------------------------------------------
+
+
+def _home(subject: Subject) -> Iterator[Finding]:
+    root = subject.root
+    kind = file_system_of(root)
+    if kind in NETWORK_FILE_SYSTEMS:
+        yield Finding("home", "error", f"it is on a network file system ({kind})", "move it to a local disk")
+    if not os.access(root, os.W_OK | os.X_OK):
+        yield Finding("home", "error", "it cannot be written", "give its folder back to the user who runs the gateway")
+    if sys.platform != "win32":
+        open_to_others = [
+            path for path in (root, subject.database, root / "keys") if path.exists() and path.stat().st_mode & 0o077
+        ]
+        if open_to_others:
+            yield Finding(
+                "home", "warning", "other users of this machine may read it", "--fix closes it to them", "permissions"
+            )
+
+
+def _key(subject: Subject) -> Iterator[Finding]:
+    key = subject.root / "keys" / "fingerprint.key"
+    if not key.is_file():
+        if subject.database.is_file():
+            yield Finding(
+                "key", "warning", "the home's key is gone: what was forgotten may come back unasked", "restore a backup"
+            )
+    elif key.stat().st_size != KEY_BYTES:
+        yield Finding("key", "error", "the home's key is damaged", "restore a backup")
+
+
+def _config(subject: Subject) -> Iterator[Finding]:
+    if not subject.config_path.is_file():
+        yield Finding("config", "ok", "no file; every setting has its default")
+        return
+    try:
+        found = problems(subject.config_path.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        yield Finding("config", "error", "it is not UTF-8", "save it as UTF-8")
+        return
+    for one in found:
+        where = f"line {one.line}: " if one.line is not None else ""
+        yield Finding(
+            "config", "error" if one.is_error else "warning", f"{where}{one.key} {one.problem}".strip(), one.hint
+        )
+
+
+def _disk(subject: Subject) -> Iterator[Finding]:
+    free = shutil.disk_usage(subject.root).free
+    size = subject.database.stat().st_size if subject.database.is_file() else 0
+    if free < max(ROOM_BYTES, size):
+        yield Finding(
+            "disk",
+            "warning",
+            f"only {free // (1024 * 1024)} MiB are free",
+            "make room; forgetting works even on a full disk",
+        )
+
+
+# -- the database ------------------------------------------------------------------------------------------------------
+
+
+def _database(subject: Subject) -> Iterator[Finding]:
+    if not subject.database.exists():
+        yield Finding("database", "note", "there is none yet")
+        return
+    schema = version(subject.database)
+    if schema > SCHEMA_VERSION:
+        yield Finding(
+            "database", "error", "it was written by a newer version", "update the gateway; this one leaves it untouched"
+        )
+    elif schema < SCHEMA_VERSION:
+        yield Finding("database", "note", f"it is of schema {schema}; the next start brings it to {SCHEMA_VERSION}")
+    for wrong in complaints(subject.database, is_thorough=True)[:3]:
+        yield Finding(
+            "database", "error", f"it is damaged: {wrong}", "restore a backup: `pioneer restore-backup FILE --force`"
+        )
+
+
+def _is_readable(subject: Subject) -> bool:
+    return subject.database.is_file() and version(subject.database) == SCHEMA_VERSION
+
+
+def _memory(subject: Subject) -> Iterator[Finding]:
+    if not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        state = state_of(tx)
+    if state.damaged:
+        yield Finding(
+            "memory",
+            "error",
+            f"{state.damaged} records fail their checksum and are hidden",
+            "restore a backup, or forget them",
+        )
+    if state.texts > 0 or state.erases:
+        yield Finding(
+            "memory", "warning", f"{max(0, state.texts)} records are not rightly indexed, {state.erases} erases are unfinished",
+            "a gateway repairs that by itself; --fix does it now", "memory",
+        )  # fmt: skip
+
+
+def _conversation(subject: Subject) -> Iterator[Finding]:
+    if not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        counts = counts_by_status(tx, None, None)
+        kept = ArtifactFiles(subject.root / "artifacts")
+        missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
+    if waiting := counts.get("pending", 0):
+        yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
+    if missing:
+        yield Finding(
+            "conversation",
+            "warning",
+            f"{len(missing)} files of messages are gone",
+            "restore a backup to have them again",
+        )
+
+
+def _jobs(subject: Subject) -> Iterator[Finding]:
+    if not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        dead = {kind: count for kind, state, count in tx.all(SQL["count_all_jobs"]) if state == "dead"}
+        leased = tx.all(SQL["leased_jobs"])
+    alive, now = set(living(subject.root / "run")), int(time.time() * 1000)
+    for kind, count in dead.items():
+        yield Finding("jobs", "warning", f"{count} {kind} jobs were given up", "--fix has them tried again", "jobs")
+    if stuck := sum(owner in alive and at < now - STUCK_MS for _, owner, at in leased):
+        yield Finding(
+            "jobs",
+            "warning",
+            f"{stuck} jobs are held for more than a quarter of an hour",
+            "another process takes them over by itself",
+        )
+
+
+def _processes(subject: Subject) -> Iterator[Finding]:
+    alive = living(subject.root / "run")
+    if alive:
+        yield Finding("processes", "ok", f"{len(alive)} use the home at present")
+    if not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        gone = [owner for (owner,) in tx.all(SQL["list_owners"]) if owner not in alive]
+    if gone:
+        yield Finding(
+            "processes", "note", f"{len(gone)} ended without an orderly end",
+            "the next gateway takes over what they left; --fix does it now", "processes",
+        )  # fmt: skip
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def _model(subject: Subject) -> Iterator[Finding]:
+    settings = subject.config().embedding
+    if not settings.enabled:
+        yield Finding("model", "ok", "switched off: search goes by words")
+        return
+    located = locate(settings, subject.root / "models")
+    if located.files is None:
+        is_named = settings.model_path is not None
+        text = "the folder of the embedding model holds none that works" if is_named else "none: search goes by words"
+        advice = "correct embedding.model_path" if is_named else "`pioneer models fetch` fetches one"
+        yield Finding("model", "warning" if is_named else "note", text, advice)
+
+
+def _providers(subject: Subject) -> Iterator[Finding]:
+    config = subject.config()
+    used = {getattr(config.roles, role) for role in config.roles.__struct_fields__}
+    for name, provider in config.providers.items():
+        problem = _problem_of(provider, subject.config_path.parent)
+        if problem is not None:
+            yield Finding("providers", "warning" if name in used else "note", f"{name}: {problem[0]}", problem[1])
+
+
+def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | None:
+    """What keeps a provider from answering, and what to do; never a key."""
+    if provider.kind == "scripted":
+        is_there = provider.script is not None and (folder / provider.script).is_file()
+        return None if is_there else ("its script is not there", "name a file that is: script")
+    if provider.api_key_env is not None and not os.environ.get(provider.api_key_env):
+        return f"the variable {provider.api_key_env} is not set here", "set it where the gateway is started"
+    if provider.model is None:
+        return "no model is named", "name one: model"
+    return None
+
+
+CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
+    ("home", _home), ("key", _key), ("config", _config), ("disk", _disk), ("database", _database), ("memory", _memory),
+    ("conversation", _conversation), ("jobs", _jobs), ("processes", _processes), ("model", _model), ("providers", _providers),
+)  # fmt: skip
+"""Every check by its name, in the order in which a person would look."""

@@ -1,0 +1,65 @@
+"""Every command of the command line: what it is called, what it is for, and the module that holds it.
+
+Rule 1: a command's module is imported when the command is run, or when somebody asks for all of their options.
+Rule 2: a command calls the methods of `protocol.methods` as a client does; no rule of the houses is written here again.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """A line of the list: the module below this package, and the command in a few words."""
+
+    module: str
+    summary: str
+    is_guarded: bool = True
+    """Whether errors become exit codes here; the others have their own."""
+
+
+class Command(NamedTuple):
+    """A command: its options, what it does, and examples of its use."""
+
+    arrange: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    examples: str = ""
+
+
+COMMANDS: Mapping[str, Entry] = {
+    "remember": Entry("memories", "keep a fact"),
+    "search": Entry("memories", "find what is remembered"),
+    "list": Entry("memories", "list what is remembered"),
+    "show": Entry("memories", "show one memory with everything that is known of it"),
+    "edit": Entry("changes", "correct or annotate a memory"),
+    "forget": Entry("changes", "forget a memory; restorable, or erased to the last byte"),
+    "restore": Entry("changes", "undo a forgetting"),
+    "history": Entry("memories", "what happened to a memory and to those it replaced"),
+    "why": Entry("reasons", "why something was or was not saved or recalled"),
+    "stats": Entry("memories", "count what is remembered"),
+    "threads": Entry("conversations", "list conversations, or show one"),
+    "recall": Entry("conversations", "find what was said"),
+    "import": Entry("bundles", "import conversations of other programs, or a bundle of memories"),
+    "export": Entry("bundles", "write memories to a bundle"),
+    "backup": Entry("backups", "write the whole home to one file, also while it is in use"),
+    "restore-backup": Entry("backups", "make a home from a backup"),
+    "doctor": Entry("health", "look what is wrong with a home, and mend what can be mended"),
+    "status": Entry("health", "what works, what waits, what failed"),
+    "settings": Entry("configuration", "show or change settings"),
+    "config": Entry("configuration", "write a commented config.toml, or check one"),
+    "models": Entry("embedding_models", "the model of search by meaning: show it, or fetch it"),
+    "completion": Entry("processes", "write the completion script of a shell"),
+    "serve": Entry(
+        "processes", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
+    ),
+    "demo": Entry("processes", "play a bundled conversation of several days through a spawned gateway"),
+    "replay": Entry("processes", "play scripted sessions against a spawned gateway and compare"),
+    "schemas": Entry("processes", "write what is generated from the protocol: schemas and references"),
+}
+
+
+def load(name: str) -> Command:
+    """A command's options and work."""
+    module = import_module(f"gateway.commands.{COMMANDS[name].module}")
+    return module.COMMANDS[name]

@@ -1,0 +1,164 @@
+"""Changes of what is remembered: edit, forget, restore."""
+
+import argparse
+import sys
+from typing import Any, get_args
+
+from gateway.commands import Command
+from gateway.commands.door import Door, through_door
+from gateway.commands.exits import NEGATIVE, OK, USAGE, Stop
+from gateway.commands.memories import value_of
+from gateway.commands.options import (
+    add_context,
+    add_place,
+    add_sureness,
+    context_of,
+    present,
+    scope_of,
+    text_of,
+    time_of,
+)
+from gateway.commands.terminal import confirm, plain, say, show_json, show_table
+from protocol import methods as m
+from protocol.memory import Category, ForgetResult
+
+
+def _arrange_edit(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", metavar="ID", help="a memory's id")
+    to.add_argument("text", nargs="*", metavar="TEXT", help="what is right instead; `-` reads stdin")
+    to.add_argument("--category", choices=get_args(Category), metavar="NAME")
+    to.add_argument("--tag", action="append", metavar="TAG", help="in place of all its tags; repeatable")
+    to.add_argument("--value", metavar="JSON")
+    to.add_argument("--importance", type=float, metavar="0..1")
+    to.add_argument("--expires", metavar="TIME", help="a date, a span such as 30d, or never")
+
+
+def _edit(given: argparse.Namespace) -> int:
+    params = present(
+        content=text_of(given.text) if given.text else None, category=given.category, tags=given.tag,
+        value=value_of(given.value), importance=given.importance,
+    )  # fmt: skip
+    if given.expires is not None:
+        params["expires_at"] = None if given.expires == "never" else time_of(given.expires, is_future=True)
+    if not params:
+        raise Stop(USAGE, "say what is to change: new words, or an option")
+    params |= {"memory_id": given.memory, "context": context_of(given)}
+    result = through_door(given, lambda door: door.call(m.MEMORY_UPDATE, params), "later")
+    if given.json:
+        show_json(result)
+    elif result.superseded_memory_id is not None:
+        say(f"corrected: {result.record.memory_id} replaces {result.superseded_memory_id}", "green")
+    else:
+        say(f"changed: {result.record.memory_id}", "green")
+    return OK
+
+
+def _arrange_forget(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    add_sureness(to)
+    what = to.add_mutually_exclusive_group(required=True)
+    what.add_argument("memory", nargs="?", metavar="ID", help="a memory's id")
+    what.add_argument("--key", help="the memory of this key, in --scope")
+    what.add_argument("--turn", metavar="ID", help="everything learnt from this turn")
+    what.add_argument("--of-thread", metavar="ID", help="everything learnt from this conversation")
+    what.add_argument("--everything", action="store_true", help="everything in --scope")
+    to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread (default: user)")
+    to.add_argument("--erase", action="store_true", help="for ever, to the last byte; not restorable")
+    to.add_argument("--include-sources", action="store_true", help="with --erase: its words in conversations, too")
+    to.add_argument("--reason", help="your own words, kept with it")
+    to.add_argument("--dry-run", action="store_true", help="only say what would be forgotten")
+
+
+def _target_of(given: argparse.Namespace) -> dict[str, Any]:
+    if given.memory is not None:
+        return {"kind": "id", "memory_id": given.memory}
+    if given.turn is not None:
+        return {"kind": "turn", "turn_id": given.turn}
+    if given.of_thread is not None:
+        return {"kind": "thread", "thread_id": given.of_thread}
+    if given.everything and given.scope is None:
+        raise Stop(USAGE, "--everything needs a --scope")
+    scope = scope_of(given.scope or "user", given)
+    return (
+        {"kind": "scope", "scope": scope}
+        if given.everything
+        else {"kind": "scoped_key", "scope": scope, "key": given.key}
+    )
+
+
+async def _contents(door: Door, ids: list[str], context: dict[str, Any]) -> list[list[str]]:
+    found = [(await door.call(m.MEMORY_GET, {"memory_id": one, "context": context})).record for one in ids]
+    return [[record.memory_id, record.category, record.content] for record in found if record is not None]
+
+
+def _forget(given: argparse.Namespace) -> int:
+    context = context_of(given)
+    params = present(
+        target=_target_of(given), mode="erase" if given.erase else "tombstone", reason=given.reason,
+        include_sources=given.include_sources or None, context=context,
+    )  # fmt: skip
+
+    async def work(door: Door) -> ForgetResult:
+        would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
+        ids = would.forgotten_memory_ids
+        if given.dry_run or not ids:
+            return would
+        if given.erase or len(ids) > 1:  # one memory that can be restored is no destruction
+            if not given.yes and sys.stdin.isatty():
+                show_table(["id", "category", "content"], await _contents(door, ids, context))
+            verb = "erase for ever" if given.erase else "forget"
+            confirm(f"{verb} {len(ids)} {'memory' if len(ids) == 1 else 'memories'}?", is_sure=given.yes)
+        return await door.call(m.MEMORY_FORGET, params)
+
+    result = through_door(given, work)
+    if given.json:
+        show_json(result)
+    else:
+        _tell_forgotten(result, is_erased=given.erase)
+    return OK if result.forgotten_memory_ids else NEGATIVE
+
+
+def _tell_forgotten(result: ForgetResult, *, is_erased: bool) -> None:
+    verb = (
+        "would be forgotten" if result.dry_run else "erased" if is_erased else "forgotten, and restorable for a while"
+    )
+    if not result.forgotten_memory_ids:
+        say("there is nothing to forget")
+    for memory_id in result.forgotten_memory_ids:
+        say(f"{plain(memory_id)}  {verb}")
+    receipt = result.receipt
+    if receipt is not None and not receipt.complete:
+        say("some bytes are left in the database file while others use it; the next gateway finishes the work")
+    if receipt is not None and receipt.remaining.items:
+        say(f"{len(receipt.remaining.items)} messages still say it: --include-sources erases the words there, too")
+
+
+def _arrange_restore(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", metavar="ID", help="a forgotten memory's id")
+
+
+def _restore(given: argparse.Namespace) -> int:
+    params = {"memory_id": given.memory, "context": context_of(given)}
+    result = through_door(given, lambda door: door.call(m.MEMORY_RESTORE, params), "later")
+    if given.json:
+        show_json(result)
+    else:
+        say(f"restored: {result.record.memory_id}  {plain(result.record.content)}", "green")
+    return OK
+
+
+COMMANDS = {
+    "edit": Command(
+        _arrange_edit, _edit, '  pioneer edit mem_… "The ferry leaves at ten."\n  pioneer edit mem_… --tag harbour --importance 0.9'
+    ),
+    "forget": Command(
+        _arrange_forget, _forget,
+        "  pioneer forget mem_…\n  pioneer forget mem_… --erase --yes\n  pioneer forget --everything --scope workspace --dry-run",
+    ),
+    "restore": Command(_arrange_restore, _restore, "  pioneer restore mem_…"),
+}  # fmt: skip

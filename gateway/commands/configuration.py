@@ -1,0 +1,160 @@
+"""Settings and their file: `settings get|set|unset`, `config init|check`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gateway.commands import Command
+from gateway.commands.door import home_of, through_door
+from gateway.commands.exits import CONFIG, NO_INPUT, OK, USAGE, Stop
+from gateway.commands.options import add_home, add_json
+from gateway.commands.terminal import plain, say, show_json, show_table
+from protocol import methods as m
+from protocol.setting_table import Setting, settings, toml
+from protocol.settings import PATCHABLE, SettingsResult
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def _arrange_settings(to: argparse.ArgumentParser) -> None:
+    to.add_argument(
+        "what",
+        nargs="?",
+        choices=("get", "set", "unset"),
+        default="get",
+        help="default: get; unset: back to the default",
+    )
+    to.add_argument("key", nargs="?", metavar="KEY", help="such as memory.review_enabled")
+    to.add_argument("value", nargs="?", metavar="VALUE", help="for set")
+    add_home(to)
+    add_json(to)
+
+
+def setting_of(key: str) -> Setting:
+    """The setting of that name. Raises `Stop`."""
+    import difflib  # noqa: PLC0415  # needed only where something is wrong
+
+    known = {setting.key: setting for setting in settings()}
+    if (found := known.get(key.removeprefix("gateway."))) is not None:
+        return found
+    near = difflib.get_close_matches(key, known, n=1)
+    raise Stop(USAGE, f"there is no setting {plain(key)!r}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def _value(setting: Setting, text: str) -> Any:
+    """The value that the words of the command line mean: `true`, `30`, or a text without quotes. Raises `Stop`."""
+    try:
+        return msgspec.convert(text, setting.kind, strict=False)
+    except msgspec.ValidationError:
+        raise Stop(USAGE, f"{setting.key} takes {setting.allowed}") from None
+
+
+def _settings(given: argparse.Namespace) -> int:
+    if (given.value is not None) != (given.what == "set") or (given.key is None and given.what != "get"):
+        raise Stop(USAGE, "write `settings get [KEY]`, `settings set KEY VALUE` or `settings unset KEY`")
+    if given.what == "get":
+        result = through_door(given, lambda door: door.call(m.SETTINGS_GET), makes_home=True)
+    else:
+        setting = setting_of(given.key or "")
+        if setting.group not in PATCHABLE:
+            raise Stop(USAGE, f"{setting.key} is changed in config.toml alone, and holds from the next start on")
+        value = _value(setting, given.value) if given.what == "set" else None
+        params = {"update": {setting.group: {setting.name: value}}}
+        result = through_door(given, lambda door: door.call(m.SETTINGS_UPDATE, params), makes_home=True)
+    if given.json:
+        show_json(result)
+    else:
+        _show_settings(result, given.key)
+    return OK
+
+
+def _show_settings(result: SettingsResult, key: str | None) -> None:
+    wanted = [setting_of(key)] if key is not None else list(settings())
+    rows = [
+        [one.key, _current(result, one), one.shown_default, one.meaning] for one in wanted if one.group != "providers"
+    ]
+    show_table(["key", "value", "default", "meaning"], rows)
+    if key is None:
+        for name, provider in result.settings.providers.items():
+            say(f"provider {plain(name)}: {provider.kind}, {plain(provider.model or 'no model named')}")
+
+
+def _current(result: SettingsResult, setting: Setting) -> str:
+    value = getattr(getattr(result.settings, setting.group), setting.name)
+    return "unset" if value is None else toml(value)
+
+
+# -- config ------------------------------------------------------------------------------------------------------------
+
+
+def _arrange_config(to: argparse.ArgumentParser) -> None:
+    to.add_argument(
+        "what",
+        choices=("init", "check"),
+        help="write config.toml with every key as a comment, or explain what is wrong with one",
+    )
+    to.add_argument("--force", action="store_true", help="for init: replace a file that is there")
+    add_home(to)
+    add_json(to)
+
+
+def _file_of(given: argparse.Namespace) -> Path:
+    return (given.config or home_of(given) / "config.toml").absolute()
+
+
+def _config(given: argparse.Namespace) -> int:
+    return _init(given) if given.what == "init" else _check(given)
+
+
+def _init(given: argparse.Namespace) -> int:
+    from gateway.durable_file import publish  # noqa: PLC0415
+    from protocol.reference import commented  # noqa: PLC0415
+
+    path = _file_of(given)
+    if path.exists() and not given.force:
+        raise Stop(USAGE, "the file is there already; --force replaces it")
+    publish(path, commented().encode())
+    if given.json:
+        show_json({"file": str(path)})
+    else:
+        say(f"written: {plain(str(path))}", "green")
+    return OK
+
+
+def _check(given: argparse.Namespace) -> int:
+    from gateway.config_check import problems  # noqa: PLC0415
+
+    path = _file_of(given)
+    try:
+        found = problems(path.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        if given.config is not None:
+            raise Stop(NO_INPUT, "there is no such file") from None
+        found = []
+    except UnicodeDecodeError:
+        raise Stop(CONFIG, "the file is not UTF-8") from None
+    if given.json:
+        show_json({"problems": [one._asdict() for one in found]})
+    elif not found:
+        say("nothing is wrong with it" if path.exists() else "there is no file: every setting has its default", "green")
+    for one in [] if given.json else found:
+        where = f"line {one.line}: " if one.line is not None else ""
+        say(
+            f"{where}{plain(one.key)}: {plain(one.problem)}" if one.key else f"{where}{plain(one.problem)}",
+            "red" if one.is_error else "yellow",
+        )
+        if one.hint:
+            say(f"    {plain(one.hint)}")
+    return CONFIG if any(one.is_error for one in found) else OK
+
+
+COMMANDS = {
+    "settings": Command(
+        _arrange_settings, _settings,
+        "  pioneer settings\n  pioneer settings get memory.retention_days\n  pioneer settings set memory.review_enabled true\n"
+        "  pioneer settings unset memory.review_enabled",
+    ),
+    "config": Command(_arrange_config, _config, "  pioneer config init\n  pioneer config check --config ./config.toml"),
+}  # fmt: skip

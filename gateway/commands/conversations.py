@@ -1,0 +1,123 @@
+"""Conversation as a person asks for it: the list of threads, one thread's talk, and what was said about something."""
+
+import argparse
+from typing import Any, get_args
+
+from gateway.commands import Command
+from gateway.commands.door import Door, through_door
+from gateway.commands.exits import NEGATIVE, OK
+from gateway.commands.options import add_place, present, text_of, time_of
+from gateway.commands.terminal import plain, readable, say, show_json, show_table, when, words
+from protocol import methods as m
+from protocol.thread_episodic import IndexedRole, ThreadSearchResult
+
+SAYINGS = {
+    "query_too_vague": "the question holds no word that could be looked for",
+    "index_pending": "some messages are not indexed yet: a running gateway does that",
+    "semantic_off": "by words only",
+    "below_floor": "what was found fits too badly",
+    "no_match": "nothing that was said fits",
+    "disabled": "search of conversations is switched off in the settings",
+    "recall_disabled": "recall of conversations is switched off in the settings",
+}
+"""What a search says of itself, in plain words."""
+
+
+def _arrange_threads(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    to.add_argument("thread", nargs="?", metavar="ID", help="show this one's talk")
+    to.add_argument("--archived", action="store_true", help="only archived ones")
+    to.add_argument("--everywhere", action="store_true", help="of all workspaces")
+    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
+
+
+async def _talk(door: Door, given: argparse.Namespace) -> m.t.ItemsResult:
+    kinds = ["user_message", "agent_message"]
+    return await door.call(
+        m.THREAD_HISTORY, {"thread_id": given.thread, "kinds": kinds, "limit": given.limit, "order": "desc"}
+    )
+
+
+def _threads(given: argparse.Namespace) -> int:
+    if given.thread is not None:
+        return _show_talk(given)
+    params = present(
+        workspace_id=None if given.everywhere else given.workspace, archived=given.archived or None, limit=given.limit
+    )
+    result = through_door(given, lambda door: door.call(m.THREAD_LIST, params))
+    if given.json:
+        show_json(result)
+    else:
+        show_table(["id", "updated", "turns", "workspace", "title"], [
+            [thread.thread_id, when(thread.updated_at), str(thread.turn_count), thread.workspace_id, thread.name or ""]
+            for thread in result.threads
+        ])  # fmt: skip
+    return OK if result.threads else NEGATIVE
+
+
+def _show_talk(given: argparse.Namespace) -> int:
+    result = through_door(given, lambda door: _talk(door, given))
+    if given.json:
+        show_json(result)
+        return OK
+    if result.next_cursor is not None:
+        say("… and what was said before; --limit shows more")
+    for item in reversed(result.items):
+        say(f"{when(item.at)}  {item.role}", "bold")
+        say(readable(item.text))
+        say()
+    return OK
+
+
+async def find_said(door: Door, params: dict[str, Any]) -> ThreadSearchResult:
+    """What was said; messages that are not indexed yet are indexed first, where no gateway does it."""
+    result = await door.call(m.EPISODIC_SEARCH, params)
+    if any(entry.code == "index_pending" for entry in result.diagnostics):
+        await door.catch_up()
+        result = await door.call(m.EPISODIC_SEARCH, params)
+    return result
+
+
+def _arrange_recall(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    to.add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
+    to.add_argument("--thread", metavar="ID", help="only in this conversation")
+    to.add_argument("--from", dest="since", metavar="TIME", help="not before: a date, or a span such as 7d")
+    to.add_argument("--to", dest="until", metavar="TIME", help="not after")
+    to.add_argument(
+        "--role", action="append", choices=get_args(IndexedRole), metavar="ROLE", help="user or assistant; repeatable"
+    )
+    to.add_argument("--meaning", action="store_true", help="by meaning as well; loads the embedding model first")
+    to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
+    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
+
+
+def _recall(given: argparse.Namespace) -> int:
+    params = present(
+        workspace_id=given.workspace, query=text_of(given.query), thread_id=given.thread, from_at=time_of(given.since),
+        to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit,
+    )  # fmt: skip
+    result = through_door(given, lambda door: find_said(door, params), "now" if given.meaning else "off")
+    if given.json:
+        show_json(result)
+    else:
+        show_hits(result)
+    return OK if result.hits else NEGATIVE
+
+
+def show_hits(result: ThreadSearchResult) -> None:
+    """What was said, best first, and why there is not more of it."""
+    show_table(["when", "who", "score", "conversation", "text"], [
+        [when(hit.at), hit.role, f"{hit.score:.2f}", hit.thread_id, plain(hit.snippet)] for hit in result.hits
+    ])  # fmt: skip
+    codes = [entry.code for entry in result.diagnostics if not (result.hits and entry.code == "semantic_off")]
+    if not result.hits:
+        say("; ".join(["nothing found", *(SAYINGS.get(code, words(code)) for code in codes)]))
+
+
+COMMANDS = {
+    "threads": Command(_arrange_threads, _threads, "  pioneer threads\n  pioneer threads thr_… --limit 50"),
+    "recall": Command(
+        _arrange_recall, _recall, '  pioneer recall "timetable sync" --from 30d\n  pioneer recall harbour --role user --json'
+    ),
+}  # fmt: skip

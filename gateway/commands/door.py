@@ -1,0 +1,120 @@
+"""A home, opened for one command: the same objects as behind JSON-RPC, called by the same method table.
+
+Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background work
+but what its own answer waits for. Jobs that its writes make belong to everybody once it leaves: a running gateway does them at
+once, else the next one.
+Rule 2: parameters are checked as those of any client are.
+Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
+"""
+
+import argparse
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import anyio
+
+from gateway.commands.exits import NO_INPUT, Stop
+from gateway.foundations import Foundations, Options, open_home
+from gateway.home import default_root
+from gateway.rpc import params_of
+from gateway.shell import Client
+from gateway.wiring import App, build
+from protocol.base import PROTOCOL_VERSION
+from protocol.errors import GatewayError
+from protocol.gateway import InitializeParams
+from protocol.methods import INITIALIZE, Method
+
+T = TypeVar("T")
+
+Meaning: TypeAlias = Literal["off", "later", "now"]
+"""Whether an embedding model takes part: not at all, for others to use later on what is written, or loaded at once."""
+
+NAME = "cli"
+LEAVE_SECONDS = 2.0
+CATCH_UP_SECONDS = 10.0
+"""As long as a person waits for an answer; some thousand messages are indexed in that time."""
+
+
+class Door:
+    """The methods of an open home."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def call(self, method: Method[Any, T], params: dict[str, Any] | None = None) -> T:
+        """Call a method as a client does. Raises `GatewayError`."""
+        bound = self.app.bound[method.name]
+        return await bound.call(params_of(method.params, params or {}))
+
+    async def catch_up(self) -> None:
+        """Do for some seconds what waits in the background and no living process does: a home without a gateway has nobody else."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.app.runner.run)
+            await self.app.runner.drain(CATCH_UP_SECONDS)
+            tasks.cancel_scope.cancel()
+
+    async def ensure_workspace(self, workspace_id: str) -> None:
+        """Make a workspace if it is not there."""
+        from protocol.methods import WORKSPACE_CREATE, WORKSPACE_GET  # noqa: PLC0415
+
+        try:
+            await self.call(WORKSPACE_GET, {"workspace_id": workspace_id})
+        except GatewayError as error:
+            if error.reason != "not_found":
+                raise
+            await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id})
+
+
+def home_of(given: argparse.Namespace) -> Path:
+    """The home that is meant."""
+    return given.home or default_root()
+
+
+@asynccontextmanager
+async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: bool) -> AsyncGenerator[Door]:
+    """The home that the options name; who only asks makes none. Raises `Stop` and `UnusableError`."""
+    if not makes_home and not (home_of(given) / "gateway.db").exists():
+        raise Stop(NO_INPUT, "there is no home yet: `pioneer remember` makes one, --home names another")
+    base = await open_home(Options(home=home_of(given), config=given.config, log_level="warning", speaks=False))
+    try:
+        client = Client()
+        hello = {
+            "protocol_version": PROTOCOL_VERSION, "client": {"name": NAME, "version": "1"},
+            "workspace_id": getattr(given, "workspace", None),
+        }  # fmt: skip
+        introduced: InitializeParams = params_of(INITIALIZE.params, hello)
+        client.introduce(introduced)
+        app = build(base, lambda _line, _key: None, client)
+        app.outbox.open()
+        if meaning != "off":
+            app.embedding.apply()
+        async with anyio.create_task_group() as tasks:
+            app.outbox.tasks = tasks
+            if meaning == "now":
+                tasks.start_soon(app.embedding.run)
+                await app.embedding.wake()
+            yield Door(app)
+            tasks.cancel_scope.cancel()
+    finally:
+        await _leave(base)
+
+
+async def _leave(base: Foundations) -> None:
+    with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_SECONDS):
+        await base.owners.leave(base.database)
+    base.database.close()
+
+
+def through_door(
+    given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off", *, makes_home: bool = False
+) -> T:  # fmt: skip
+    """Open the home, do the work, close it."""
+
+    async def run() -> T:
+        async with opened(given, meaning, makes_home=makes_home) as door:
+            return await work(door)
+
+    return asyncio.run(run())

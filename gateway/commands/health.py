@@ -1,0 +1,178 @@
+"""`pioneer doctor` and `pioneer status`.
+
+Rule 1: without --fix the doctor only looks, and it looks at a home that no gateway could open as well.
+Rule 2: with --fix a backup comes first, and only what is derived is made again.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+from gateway.checkup import LEVELS, Finding, Level, Mend, Subject, examine
+from gateway.commands import Command
+from gateway.commands.door import Door, home_of, through_door
+from gateway.commands.exits import CONFIG, IO_ERROR, NEGATIVE, OK, UNAVAILABLE
+from gateway.commands.options import add_home, add_json, add_place
+from gateway.commands.terminal import plain, progress, say, show_json, show_pairs, show_table, size, when, words
+from protocol import methods as m
+from protocol.gateway import StatusResult
+from protocol.ports import JobKind
+
+STYLES: Mapping[Level, str] = {"ok": "green", "note": "cyan", "warning": "yellow", "error": "red"}
+CODES = {"database": IO_ERROR, "config": CONFIG}
+"""What the doctor ends with for an error of a check; for every other one: unavailable."""
+UNTOUCHED = frozenset({"home", "key", "config", "database"})
+"""Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
+
+
+def _arrange_doctor(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--fix", action="store_true", help="mend what is derived, after a backup to HOME/backups")
+    add_home(to)
+    add_json(to)
+
+
+def _subject(given: argparse.Namespace) -> Subject:
+    home = home_of(given)
+    return Subject(home, given.config or home / "config.toml")
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    subject = _subject(given)
+    with progress("looking") as tell:
+        tell(0, None)
+        found = examine(subject)
+    done: list[str] = []
+    if given.fix:
+        done = _fix(given, subject, found)
+        found = examine(subject) if done else found
+    if given.json:
+        show_json({"findings": [one._asdict() for one in found], "done": done, "worst": _worst(found)})
+    else:
+        _tell(found, done, is_fixing=given.fix)
+    return code_of(found)
+
+
+def _worst(found: Sequence[Finding]) -> Level:
+    return LEVELS[max((LEVELS.index(one.level) for one in found), default=0)]
+
+
+def code_of(found: Sequence[Finding]) -> int:
+    """The exit code that says the worst."""
+    worst = _worst(found)
+    if worst == "error":
+        return next(CODES.get(one.check, UNAVAILABLE) for one in found if one.level == "error")
+    return NEGATIVE if worst == "warning" else OK
+
+
+def _tell(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> None:
+    for line in done:
+        say(f"done: {line}", "green")
+    for one in found:
+        say(f"{one.level:<8}{one.check}" + (f": {plain(one.text)}" if one.text else ""), STYLES[one.level])
+        if one.advice:
+            say(f"        {plain(one.advice)}")
+    if is_fixing and not done:
+        say("there was nothing that --fix could mend")
+
+
+# -- mending -----------------------------------------------------------------------------------------------------------
+
+
+def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) -> list[str]:
+    """Mend what can be mended; what was done, in plain words."""
+    wanted = {one.mend for one in found if one.mend is not None}
+    if not wanted or any(one.level == "error" and one.check in UNTOUCHED for one in found):
+        return []
+    done: list[str] = []
+    if subject.database.is_file():
+        done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
+    if "permissions" in wanted:
+        done.append(_close(subject))
+    inner: list[Mend] = [mend for mend in ("processes", "memory", "jobs") if mend in wanted]
+    if inner:
+        done += through_door(given, lambda door: _mend(door, inner))
+    return done
+
+
+def _back_up(subject: Subject) -> Path:
+    from gateway.backup import write_backup  # noqa: PLC0415
+
+    folder = subject.root / "backups"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    target = folder / f"before-fix-{time.strftime('%Y%m%d-%H%M%S')}.backup"
+    with progress("backing up") as tell:
+        write_backup(subject.root, target, tell)
+    return target
+
+
+def _close(subject: Subject) -> str:
+    if sys.platform != "win32":
+        for path in (subject.root, *subject.root.glob("gateway.db*"), subject.root / "keys"):
+            if path.exists():
+                path.chmod(path.stat().st_mode & 0o700)
+    return "the home is closed to other users"
+
+
+async def _mend(door: Door, wanted: Sequence[Mend]) -> list[str]:
+    from gateway.process import Pulse  # noqa: PLC0415
+
+    app, done = door.app, list[str]()
+    if "processes" in wanted and await Pulse(app, lambda: True).reclaim():
+        done.append("what ended processes left is taken over")
+    if "memory" in wanted:
+        report = await app.memory.repairer.run("deep")
+        mended = ", ".join(f"{words(name)} {count}" for name, count in report.mended.items())
+        done.append(f"derived data of memory was checked and mended ({mended or 'nothing was wrong'})")
+    if "jobs" in wanted:
+        requeued = await app.base.database.write(
+            lambda tx: sum(app.jobs.requeue(tx, kind=kind) for kind in get_args(JobKind))
+        )
+        done.append(f"{requeued} jobs are queued again; a running gateway, or the next one, does them")
+    return done
+
+
+# -- status ------------------------------------------------------------------------------------------------------------
+
+
+def _arrange_status(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+
+
+def _status(given: argparse.Namespace) -> int:
+    result = through_door(given, lambda door: door.call(m.STATUS), "later")
+    if given.json:
+        show_json(result)
+    else:
+        _show_status(result)
+    return OK
+
+
+def _show_status(status: StatusResult) -> None:
+    search = {
+        "ready": "by words and meaning",
+        "pending": "by words, and by meaning where a gateway runs",
+        "off": "by words",
+    }
+    show_pairs([
+        ("version", status.version), ("home", status.home_id), ("schema", str(status.schema_version)),
+        ("others in it", str(status.processes - 1)), ("search", search[status.search.semantic]),
+        ("database", f"{size(status.storage.db_bytes)}, and {size(status.storage.wal_bytes)} of log"),
+    ])  # fmt: skip
+    show_table(["work", "waiting", "running", "to be tried again", "given up"], [
+        [kind, str(count.queued), str(count.leased), str(count.retry_wait), str(count.dead)]
+        for kind, count in status.queues.items()
+        if count.queued or count.leased or count.retry_wait or count.dead
+    ])  # fmt: skip
+    for provider in status.providers:
+        say(f"provider {plain(provider.name)}: {provider.kind}, {', '.join(provider.roles) or 'in no role'}")
+    for entry in status.degraded:
+        say(f"{words(entry.component)}: {words(entry.reason)}, since {when(entry.since)}", "yellow")
+
+
+COMMANDS = {
+    "doctor": Command(_arrange_doctor, _doctor, "  pioneer doctor\n  pioneer doctor --fix"),
+    "status": Command(_arrange_status, _status, "  pioneer status\n  pioneer status --json"),
+}

@@ -1,0 +1,269 @@
+"""Durable memory as a person asks for it: remember, search, list, show, history, stats."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from gateway.commands import Command
+from gateway.commands.door import Door, through_door
+from gateway.commands.exits import DATA, NEGATIVE, OK, Stop
+from gateway.commands.options import (
+    add_context,
+    add_filters,
+    add_place,
+    context_of,
+    filters_of,
+    present,
+    scope_of,
+    text_of,
+    time_of,
+)
+from gateway.commands.terminal import readable, say, show_json, show_pairs, show_table, when, words
+from protocol import methods as m
+from protocol.errors import CallerError
+from protocol.memory import Category, Kind, ListResult, Order, Record, Sensitivity
+
+
+def value_of(text: str | None) -> Any:
+    """A value as JSON. Raises `Stop`."""
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        raise Stop(DATA, "--value takes JSON, such as '\"tea\"' or 42") from None
+
+
+# -- remember ----------------------------------------------------------------------------------------------------------
+
+
+def _arrange_remember(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("text", nargs="+", metavar="TEXT", help="one fact in plain words; `-` reads stdin")
+    to.add_argument("--category", default="custom", choices=get_args(Category), metavar="NAME", help="default: custom")
+    to.add_argument("--kind", choices=get_args(Kind), metavar="NAME", help="default: semantic")
+    to.add_argument("--key", help="a name for the fact; a later one of the same key replaces it")
+    to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread (default: by category)")
+    to.add_argument("--tag", action="append", metavar="TAG", help="repeatable")
+    to.add_argument("--value", metavar="JSON", help="the fact's value for programs")
+    to.add_argument("--importance", type=float, metavar="0..1")
+    to.add_argument("--sensitivity", choices=get_args(Sensitivity), metavar="NAME", help="such as regulated")
+    to.add_argument("--expires", metavar="TIME", help="a date, or a span such as 30d")
+    to.add_argument("--replaces", metavar="ID", help="the memory that this one takes the place of")
+
+
+def _remember(given: argparse.Namespace) -> int:
+    params = present(
+        content=text_of(given.text), category=given.category, kind=given.kind, key=given.key, tags=given.tag,
+        scope=scope_of(given.scope, given) if given.scope else None, value=value_of(given.value),
+        importance=given.importance, sensitivity=given.sensitivity, supersedes=given.replaces,
+        expires_at=time_of(given.expires, is_future=True), context=context_of(given),
+        provenance={"source_kind": "explicit_user_request", "created_by": {"kind": "user", "id": "cli"}},
+    )  # fmt: skip
+
+    async def work(door: Door) -> m.m.RememberResult:
+        await door.ensure_workspace(given.workspace)
+        return await door.call(m.MEMORY_REMEMBER, params)
+
+    result = through_door(given, work, "later", makes_home=True)
+    if given.json:
+        show_json(result)
+        return OK
+    if result.superseded_memory_id is not None:
+        say(f"kept, and replaced {result.superseded_memory_id}:", "green")
+    else:
+        say("kept:" if result.created else "known already:", "green")
+    _show_rows([result.record])
+    return OK
+
+
+# -- search and list ---------------------------------------------------------------------------------------------------
+
+
+def _show_rows(records: Sequence[Record], scores: Sequence[float] | None = None) -> None:
+    columns = ["id", *(["score"] if scores is not None else []), "category", "scope", "updated", "content"]
+    show_table(columns, [
+        [
+            record.memory_id, *([f"{scores[place]:.2f}"] if scores is not None else []), record.category,
+            str(record.scope), when(record.updated_at), _said(record),
+        ]
+        for place, record in enumerate(records)
+    ])  # fmt: skip
+
+
+def _said(record: Record) -> str:
+    return record.content if record.status == "active" else f"({record.status}) {record.content}"
+
+
+def _arrange_search(to: argparse.ArgumentParser) -> None:
+    add_filters(to)
+    to.add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
+    to.add_argument("--meaning", action="store_true", help="by meaning as well; loads the embedding model first")
+    to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
+
+
+def _search(given: argparse.Namespace) -> int:
+    mode = "hybrid" if given.meaning else "lexical"
+    params = filters_of(given) | present(query=text_of(given.query), mode=mode, min_score=given.min_score)
+    result = through_door(
+        given, lambda door: door.call(m.MEMORY_SEARCH, params), "now" if given.meaning else "off"
+    )  # fmt: skip
+    if given.json:
+        show_json(result)
+    elif result.hits:
+        _show_rows([hit.record for hit in result.hits], [hit.score for hit in result.hits])
+    else:
+        say("nothing found; `pioneer why` tells more")
+    if given.meaning and not given.json and result.semantic == "off":
+        say("by words only: there is no embedding model; see `pioneer models`")
+    return OK if result.hits else NEGATIVE
+
+
+def _arrange_list(to: argparse.ArgumentParser) -> None:
+    add_filters(to)
+    to.add_argument(
+        "--order",
+        choices=get_args(Order),
+        default="updated_at",
+        metavar="NAME",
+        help="updated_at, created_at or importance",
+    )
+    to.add_argument("--all", action="store_true", help="every page")
+
+
+async def _listed(door: Door, params: dict[str, Any], *, has_all: bool) -> ListResult:
+    page = await door.call(m.MEMORY_LIST, params)
+    records = list(page.records)
+    while has_all and page.next_cursor is not None:
+        page = await door.call(m.MEMORY_LIST, params | {"cursor": page.next_cursor})
+        records += page.records
+    return ListResult(records=records, next_cursor=page.next_cursor)
+
+
+def _list(given: argparse.Namespace) -> int:
+    params = filters_of(given) | {"order": given.order} | ({"limit": 100} if given.all else {})
+    result = through_door(given, lambda door: _listed(door, params, has_all=given.all))
+    if given.json:
+        show_json(result)
+        return OK
+    _show_rows(result.records)
+    if result.next_cursor is not None:
+        say("there are more: --limit N, or --all")
+    return OK
+
+
+# -- one memory --------------------------------------------------------------------------------------------------------
+
+
+def _arrange_one(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", metavar="ID", help="a memory's id")
+
+
+def _arrange_show(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", metavar="ID|KEY", help="a memory's id, or its key in the workspace or of the user")
+
+
+async def _found(door: Door, given: argparse.Namespace) -> m.m.GetResult:
+    """By id; else by key, the workspace's first."""
+    context = context_of(given)
+    try:
+        result = await door.call(m.MEMORY_GET, {"memory_id": given.memory, "context": context})
+    except CallerError:  # no id can look like that, but a key can
+        result = m.m.GetResult(record=None)
+    for scope in ("workspace", "user"):
+        if result.record is not None or given.memory.startswith("mem_"):
+            break
+        result = await door.call(
+            m.MEMORY_GET, {"scope": scope_of(scope, given), "key": given.memory, "context": context}
+        )
+    return result
+
+
+def _show(given: argparse.Namespace) -> int:
+    result = through_door(given, lambda door: _found(door, given))
+    if given.json:
+        show_json(result)
+    elif result.record is None:
+        say("there is no such memory, or it belongs to another scope")
+    else:
+        _show_whole(result.record)
+    return OK if result.record is not None else NEGATIVE
+
+
+def _show_whole(record: Record) -> None:
+    say(readable(record.content), "bold")
+    show_pairs([
+        ("id", record.memory_id), ("key", record.key), ("status", record.status + (", contested" if record.contested else "")),
+        ("category", record.category), ("scope", str(record.scope)),
+        ("value", "" if record.value is None else json.dumps(record.value, ensure_ascii=False)),
+        ("tags", ", ".join(record.tags)), ("sensitivity", record.sensitivity),
+        ("confidence", f"{record.confidence:.2f}"), ("importance", f"{record.importance:.2f}"),
+        ("source", words(record.provenance.source_kind)), ("conversation", record.provenance.thread_id or ""),
+        ("evidence", f"{record.evidence_count} times"), ("created", when(record.created_at)),
+        ("updated", when(record.updated_at)), ("valid from", when(record.valid_from)),
+        ("expires", when(record.expires_at)), ("replaces", record.supersedes or ""),
+        ("replaced by", record.superseded_by or ""),
+    ])  # fmt: skip
+
+
+def _history(given: argparse.Namespace) -> int:
+    params = {"memory_id": given.memory, "context": context_of(given)}
+    result = through_door(given, lambda door: door.call(m.MEMORY_HISTORY, params))
+    if given.json:
+        show_json(result)
+    else:
+        show_table(["when", "event", "by", "why", "memory"], [
+            [when(event.at), event.event, event.actor.kind, words(event.reason_code), event.memory_id]
+            for event in result.events
+        ])  # fmt: skip
+    return OK
+
+
+# -- counts ------------------------------------------------------------------------------------------------------------
+
+
+def _arrange_stats(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+
+
+def _stats(given: argparse.Namespace) -> int:
+    result = through_door(given, lambda door: door.call(m.MEMORY_STATS, {"context": context_of(given)}))
+    if given.json:
+        show_json(result)
+        return OK
+    groups = (
+        ("scope", {str(entry.scope): entry.count for entry in result.records.by_scope}),
+        ("category", result.records.by_category),
+        ("status", result.records.by_status),
+        ("candidates", result.candidates),
+        ("decided", {words(code): count for code, count in result.decisions.by_reason_code.items()}),
+    )
+    show_table(["of", "what", "count"], [
+        [group, name, str(count)] for group, counts in groups for name, count in counts.items() if count
+    ])  # fmt: skip
+    return OK
+
+
+COMMANDS = {
+    "remember": Command(
+        _arrange_remember,
+        _remember,
+        '  pioneer remember "I take my coffee without sugar." --category preference\n'
+        '  echo "The harbour office opens at nine." | pioneer remember -\n'
+        '  pioneer remember "Releases go out on Thursdays." --category project_policy --key "release day"',
+    ),
+    "search": Command(
+        _arrange_search, _search, "  pioneer search coffee\n  pioneer search release day --category project_policy --json"
+    ),
+    "list": Command(
+        _arrange_list, _list, "  pioneer list --order importance --limit 5\n  pioneer list --all --json"
+    ),
+    "show": Command(_arrange_show, _show, "  pioneer show mem_…\n  pioneer show 'release day'"),
+    "history": Command(_arrange_one, _history, "  pioneer history mem_…"),
+    "stats": Command(_arrange_stats, _stats),
+}  # fmt: skip

@@ -1,0 +1,137 @@
+"""Options that several commands share, and how their words become the contract's members."""
+
+import argparse
+import math
+import os
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from gateway.commands.exits import DATA, USAGE, Stop
+from protocol.base import USER_SCOPE_KEY
+from protocol.memory import Category, Status
+
+DEFAULT_WORKSPACE = "ws_default"
+MAX_INPUT_BYTES = 64 * 1024 * 1024
+"""More than any method takes, and no more than a machine has."""
+
+
+def add_home(to: argparse.ArgumentParser, *, has_config: bool = True) -> None:
+    """Which home, and which configuration."""
+    to.add_argument(
+        "--home",
+        type=Path,
+        metavar="DIR",
+        help="where everything is kept (default: $PIONEER_HOME, else the user's data folder)",
+    )
+    if has_config:
+        to.add_argument("--config", type=Path, metavar="FILE", help="configuration file (default: HOME/config.toml)")
+
+
+def add_json(to: argparse.ArgumentParser) -> None:
+    """The result for a program."""
+    to.add_argument("--json", action="store_true", help="the result as one JSON document")
+
+
+def add_place(to: argparse.ArgumentParser) -> None:
+    """Home, workspace and format: what nearly every command has."""
+    add_home(to)
+    to.add_argument(
+        "--workspace", default=os.environ.get("PIONEER_WORKSPACE") or DEFAULT_WORKSPACE, metavar="ID",
+        help=f"the project that this is about (default: $PIONEER_WORKSPACE, else {DEFAULT_WORKSPACE})",
+    )  # fmt: skip
+    add_json(to)
+
+
+def add_context(to: argparse.ArgumentParser) -> None:
+    """Further scopes that take part."""
+    to.add_argument("--agent", metavar="ID", help="with the memory of this agent")
+    to.add_argument("--thread", metavar="ID", help="with the memory of this conversation")
+
+
+def add_sureness(to: argparse.ArgumentParser) -> None:
+    """The answer to a question that would be asked."""
+    to.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def add_filters(to: argparse.ArgumentParser) -> None:
+    """What search and list share."""
+    add_place(to)
+    add_context(to)
+    to.add_argument(
+        "--category", action="append", choices=get_args(Category), metavar="NAME", help="only this one; repeatable"
+    )
+    to.add_argument("--tag", action="append", metavar="TAG", help="only with this tag; repeatable")
+    to.add_argument(
+        "--scope", action="append", metavar="SCOPE", help="only user, workspace, agent or thread; repeatable"
+    )
+    to.add_argument(
+        "--status", action="append", choices=get_args(Status), metavar="NAME", help="default: active; repeatable"
+    )
+    to.add_argument("--sensitive", action="store_true", help="with what is only shown when it is asked for")
+    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
+
+
+def present(**members: Any) -> dict[str, Any]:
+    """The members that were given."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def context_of(given: argparse.Namespace) -> dict[str, Any]:
+    """The `context` of a call."""
+    return present(agent_id=getattr(given, "agent", None), thread_id=getattr(given, "thread", None))
+
+
+def scope_of(text: str, given: argparse.Namespace) -> dict[str, str]:
+    """A scope: `user`, `workspace`, or a kind with its key, as in `thread:thr_1`. Raises `Stop`."""
+    kind, _, key = text.partition(":")
+    own = {
+        "user": USER_SCOPE_KEY, "workspace": given.workspace, "agent": getattr(given, "agent", None),
+        "thread": getattr(given, "thread", None),
+    }  # fmt: skip
+    key = key or own.get(kind) or ""
+    if kind not in {*own, "task"} or not key:
+        raise Stop(USAGE, f"{text!r} is no scope: user, workspace, agent:ID, thread:ID or task:ID")
+    return {"kind": kind, "key": key}
+
+
+def filters_of(given: argparse.Namespace) -> dict[str, Any]:
+    """The members of `Filters`."""
+    scopes = [scope_of(text, given) for text in given.scope] if given.scope else None
+    return present(
+        context=context_of(given), categories=given.category, tags=given.tag, statuses=given.status, scopes=scopes,
+        include_sensitive=given.sensitive or None, limit=given.limit,
+    )  # fmt: skip
+
+
+def text_of(parts: list[str]) -> str:
+    """The words of the command line, or of stdin where they are a single dash. Raises `Stop`."""
+    if parts != ["-"]:
+        return " ".join(parts)
+    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+    if len(data) > MAX_INPUT_BYTES:
+        raise Stop(DATA, "stdin holds more than 64 MiB")
+    try:
+        return data.decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        raise Stop(DATA, "stdin is not UTF-8") from None
+
+
+_SPAN = re.compile(r"(\d{1,5})([hdwmy])")
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
+
+
+def time_of(text: str | None, *, is_future: bool = False) -> int | None:
+    """A time: `2026-05-19`, `2026-05-19 14:30`, or a span from now such as `30d`. Raises `Stop`."""
+    if text is None:
+        return None
+    now = datetime.now().astimezone().timestamp()
+    if (span := _SPAN.fullmatch(text)) is not None:
+        seconds = 3600 * int(span[1]) * _HOURS[span[2]]
+        return math.floor((now + seconds if is_future else now - seconds) * 1000)
+    try:
+        return math.floor(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise Stop(USAGE, f"{text!r} is no time: write 2026-05-19, 2026-05-19T14:30 or a span such as 30d") from None

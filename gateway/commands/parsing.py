@@ -1,0 +1,51 @@
+"""The parser of the command line: every command, with the options of the one that is run.
+
+Rule 1: this is read before the origin of the houses is checked, so it imports nothing of theirs.
+"""
+
+import argparse
+import sys
+from typing import Any
+
+from gateway.commands import COMMANDS, Command, load
+
+EXIT_USAGE = 64
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose usage errors end with the code that programs expect."""
+
+    def error(self, message: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Say what is wrong and how it is used."""
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write in letters that the console has."""
+        encoding = getattr(file or sys.stderr, "encoding", None) or "utf-8"
+        super()._print_message(message.encode(encoding, "replace").decode(encoding), file)
+
+
+def parser(wanted: str | None = None) -> argparse.ArgumentParser:
+    """The commands; with the options of the one that is wanted, or of all."""
+    from gateway import __version__  # noqa: PLC0415
+
+    top = Parser(
+        prog="pioneer",
+        description="A local memory for assistants: serve it to a program, or use it yourself.",
+        epilog="`pioneer COMMAND --help` shows a command's options and examples. Exit codes: docs/cli.md.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"pioneer {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    for name, entry in COMMANDS.items():
+        command: Command | None = load(name) if wanted in {None, name} else None
+        sub = commands.add_parser(
+            name, help=entry.summary, description=entry.summary[0].upper() + entry.summary[1:] + ".",
+            epilog=f"examples:\n{command.examples}" if command and command.examples else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        )  # fmt: skip
+        if command is not None:
+            command.arrange(sub)
+    return top

@@ -1,0 +1,98 @@
+"""Commands that are programs of their own: serve, demo, replay, schemas; and the shells' completion."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from gateway.commands import Command
+from gateway.commands.exits import NEGATIVE, OK
+from gateway.commands.options import add_home
+
+
+def _arrange_serve(to: argparse.ArgumentParser) -> None:
+    add_home(to)
+    to.add_argument(
+        "--clock-file",
+        type=Path,
+        metavar="FILE",
+        help="a file with Unix milliseconds that stands in for the wall clock",
+    )
+    to.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="default: info")
+
+
+def _serve(given: argparse.Namespace) -> int:
+    from gateway.foundations import Options  # noqa: PLC0415
+    from gateway.home import default_root  # noqa: PLC0415
+    from gateway.process import main  # noqa: PLC0415
+
+    return main(
+        Options(
+            home=given.home or default_root(), config=given.config, clock_file=given.clock_file, log_level=given.log_level
+        )
+    )  # fmt: skip
+
+
+def _arrange_nothing(_to: argparse.ArgumentParser) -> None:
+    """The command has no options."""
+
+
+def _demo(_given: argparse.Namespace) -> int:
+    from gateway.demo import main  # noqa: PLC0415
+
+    return main()
+
+
+def _arrange_replay(to: argparse.ArgumentParser) -> None:
+    to.add_argument("files", nargs="+", metavar="FILE.jsonl", help="sessions, as docs/replay.md describes them")
+
+
+def _replay(given: argparse.Namespace) -> int:
+    from gateway.replay import main  # noqa: PLC0415
+
+    return main(given.files)
+
+
+def _arrange_schemas(to: argparse.ArgumentParser) -> None:
+    to.add_argument(
+        "--out", type=Path, default=Path("schemas"), metavar="DIR", help="for the schemas (default: schemas)"
+    )
+    to.add_argument("--docs", type=Path, default=Path("docs"), metavar="DIR", help="for the references (default: docs)")
+    to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
+
+
+def _schemas(given: argparse.Namespace) -> int:
+    from protocol import reference, schema  # noqa: PLC0415
+
+    if not given.check:
+        schema.write(given.out)
+        reference.write(given.docs)
+        return OK
+    stale = [*schema.stale(given.out), *reference.stale(given.docs)]
+    if stale:
+        sys.stderr.write(f"not current: {', '.join(stale)}\nrun: make schemas\n")
+    return NEGATIVE if stale else OK
+
+
+def _arrange_completion(to: argparse.ArgumentParser) -> None:
+    to.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"), help="the shell")
+
+
+def _completion(given: argparse.Namespace) -> int:
+    import shtab  # noqa: PLC0415
+
+    from gateway.commands.parsing import parser  # noqa: PLC0415
+
+    sys.stdout.write(shtab.complete(parser(), given.shell) + "\n")
+    return OK
+
+
+COMMANDS = {
+    "serve": Command(_arrange_serve, _serve),
+    "demo": Command(_arrange_nothing, _demo),
+    "replay": Command(_arrange_replay, _replay, "  pioneer replay tests/golden/ping.jsonl"),
+    "schemas": Command(_arrange_schemas, _schemas),
+    "completion": Command(
+        _arrange_completion, _completion,
+        '  eval "$(pioneer completion bash)"\n  pioneer completion fish > ~/.config/fish/completions/pioneer.fish',
+    ),
+}  # fmt: skip

@@ -1,0 +1,92 @@
+"""A consistent copy of a database that others may be writing to, and a look at one that nobody may change.
+
+Rule 1: the source is opened to be read alone; not even its write-ahead log is moved into it.
+Rule 2: the copy is of one snapshot, however long it takes: a writer meanwhile does not make it begin anew.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from gateway.migrations import own_version
+from gateway.sqlite import BUSY_MS, Handle, Transaction, unavailable
+from protocol.errors import GatewayError, Unavailable
+from protocol.ports import Tx
+
+PAGES_AT_ONCE = 2048  # 8 MiB between two looks at the progress
+
+OnProgress = Callable[[int, int | None], None]
+
+
+@contextmanager
+def _reading(path: Path, *, leaves_no_trace: bool) -> Generator[Handle]:
+    """A connection that cannot write. Raises what apsw raises.
+
+    Whoever reads a file that nobody has open would leave an empty log beside it. Where there is no log nobody writes, and the
+    file can be read as if nobody ever would; who copies it does not rely on that.
+    """
+    is_quiet = leaves_no_trace and not path.with_name(f"{path.name}-wal").exists()
+    name = f"{path.absolute().as_uri()}?immutable=1" if is_quiet else str(path)
+    connection: Handle = apsw.Connection(
+        name, flags=apsw.SQLITE_OPEN_READONLY | (apsw.SQLITE_OPEN_URI if is_quiet else 0)
+    )
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        yield connection
+    finally:
+        connection.close(True)
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """Errors of the store in the contract's words."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise Unavailable(message="The database is damaged.") from error
+    except apsw.Error as error:
+        raise unavailable(error) from error
+
+
+@contextmanager
+def looking(path: Path) -> Generator[Tx]:
+    """One snapshot of a database, to be read. Raises `GatewayError`."""
+    with _told(), _reading(path, leaves_no_trace=True) as connection:
+        connection.execute("BEGIN").fetchall()
+        yield Transaction(connection)
+
+
+def version(path: Path) -> int:
+    """The schema's version, by looking alone. Raises `GatewayError`."""
+    with _told(), _reading(path, leaves_no_trace=True) as connection:
+        return own_version(connection)
+
+
+def copy(source: Path, target: Path, tell: OnProgress) -> None:
+    """Copy a database of any size; `tell` hears of pages. Raises `GatewayError`."""
+    with _told(), _reading(source, leaves_no_trace=False) as connection:
+        connection.execute("BEGIN").fetchall()
+        connection.execute("PRAGMA schema_version").fetchall()  # from here on the snapshot stands
+        copied: Handle = apsw.Connection(str(target))
+        try:
+            with copied.backup("main", connection, "main") as work:
+                while not work.done:
+                    work.step(PAGES_AT_ONCE)
+                    tell(work.page_count - work.remaining, work.page_count)
+            copied.execute("PRAGMA journal_mode = delete").fetchall()  # one file, with nothing beside it
+        finally:
+            copied.close(True)
+
+
+def complaints(path: Path, *, is_thorough: bool) -> list[str]:
+    """What is wrong with a database's pages; nothing where it is whole."""
+    pragma = "integrity_check(20)" if is_thorough else "quick_check(1)"
+    try:
+        with looking(path) as tx:
+            rows = [str(row[0]) for row in tx.all(f"PRAGMA {pragma}")]
+    except GatewayError as error:
+        return [error.message]
+    return [] if rows == ["ok"] else rows

@@ -1,0 +1,60 @@
+"""`pioneer` called in this process: what it ends with, writes and complains of."""
+
+import io
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, NamedTuple
+
+from gateway.cli import main
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@contextmanager
+def _undisturbed(stdin: bytes) -> Iterator[None]:
+    """What a process of its own would have to itself is put back."""
+    root = logging.getLogger()
+    handlers, level, mask, given = root.handlers[:], root.level, os.umask(0o077), sys.stdin
+    raises = logging.raiseExceptions
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+    try:
+        yield
+    finally:
+        sys.stdin = given
+        os.umask(mask)
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        logging.raiseExceptions = raises
+
+
+def run(*arguments: str, stdin: bytes = b"", encoding: str = "utf-8") -> Ended:
+    """Run a command."""
+    raw, raw_err = io.BytesIO(), io.BytesIO()
+    out, err = io.TextIOWrapper(raw, encoding=encoding), io.TextIOWrapper(raw_err, encoding=encoding)
+    with _undisturbed(stdin), redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main(list(arguments))
+        except SystemExit as left:
+            code = left.code if isinstance(left.code, int) else 70
+    out.flush()
+    err.flush()
+    return Ended(code, raw.getvalue().decode(out.encoding), raw_err.getvalue().decode(err.encoding))
+
+
+def ids(*arguments: str) -> list[str]:
+    """The ids that `pioneer list` shows."""
+    return [record["memory_id"] for record in run("list", "--json", *arguments).json["records"]]

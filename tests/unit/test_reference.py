@@ -1,0 +1,63 @@
+"""The pages that are generated from the contract: current, complete, and the same each time."""
+
+import re
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+from protocol import reference
+from protocol.errors import REASONS
+from protocol.methods import METHODS
+from protocol.setting_meanings import GROUPS, MEANINGS
+from protocol.setting_table import groups, settings
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_committed_pages_are_those_of_the_contract() -> None:
+    assert reference.stale(DOCS) == [], "docs/ is not what protocol/ says: run `make schemas` and commit the result"
+
+
+def test_every_setting_has_one_meaning_and_no_other_key_has_one() -> None:
+    assert [setting.key for setting in settings()] == list(MEANINGS)
+    assert list(groups()) == list(GROUPS)
+    assert all(meaning.endswith(".") and "\n" not in meaning for meaning in [*MEANINGS.values(), *GROUPS.values()])
+
+
+def test_every_setting_says_what_it_takes_and_its_default() -> None:
+    known = {setting.key: setting for setting in settings()}
+    assert known["memory.retention_days"].allowed == "whole number, 1 to 3650"
+    assert known["memory.enabled"].shown_default == "true"
+    assert known["thread_episodic.min_relevancy"].allowed == "number, 0 to 1"
+    assert known["embedding.model_path"].shown_default == "unset"
+    assert known["providers.kind"].is_required
+
+
+def test_methods_and_errors_are_all_on_the_page() -> None:
+    page = reference.pages()["methods.md"].decode()
+    assert re.findall(r"^### `(.+)`$", page, re.MULTILINE) == list(METHODS)
+    assert all(f"| `{reason}` |" in page for reason in REASONS)
+
+
+def test_a_page_that_was_changed_or_lost_is_told_and_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_text("mine", encoding="utf-8")
+    reference.write(tmp_path)
+    assert reference.stale(tmp_path) == []
+    (tmp_path / "methods.md").write_bytes((tmp_path / "methods.md").read_bytes().replace(b"\n", b"\r\n"))
+    assert reference.stale(tmp_path) == []  # a checkout on Windows
+    (tmp_path / "methods.md").write_text("other", encoding="utf-8")
+    (tmp_path / "configuration.md").unlink()
+    assert reference.stale(tmp_path) == ["configuration.md", "methods.md"]
+    assert (tmp_path / "mine.md").exists()
+
+
+def test_the_command_writes_and_checks_both_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = run("schemas", "--check")
+    assert ended.code == 1
+    assert "methods.md" in ended.err
+    assert run("schemas").code == 0
+    assert run("schemas", "--check").code == 0
+    assert (tmp_path / "docs" / "configuration.md").is_file()
+    assert (tmp_path / "schemas" / "openrpc.json").is_file()
