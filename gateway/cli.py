@@ -1,4 +1,4 @@
-"""The command line: `pioneer serve`, `demo`, `import`, `replay`, `schemas`.
+"""The command line: `pioneer serve`, `demo`, `import`, `mcp`, `replay`, `schemas`.
 
 Rule 1: nothing of another house is imported before the origin of the houses was checked.
 """
@@ -49,6 +49,12 @@ def parser() -> argparse.ArgumentParser:
     bring.add_argument("--json", action="store_true", help="the result as one line of JSON")
     bring.add_argument("--home", type=Path, help="as for serve")
     bring.add_argument("--config", type=Path, help="as for serve")
+    mcp = commands.add_parser("mcp", help="be a memory server for assistants that speak MCP (docs/mcp.md)")
+    mcp.add_argument("--workspace", metavar="ID", help="made if missing (default: by the folder's git repository)")
+    mcp.add_argument("--folder", type=Path, help="the project's folder (default: where the command was started)")
+    mcp.add_argument("--home", type=Path, help="as for serve")
+    mcp.add_argument("--config", type=Path, help="as for serve")
+    mcp.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="warning")
     replay = commands.add_parser("replay", help="play scripted sessions against a spawned gateway and compare")
     replay.add_argument("files", nargs="+", metavar="FILE.jsonl", help="sessions, as docs/replay.md describes them")
     schemas = commands.add_parser("schemas", help="write the JSON Schemas and the OpenRPC document of the protocol")
@@ -94,6 +100,17 @@ def _import(given: argparse.Namespace) -> int:
     )
 
 
+def _mcp(given: argparse.Namespace) -> int:
+    from gateway.foundations import Options  # noqa: PLC0415
+    from gateway.home import default_root  # noqa: PLC0415
+    from gateway.mcp_door.process import Wish, main  # noqa: PLC0415
+
+    return main(
+        Options(home=given.home or default_root(), config=given.config, log_level=given.log_level),
+        Wish(workspace_id=given.workspace, folder=given.folder),
+    )
+
+
 def _replay(given: argparse.Namespace) -> int:
     from gateway.replay import main  # noqa: PLC0415
 
@@ -112,7 +129,7 @@ def _schemas(given: argparse.Namespace) -> int:
     return 1 if stale else 0
 
 
-COMMANDS = {"serve": _serve, "demo": _demo, "import": _import, "replay": _replay, "schemas": _schemas}
+COMMANDS = {"serve": _serve, "demo": _demo, "import": _import, "mcp": _mcp, "replay": _replay, "schemas": _schemas}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

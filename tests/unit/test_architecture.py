@@ -39,6 +39,9 @@ HOME_OF = {
     "rich": {"gateway/demo.py", "gateway/import_report.py"},
     "usearch": set(),
     "fastembed": {"gateway/embedding_engine.py"},
+    "mcp": {"gateway/mcp_door/server.py", "gateway/mcp_door/streams.py"},
+    "mcp_types": {"gateway/mcp_door/server.py", "gateway/mcp_door/streams.py"},
+    "pydantic": {"gateway/mcp_door/streams.py"},
 }
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
