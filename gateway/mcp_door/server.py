@@ -176,11 +176,13 @@ class Handlers:
 
     @staticmethod
     def _consent(params: types.CallToolRequestParams, state: str) -> bool | None:
-        """What the user answered, if the question was about this very call; an answer to another one counts for nothing."""
-        answer = (params.input_responses or {}).get(QUESTION)
-        if params.request_state != state or not isinstance(answer, types.ElicitResult):
+        """What the user answered to the question about this very call; an answer without our mark counts for nothing."""
+        if params.request_state is None:
             return None
-        return _is_yes(answer)
+        if params.request_state != state:
+            raise MCPError(types.INVALID_PARAMS, "`requestState` is not what was given for this call.")
+        answer = (params.input_responses or {}).get(QUESTION)
+        return _is_yes(answer) if isinstance(answer, types.ElicitResult) else None
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
