@@ -86,7 +86,7 @@ def _joined(scheme: str, host: str, port: int | None, path: str) -> str | None:
     if _UNSEEN.search(kept):
         return None
     segments = [segment for segment in kept.replace("\\", "/").split("/") if segment not in {"", "."}]
-    if not segments:
+    if not segments or any("@" in segment[1:] for segment in segments):  # a password with a slash ends up here
         return None
     segments[-1] = segments[-1].removesuffix(".git") or segments[-1]
     place = "/".join(segments)
