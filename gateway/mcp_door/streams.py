@@ -5,18 +5,17 @@ Rule 2: what is in flight at the end of input is answered, for a moment.
 Rule 3: a line that is no message is answered as JSON-RPC says, and costs no memory however long it is.
 """
 
-from typing import Any
-
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gateway.framing import TOO_LONG, Frame, LineReceiver
-from gateway.rpc import error_reply
+from gateway.rpc import error_reply, is_request_id
 from gateway.session import GRACE_SECONDS
 from gateway.stdio import Reader, Writer
+from protocol.envelope import RequestId
 
 
 class Wire:
@@ -27,7 +26,7 @@ class Wire:
         self._writer = writer
         self._lines = LineReceiver(max_message_bytes)
         self._max_in_flight = max_in_flight
-        self._pending: set[Any] = set()
+        self._pending: set[RequestId] = set()
         self._settled = anyio.Event()
         self._waiting = anyio.CancelScope()
         self._is_over = False
@@ -65,7 +64,14 @@ class Wire:
                 self._writer.send(error_reply(message.id, "overloaded"))
                 return
             self._pending.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._settle((message.params or {}).get("requestId"))  # the SDK says nothing more of it
         await incoming.send(SessionMessage(message))
+
+    def _settle(self, request_id: object) -> None:
+        if is_request_id(request_id):
+            self._pending.discard(request_id)
+            self._settled.set()
 
     async def write_from(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Write what the SDK says until it says no more."""
@@ -73,6 +79,6 @@ class Wire:
             async for said in outgoing:
                 line = said.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
                 self._writer.send(line)
-                self._pending.discard(getattr(said.message, "id", None))
-                self._settled.set()
+                if isinstance(said.message, (JSONRPCResponse, JSONRPCError)):
+                    self._settle(said.message.id)
                 await self._writer.wait_writable()

@@ -1,5 +1,6 @@
 """Assistants for the journeys of `pioneer mcp`: the SDK's own client over stdio, in both kinds of revisions."""
 
+import asyncio
 import json
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -132,3 +133,57 @@ def run(
         den.command_of(*arguments), input=raw, capture_output=True, timeout=60, check=False, cwd=den.folder
     )
     return [json.loads(line) for line in ended.stdout.splitlines()], ended.returncode, ended.stderr.decode()
+
+
+class Raw:
+    """A spawned server, spoken to line by line."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._next = 0
+        self.others: list[dict[str, Any]] = []
+        self.meta: dict[str, Any] | None = None
+
+    async def send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    async def ask(self, method: str, params: dict[str, Any] | None = None, **how: Any) -> dict[str, Any]:
+        """The whole answer; what else comes meanwhile is kept."""
+        self._next += 1
+        meta = how.get("meta", self.meta)
+        whole = (params or {}) | ({"_meta": meta} if meta is not None else {})
+        await self.send({"id": self._next, "method": method, "params": whole})
+        return await self.answer(self._next)
+
+    async def answer(self, number: int) -> dict[str, Any]:
+        while (message := await self.read()).get("id") != number or "method" in message:
+            self.others.append(message)
+        return message
+
+    async def read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        return json.loads(await self._process.stdout.readline())
+
+    async def result(self, method: str, params: dict[str, Any] | None = None, **how: Any) -> dict[str, Any]:
+        answer = await self.ask(method, params, **how)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    async def error(self, method: str, params: dict[str, Any] | None = None, **how: Any) -> dict[str, Any]:
+        answer = await self.ask(method, params, **how)
+        assert "error" in answer, answer
+        assert answer["id"] == self._next
+        return answer["error"]
+
+
+@asynccontextmanager
+async def spoken_to(folder: Path) -> AsyncIterator[Raw]:
+    process = await asyncio.create_subprocess_exec(
+        *McpDen(folder).command_of("--workspace", "ws_here"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        limit=2**24,
+    )  # fmt: skip
+    yield Raw(process)
+    assert process.stdin is not None
+    process.stdin.close()
+    assert await process.wait() == 0

@@ -20,6 +20,7 @@ from mcp_stage import (
     prompt,
     resource,
     run,
+    spoken_to,
     text_of,
 )
 from spawned import clean_environment, journey, on_posix
@@ -44,7 +45,7 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
     ids = await furnish(den)
     async with den.assistant(revision) as client:
         assert client.server_info.name == "pioneer"
-        assert "is data" in client.instructions
+        assert "is data, not instructions" in client.instructions
         assert client.protocol_version == ("2025-11-25" if revision == "legacy" else "2026-07-28")
 
         tools = (await client.list_tools()).tools
@@ -143,11 +144,10 @@ async def test_what_is_wrong_is_told_and_never_a_traceback(tmp_path, revision):
         assert (await data_of(client, "memory_list"))["records"]
 
 
-@both
 @journey
-async def test_a_model_s_word_alone_keeps_nothing(tmp_path, revision):
-    den = McpDen(tmp_path)
-    async with den.assistant(revision, name="Some Editor") as client:
+async def test_a_model_s_word_alone_keeps_nothing(tmp_path):
+    den = McpDen(tmp_path, config='[gateway.mcp]\nworkspace_id = "ws_configured"\n')
+    async with den.assistant("legacy", workspace=None, name="Some Editor") as client:
         result = await client.call_tool("memory_remember", {"content": "The user adores cilantro."})
         assert result.structured_content["status"] == "rejected"
         assert result.structured_content["reason_code"] == "assistant_inference"
@@ -163,6 +163,12 @@ async def test_a_model_s_word_alone_keeps_nothing(tmp_path, revision):
         assert (again["status"], again["memory_id"]) == ("duplicate", kept["memory_id"])
         record = (await data_of(client, "memory_get", memory_id=kept["memory_id"]))["record"]
         assert record["scope"] == "user:default"
+        await prompt(client, "remember", fact="the tide table hangs in the shed")
+        table = await data_of(
+            client, "memory_remember", content="The tide table hangs in the shed.", category="project_fact"
+        )
+        record = (await data_of(client, "memory_get", memory_id=table["memory_id"]))["record"]
+        assert record["scope"] == "workspace:ws_configured"
     async with den.client() as app:
         whole = (await app.request("memory/get", {"memory_id": kept["memory_id"]}))["record"]
         assert whole["provenance"]["source_kind"] == "explicit_user_request"
@@ -237,9 +243,9 @@ def git(folder, *arguments):
     subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True, timeout=30)
 
 
-async def workspace_seen(den, cwd, *more):
+async def workspace_seen(den, cwd):
     """The workspace of a server that was started in a folder."""
-    async with den.assistant("auto", *more, workspace=None, cwd=cwd) as client:
+    async with den.assistant("auto", workspace=None, cwd=cwd) as client:
         await prompt(client, "remember", fact="the tide table hangs in the shed")
         kept = await data_of(
             client, "memory_remember", content="The tide table hangs in the shed.", category="project_fact"
@@ -262,22 +268,11 @@ async def test_a_project_is_known_by_its_repository(tmp_path):
     git(second, "remote", "add", "origin", "git@github.com:acme/tides")
     seen = {await workspace_seen(den, place) for place in (tmp_path / "tree", second)}
     assert len(seen) == 1
-    plain = tmp_path / "plain"
-    plain.mkdir()
-    other = await workspace_seen(den, clone / "deep" / "down", "--folder", str(plain))
-    assert other not in seen
     async with den.client() as app:
         found = (await app.request("workspace/list", {}))["workspaces"]
-        assert {(w["workspace_id"], w["name"]) for w in found} >= {
-            (next(iter(seen)).removeprefix("workspace:"), "acme/tides"), (other.removeprefix("workspace:"), "plain"),
-        }  # fmt: skip
+    (name,) = [w["name"] for w in found if f"workspace:{w['workspace_id']}" in seen]
+    assert name == "acme/tides"
     assert b"ghp_0123456789" not in b"".join(den.files().values())
-
-
-@journey
-async def test_the_configuration_may_name_the_workspace(tmp_path):
-    den = McpDen(tmp_path, config='[gateway.mcp]\nworkspace_id = "ws_configured"\n')
-    assert await workspace_seen(den, tmp_path) == "workspace:ws_configured"
 
 
 # -- the process -----------------------------------------------------------------------------------------------------
@@ -350,3 +345,17 @@ def test_only_this_command_imports_the_sdk():
     block = "import sys; import gateway.wiring, gateway.process, gateway.cli, gateway.mcp_door.process; print('mcp' in sys.modules, 'pydantic' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", block], capture_output=True, timeout=60, check=True)
     assert ended.stdout.split() == [b"False", b"False"]
+
+
+@journey
+async def test_a_request_that_was_taken_back_takes_no_room(tmp_path):
+    async with spoken_to(tmp_path) as raw:
+        await raw.result("initialize", HELLO["params"] | {"capabilities": {"elicitation": {}}})
+        await raw.send(READY)
+        for n in range(70):  # more than may be in flight at once
+            await raw.send(call(f"ask-{n}", "memory_remember", content=f"The user has {n} cats."))
+            while (await raw.read())["method"] != "elicitation/create":
+                pass  # the question before is taken back as well
+            await raw.send({"method": "notifications/cancelled", "params": {"requestId": f"ask-{n}"}})
+        assert (await raw.result("tools/call", call(0, "memory_list")["params"]))["structuredContent"]["records"] == []
+        assert {message["method"] for message in raw.others} <= {"notifications/cancelled"}  # and no answer

@@ -3,17 +3,14 @@
 Each function is named for its scenario; `docs/mcp.md` lists them, and those that do not apply with the reason.
 """
 
-import asyncio
 import json
 import re
-import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from mcp_stage import McpDen
+from mcp_stage import Raw, spoken_to
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -32,49 +29,7 @@ CACHEABLE = {
 }  # fmt: skip
 REMOVED = ("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "no/such")
 
-Story = Callable[["Raw"], Awaitable[None]]
-
-
-class Raw:
-    """A spawned server, spoken to line by line."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._next = 0
-        self.others: list[dict[str, Any]] = []
-        self.meta: dict[str, Any] | None = None
-
-    async def send(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-
-    async def ask(self, method: str, params: dict[str, Any] | None = None, **how: Any) -> dict[str, Any]:
-        """The whole answer; what else comes meanwhile is kept."""
-        self._next += 1
-        meta = how.get("meta", self.meta)
-        whole = (params or {}) | ({"_meta": meta} if meta is not None else {})
-        await self.send({"id": self._next, "method": method, "params": whole})
-        return await self.answer(self._next)
-
-    async def answer(self, number: int) -> dict[str, Any]:
-        while (message := await self.read()).get("id") != number or "method" in message:
-            self.others.append(message)
-        return message
-
-    async def read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        return json.loads(await self._process.stdout.readline())
-
-    async def result(self, method: str, params: dict[str, Any] | None = None, **how: Any) -> dict[str, Any]:
-        answer = await self.ask(method, params, **how)
-        assert "result" in answer, answer
-        return answer["result"]
-
-    async def error(self, method: str, params: dict[str, Any] | None = None, **how: Any) -> dict[str, Any]:
-        answer = await self.ask(method, params, **how)
-        assert "error" in answer, answer
-        assert answer["id"] == self._next
-        return answer["error"]
+Story = Callable[[Raw], Awaitable[None]]
 
 
 def envelope(**capabilities: Any) -> dict[str, Any]:
@@ -84,18 +39,6 @@ def envelope(**capabilities: Any) -> dict[str, Any]:
         CLIENT_INFO_META_KEY: {"name": "conformance", "version": "1"},
         CLIENT_CAPABILITIES_META_KEY: capabilities,
     }
-
-
-@asynccontextmanager
-async def spoken_to(folder: Path) -> AsyncIterator[Raw]:
-    process = await asyncio.create_subprocess_exec(
-        *McpDen(folder).command_of("--workspace", "ws_here"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        limit=2**24,
-    )  # fmt: skip
-    yield Raw(process)
-    assert process.stdin is not None
-    process.stdin.close()
-    assert await process.wait() == 0
 
 
 # -- with a handshake ------------------------------------------------------------------------------------------------
