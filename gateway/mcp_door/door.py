@@ -20,7 +20,7 @@ from gateway.wiring import App
 from memory.hooks.policy import turn_policy
 from promt.phrases import Intents
 from promt.render import UNSEEN
-from protocol.errors import REASONS, Unavailable
+from protocol.errors import REASONS, GatewayError, Unavailable
 from protocol.hooks import ToolContext, TurnContext
 from protocol.memory import ListParams
 from protocol.threads import ToolFailure, ToolReply, TurnOptions
@@ -107,6 +107,8 @@ class Door:
             return await self._answer(name, await run(name, arguments, caller))
         except Interruption:
             raise
+        except GatewayError as error:  # beside the tools: what places their hits
+            return Answer(f"{error.reason}: {error.message}", None, error.reason)
         except Exception as error:  # noqa: BLE001  # the boundary: a model gets an answer, never a traceback
             return Answer(f"internal: {REASONS['internal'].message} ({log.incident(error)})", None, "internal")
 

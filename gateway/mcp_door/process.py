@@ -84,7 +84,10 @@ async def serve(options: Options, wish: Wish, pipes: Pipes) -> int:
     try:
         async with running(base, Unheard(), client) as app:
             project = workspace_of(wish, base.config.config.mcp.workspace_id)
-            await ensure(app, project)
+            try:
+                await ensure(app, project)
+            except GatewayError as error:
+                return _told(EXIT_UNUSABLE, error.message)
             client.introduce(_as(project))
             app.outbox.spawn(app.embedding.warm, "warm")
             zone = client.time_zone()
@@ -94,8 +97,6 @@ async def serve(options: Options, wish: Wish, pipes: Pipes) -> int:
                 watchers.start_soon(until_parent_is_gone, client, wire.stop)
                 await converse(door, lambda text: base.key.digest("mcp_call", text).hex(), wire)
                 watchers.cancel_scope.cancel()
-    except GatewayError as error:
-        raise UnusableError(EXIT_UNUSABLE, error.message) from error
     finally:
         await end(base, writer)
     return 0
@@ -117,6 +118,8 @@ def main(options: Options, wish: Wish) -> int:
     """Run the process to its end; return its exit code."""
     if wish.workspace_id is not None and not re.fullmatch(ID_PATTERN, wish.workspace_id):
         return _told(EXIT_USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
+    if wish.folder is not None and not wish.folder.is_dir():  # perhaps a variable that the client did not fill in
+        return _told(EXIT_USAGE, "the folder given by --folder does not exist")
     pipes = claim()
     try:
         return asyncio.run(serve(options, wish, pipes))

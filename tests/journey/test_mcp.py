@@ -322,10 +322,19 @@ async def test_it_ends_when_it_is_told_to(tmp_path):
         assert (await app.request("gateway/status"))["processes"] == 1  # it left nothing behind
 
 
-def test_a_wrong_workspace_is_refused(tmp_path):
-    answers, code, errors = run(McpDen(tmp_path), arguments=("--workspace", "not an id"))
-    assert (answers, code) == ([], 64)
-    assert errors.startswith("pioneer mcp: a workspace is named by")
+@pytest.mark.parametrize(
+    ("arguments", "ends", "says"),
+    [
+        (("--workspace", "not an id"), 64, "a workspace is named by"),
+        (("--folder", "${workspaceFolder}"), 64, "the folder given by --folder does not exist"),
+        (("--home", "config.toml"), 69, "The home cannot be written"),
+    ],
+)
+def test_what_it_cannot_begin_with(tmp_path, arguments, ends, says):
+    answers, code, errors = run(McpDen(tmp_path), arguments=arguments)
+    assert (answers, code) == ([], ends)
+    assert errors.startswith(f"pioneer mcp: {says}")
+    assert errors.count("\n") == 1
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path):
