@@ -93,11 +93,13 @@ TOOLS: dict[str, tuple[Domain, type[Params]]] = {
     "memory_get": ("memory", MemoryGetArgs),
     "memory_remember": ("memory", MemoryRememberArgs),
     "memory_forget": ("memory", MemoryForgetArgs),
-    "thread_search": ("thread", ThreadSearchArgs),
     "artifact_read": ("artifact", ArtifactReadArgs),
     "request_tools": ("agent", RequestToolsArgs),
 }
-"""Every tool by name: its domain and its arguments, whose docstring is the description a model reads."""
+"""Every tool of a turn by name: its domain and its arguments, whose docstring is the description a model reads."""
+
+DOOR_TOOLS: dict[str, tuple[Domain, type[Params]]] = {"thread_search": ("thread", ThreadSearchArgs)}
+"""The tools of a model outside of any turn, beside those of memory; a turn is given conversation by its plan."""
 
 
 def _inlined(schema: object, components: dict[str, Any]) -> Any:
@@ -120,7 +122,7 @@ def whole_schema(kind: type) -> dict[str, Any]:
 
 def tool_spec(name: str) -> ToolSpec:
     """The tool as a model sees it."""
-    domain, arguments = TOOLS[name]
+    domain, arguments = (TOOLS | DOOR_TOOLS)[name]
     schema = whole_schema(arguments)
     parameters = {
         key: schema[key] for key in ("type", "properties", "required", "additionalProperties") if key in schema
