@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from gateway import logs
 from gateway.foundations import Options, open_home
 from gateway.mcp_door.answers import View
-from gateway.mcp_door.door import MAX_ASKED_CHARS, WORDS_MS, Caller, Door, agent_id_of, question_of
+from gateway.mcp_door.door import BRIEF_ORDER, MAX_ASKED_CHARS, WORDS_MS, Caller, Door, agent_id_of, question_of
 from gateway.mcp_door.process import Unheard, Wish, ensure, workspace_of
 from gateway.mcp_door.prompts import read, render
 from gateway.process import running
@@ -22,7 +22,7 @@ from gateway.shell import Client
 from gateway.wiring import App
 from protocol.errors import Unavailable
 from protocol.hooks import ToolContext
-from protocol.memory import Context, RememberParams
+from protocol.memory import Category, Context, RememberParams
 from protocol.threads import ToolReply
 
 NOW = 1_780_000_000_000
@@ -168,6 +168,10 @@ def test_the_brief_is_the_user_s_and_the_workspace_s_first_things_first(tmp_path
         assert "boats" not in await other.brief()
 
     play(tmp_path, story)
+
+
+def test_the_brief_has_a_place_for_every_category() -> None:
+    assert sorted(BRIEF_ORDER) == sorted(get_args(Category))
 
 
 def test_a_client_s_name_is_noted_apart_from_agents_of_an_app() -> None:
