@@ -41,6 +41,7 @@ class ActiveTurn:
         self.usage: Usage | None = None
         self.rounds = 0
         self.partial: Item | None = None
+        self._said: list[str] = []  # joined once: a long answer has many pieces
         self._ids = ids
         self._clock = clock
         self._notify = notify
@@ -112,14 +113,14 @@ class ActiveTurn:
         if self.partial is None:
             self.partial = self.new_item("agent_message", "assistant", status="in_progress")
             self.begin(self.partial)
-        self.partial = msgspec.structs.replace(self.partial, text=self.partial.text + text)
+        self._said.append(text)
         notice = DeltaNotice(**self._next(), item_id=self.partial.item_id, delta=text)
         self._notify("item/agent_message/delta", notice)
 
     def reset(self) -> None:
         """The stream broke; the next try begins anew."""
-        if self.partial is not None and self.partial.text:
-            self.partial = msgspec.structs.replace(self.partial, text="")
+        if self.partial is not None and self._said:
+            self._said.clear()
             self._notify("item/agent_message/reset", ResetNotice(**self._next(), item_id=self.partial.item_id))
 
     def answered(self, text: str) -> None:
@@ -130,10 +131,12 @@ class ActiveTurn:
         if self.partial is None:
             self.begin(item)
         self.partial = None
+        self._said.clear()
         self.complete(msgspec.structs.replace(item, text=text, status="completed"))
 
     def abandon(self, status: ItemStatus) -> None:
         """What was said before the end is kept as it is, marked."""
         if self.partial is not None:
             item, self.partial = self.partial, None
-            self.complete(msgspec.structs.replace(item, status=status))
+            self.complete(msgspec.structs.replace(item, text="".join(self._said), status=status))
+            self._said.clear()

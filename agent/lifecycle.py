@@ -15,9 +15,9 @@ from agent.active import ActiveTurn
 from agent.artifacts import Artifacts, ContentGoneError, Received
 from agent.background import Background, context_of
 from agent.compile import injected
-from agent.history import read_history
+from agent.history import read_history, room_for_history
 from agent.ledger import Ledger
-from agent.model import History
+from agent.model import NOTHING_SAID, History
 from agent.pipeline import Prepared
 from agent.store import SQL, add_item, add_run, encoded, get_thread, get_turn, read_items
 from protocol.errors import CallerError, Defect, GatewayError, Refused
@@ -46,7 +46,7 @@ class _Stored(NamedTuple):
     turn: Turn
     context: TurnContext | None = None
     user_item: Item | None = None
-    history: History = History([], [], 0, None)
+    history: History = NOTHING_SAID
 
 
 class Begun(NamedTuple):
@@ -193,7 +193,7 @@ class TurnLifecycle:
             tx,
             params.thread_id,
             position,
-            max_chars=settings.context_chars - len(text),
+            max_chars=room_for_history(settings.context_chars, text),
             min_turns=settings.history_turns_min,
         )
         return _Stored(stored.turn, context_of(tx, stored, now, self._time_zone()), item, history)

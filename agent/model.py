@@ -19,12 +19,20 @@ class Contributed(NamedTuple):
 
 
 class History(NamedTuple):
-    """Messages, oldest first, the turns that they come from, how many characters they have, the user's last words."""
+    """Messages, oldest first, the turns that they come from, how many characters they have, the user's last words.
+
+    `counts` says how many messages each of the turns has, `available` how many turns there are to choose from.
+    """
 
     messages: list[Message]
     turn_ids: list[str]
     chars: int
     previous_text: str | None
+    counts: Sequence[int] = ()
+    available: int = 0
+
+
+NOTHING_SAID = History([], [], 0, None)
 
 
 class Injected(NamedTuple):

@@ -18,6 +18,7 @@ from protocol.gateway import HookRun
 from protocol.hooks import HookInput, PolicyContribution, PromptContext, Recalled, ToolBundle, TurnContext
 from protocol.settings import GatewayConfig
 from protocol.threads import (
+    ManifestBudget,
     ManifestPhase,
     ManifestPreflight,
     ManifestTools,
@@ -46,6 +47,10 @@ class Prepared(NamedTuple):
     compiled: Compiled
     phases: list[ManifestPhase]
     runs: list[HookRun]
+
+    def with_budgets(self, budgets: Sequence[ManifestBudget]) -> "Prepared":
+        """The same with what the rest of the prompt was given."""
+        return self._replace(compiled=self.compiled._replace(budgets=[*self.compiled.budgets, *budgets]))
 
     def manifest(self) -> PromptManifest:
         """What went into the prompt, with the tools as they are visible now."""

@@ -67,7 +67,7 @@ async def run_rounds(active: ActiveTurn, tools: Tools, model: Model, request: Mo
     messages = list(request.messages)
     for number in range(1, max_rounds + 1):
         active.rounds = number
-        offered = tools.toolset.visible() if model.calls_tools("main") else []
+        offered = tools.toolset.visible() if model.calls_tools("main", request.provider) else []
         asked = msgspec.structs.replace(request, messages=messages, round=number, tools=offered)
         reply = await model.complete(asked, active)
         active.usage = _added(active.usage, reply.usage)

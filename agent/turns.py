@@ -15,14 +15,15 @@ from agent.active import ActiveTurn
 from agent.artifacts import Artifacts
 from agent.background import Background
 from agent.compile import context_blocks, injected, messages_of, system_text
+from agent.history import fit_history
 from agent.imports import artifact_ref
 from agent.ledger import Ledger
 from agent.lifecycle import TurnLifecycle, turn_values
-from agent.model import History
+from agent.model import NOTHING_SAID, History
 from agent.pipeline import Pipeline, Prepared
 from agent.rounds import Tools, run_rounds, run_tool
 from agent.runtime import RequiredHookFailedError
-from agent.store import SQL, add_run, encoded, get_thread, get_turn
+from agent.store import SQL, StoredThread, add_run, encoded, get_thread, get_turn
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems, ToolCall
@@ -63,6 +64,11 @@ class _HostTurn(NamedTuple):
 
     active: ActiveTurn
     prepared: Prepared
+
+
+def _provider_of(asked: TurnStartParams, found: StoredThread | None) -> str | None:
+    """The provider that the turn names, else its thread; None for the role's."""
+    return asked.provider or (found.provider if found is not None else None)
 
 
 class Turns:
@@ -115,8 +121,10 @@ class Turns:
 
     async def turn_start(self, params: TurnStartParams) -> TurnResult:
         """Begin a turn; the rest comes as notifications."""
-        if not self._model.is_configured("main") and params.provider is None:
-            raise Unavailable("provider_not_configured")
+        if not self._model.is_configured("main"):
+            found = await self._db.read(lambda tx: get_thread(tx, params.thread_id))
+            if _provider_of(params, found) is None:
+                raise Unavailable("provider_not_configured")
         begun = await self._life.begin(params, "in_progress", "gateway")
         active = begun.active
         if active is not None:
@@ -132,9 +140,12 @@ class Turns:
             with active.scope:
                 active.started()
                 active.complete(active.user_item, is_stored=True)
-                calls_tools = self._model.calls_tools("main")
+                found = await self._db.read(lambda tx: get_thread(tx, active.turn.thread_id))
+                calls_tools = self._model.calls_tools("main", _provider_of(params, found))
                 prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=calls_tools)
-                await self._rounds(active, prepared, history, params)
+                request, prepared = await self._request(active, prepared, history, params, found)
+                tools = Tools(prepared.toolset, self._tools, prepared.policy, self._incident)
+                await run_rounds(active, tools, self._model, request, self._settings().agent.max_rounds)
                 status = "completed"
             if active.scope.cancelled_caught:
                 status = active.end_as
@@ -153,24 +164,39 @@ class Turns:
                 active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
                 await self._life.end(active, status, prepared, error=error, runs=runs)
 
-    async def _rounds(self, active: ActiveTurn, prepared: Prepared, history: History, params: TurnStartParams) -> None:
+    async def _request(
+        self,
+        active: ActiveTurn,
+        prepared: Prepared,
+        history: History,
+        asked: TurnStartParams,
+        found: StoredThread | None,
+    ) -> tuple[ModelRequest, Prepared]:
+        """The first request of a turn, and the turn with what was left out of its history."""
+        provider = _provider_of(asked, found)
         settings = self._settings().agent
-        found = await self._db.read(lambda tx: get_thread(tx, active.turn.thread_id))
         instructions = found.instructions if found is not None else None
         system = system_text(prepared.compiled.sections, settings.system_prompt, instructions)
-        provider = params.provider or (found.provider if found is not None else None)
         takes_pictures = self._model.takes_pictures("main", provider)
         pictures = await self._artifacts.pictures(active.user_item.artifacts) if takes_pictures else []
+        blocks = prepared.compiled.blocks
+        history, budgets = fit_history(
+            history,
+            messages_of(system, NOTHING_SAID, blocks, active.text, pictures),
+            prepared.toolset.visible(),
+            max_chars=settings.context_chars,
+            max_tokens=self._model.prompt_tokens("main", provider),
+            min_turns=settings.history_turns_min,
+        )
         request = ModelRequest(
             role="main",
             thread_id=active.turn.thread_id,
             turn_id=active.turn.turn_id,
-            messages=messages_of(system, history, prepared.compiled.blocks, active.text, pictures),
-            model=params.model or (found.model if found is not None else None),
+            messages=messages_of(system, history, blocks, active.text, pictures),
+            model=asked.model or (found.model if found is not None else None),
             provider=provider,
         )
-        tools = Tools(prepared.toolset, self._tools, prepared.policy, self._incident)
-        await run_rounds(active, tools, self._model, request, settings.max_rounds)
+        return request, prepared.with_budgets(budgets)
 
     # -- the host calls the model ----------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ Rule 1: each step that can fail before the first message has its exit code and o
 """
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,12 +65,26 @@ class UnusableError(Exception):
         super().__init__(line)
 
 
+@contextmanager
+def told_to_a_person() -> Generator[None]:
+    """Whatever keeps the process from beginning ends as an `UnusableError`."""
+    try:
+        yield
+    except ConfigError as error:
+        raise UnusableError(EXIT_CONFIG, f"configuration: {error}") from error
+    except GatewayError as error:
+        code = EXIT_CONFIG if error.reason == "invalid_params" else EXIT_UNUSABLE
+        raise UnusableError(code, error.message) from error
+    except OSError as error:
+        raise UnusableError(EXIT_UNUSABLE, f"the home cannot be used ({type(error).__name__})") from error
+
+
 async def open_home(options: Options) -> Foundations:
     """Open everything that lies beneath the houses. Raises `UnusableError`."""
     os.umask(0o077)
     clock = clock_of(options.clock_file)
     scanner = RuleScanner()
-    try:
+    with told_to_a_person():
         home = Home(options.home)
         config = ConfigStore(options.config or home.root / "config.toml")
         logs.configure(home.logs, options.log_level, scanner.mask)
@@ -80,13 +96,6 @@ async def open_home(options: Options) -> Foundations:
         await owners.enter(database)
         key = HomeKey.load(home.keys)
         await database.write(lambda tx: _name_home(tx, ids.new("home")))
-    except ConfigError as error:
-        raise UnusableError(EXIT_CONFIG, f"configuration: {error}") from error
-    except GatewayError as error:
-        code = EXIT_CONFIG if error.reason == "invalid_params" else EXIT_UNUSABLE
-        raise UnusableError(code, error.message) from error
-    except OSError as error:
-        raise UnusableError(EXIT_UNUSABLE, f"the home cannot be used ({type(error).__name__})") from error
     return Foundations(
         home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner
     )

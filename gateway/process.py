@@ -16,7 +16,7 @@ from typing import Protocol
 import anyio
 
 from gateway import logs
-from gateway.foundations import Foundations, Options, UnusableError, open_home
+from gateway.foundations import Foundations, Options, UnusableError, open_home, told_to_a_person
 from gateway.job_runner import free_jobs_of
 from gateway.rpc import Dispatcher
 from gateway.session import Session
@@ -170,9 +170,10 @@ async def running(base: Foundations, listener: Listener, client: Client) -> Asyn
     pulse = Pulse(app, lambda: listener.is_within_budget)
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings
-    pulse.is_unclean = await pulse.reclaim()
     app.shell.look = pulse.look
-    await pulse.begin()
+    with told_to_a_person():
+        pulse.is_unclean = await pulse.reclaim()
+        await pulse.begin()
     pulse.apply_settings()
     async with anyio.create_task_group() as tasks:
         app.outbox.tasks = tasks

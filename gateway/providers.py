@@ -1,31 +1,111 @@
 """Model providers by role, with their tries. Satisfies `Model`.
 
 Rule 1: an unset role means that the step runs without a model.
-Rule 2: which faults are tried again, and how often, stands only in `TRIES`.
+Rule 2: which faults are tried again, how often and when, stands only here: the SDKs' own tries are off.
+Rule 3: what makes a provider of its kind stands only in `FACTORIES`.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
+from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt, wait_exponential, wait_random
 
+from gateway.anthropic_messages import connect as connect_anthropic
+from gateway.openai_chat import connect as connect_openai
+from gateway.provider_connection import problem_of
 from gateway.scripted import Recorder, Script, ScriptedModel
-from protocol.gateway import ProviderState
-from protocol.models import Deltas, Model, ModelReply, ModelRequest, ProviderFailed, ProviderFault
+from gateway.vendor_model import VendorModel
+from protocol.errors import CallerError
+from protocol.gateway import ProviderProblem, ProviderState, ProviderTestResult
+from protocol.models import (
+    PASSING_FAULTS,
+    Deltas,
+    Message,
+    Model,
+    ModelReply,
+    ModelRequest,
+    ProviderFailed,
+    ProviderFault,
+)
 from protocol.ports import Clock
-from protocol.settings import GatewayConfig, ProviderConfig, ProviderView, RoleName
+from protocol.settings import GatewayConfig, ProviderConfig, ProviderKind, ProviderView, RoleName
 
-TRIES: Mapping[ProviderFault, int] = {
-    "timeout": 3, "disconnect": 3, "http_429": 3, "http_500": 3, "bad_json": 1, "not_configured": 1, "auth": 1,
-}  # fmt: skip
+MAX_TRIES = 3
+TRIED_ONCE: frozenset[ProviderFault] = frozenset({"bad_json"})
+"""It may pass, but not within seconds: a model that wrote nonsense writes it again."""
+
 FIRST_WAIT_SECONDS = 0.05  # a broken connection is often whole again at once
 MAX_WAIT_SECONDS = 2.0  # a person waits for the answer
+MAX_RETRY_AFTER_SECONDS = 15.0
+"""A server that wants to be left alone for longer is not asked again in this turn: coming early only makes it longer."""
+
+OUTPUT_SHARE = 4
+"""One part in so many of a model's window is left for its answer, where nobody says how long that may be."""
+
+TEST_QUESTION = "Answer with the one word: ready"
 
 ROLES: tuple[RoleName, ...] = ("main", "preflight", "extractor")
 
+PROBLEM_HINTS: Mapping[ProviderProblem, str] = {
+    "extra_missing": "The provider's library is not installed: pip install 'pioneer-gateway[providers]'.",
+    "key_missing": "api_key_env must name an environment variable of this process that holds the key.",
+    "model_missing": "Set model to the name of a model that the server has.",
+    "base_url_invalid": "base_url must be an address that begins with http:// or https://.",
+    "script_missing": "Set script to the file of the rules.",
+}
+FAULT_HINTS: Mapping[ProviderFault, str] = {
+    "timeout": "The server did not answer within timeout_ms.",
+    "http_500": "The server has a problem of its own; try again later.",
+    "http_429": "The server asks for fewer requests; try again later.",
+    "bad_json": "The server answered something that this kind of provider does not say: look at kind and base_url.",
+    "disconnect": "The server cannot be reached or hung up: look at base_url, and whether it runs.",
+    "not_configured": "The server does not know that address or model: look at base_url and model.",
+    "auth": "The server does not take the key, or the account may not do this: look at the key's variable.",
+    "rejected": "The server refuses the request: look at model, pictures, tools, context_tokens and max_output_tokens.",
+}
 
-def _is_tried_again(error: BaseException) -> bool:
-    return isinstance(error, ProviderFailed) and TRIES[error.fault] > 1
+
+class Provider(Protocol):
+    """One configured provider."""
+
+    async def attempt(self, request: ModelRequest, attempt: int, deltas: Deltas | None) -> ModelReply:
+        """The answer of one try. Raises `ProviderFailed`."""
+        ...
+
+
+def _scripted(config: ProviderConfig, folder: Path, clock: Clock) -> Provider:
+    recorder = Recorder(folder / config.record, clock) if config.record is not None else None
+    return ScriptedModel(Script(folder / (config.script or "")), recorder)
+
+
+FACTORIES: Mapping[ProviderKind, Callable[[ProviderConfig, Path, Clock], Provider]] = {
+    "scripted": _scripted,
+    "openai": lambda config, _folder, _clock: VendorModel(config, connect_openai),
+    "anthropic": lambda config, _folder, _clock: VendorModel(config, connect_anthropic),
+}
+
+
+def _failure(state: RetryCallState) -> ProviderFailed | None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    return error if isinstance(error, ProviderFailed) else None
+
+
+def _is_tried_again(state: RetryCallState) -> bool:
+    failed = _failure(state)
+    if failed is None or failed.fault in TRIED_ONCE:
+        return False
+    return failed.fault in PASSING_FAULTS and (failed.retry_after or 0) <= MAX_RETRY_AFTER_SECONDS
+
+
+_BACKOFF = wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS) + wait_random(0, FIRST_WAIT_SECONDS)
+
+
+def _wait(state: RetryCallState) -> float:
+    """What the server asks for, else a little longer every time."""
+    failed = _failure(state)
+    return max(_BACKOFF(state), (failed.retry_after or 0.0) if failed is not None else 0.0)
 
 
 class _Forwarder:
@@ -58,8 +138,8 @@ class Providers:
         self._folder = folder
         self._views = views
         self._clock = clock
-        self._made: dict[str, tuple[ProviderConfig, ScriptedModel]] = {}
-        self._last_error: dict[str, str] = {}
+        self._made: dict[str, tuple[ProviderConfig, Provider]] = {}
+        self._last_error: dict[str, ProviderFault] = {}
 
     def _name_for(self, role: RoleName) -> str | None:
         return getattr(self._config().roles, role)
@@ -69,23 +149,33 @@ class Providers:
         name = self._name_for(role)
         return name is not None and name in self._config().providers
 
-    def calls_tools(self, role: RoleName) -> bool:
-        """Whether that provider can call tools; every kind there is can."""
-        return self.is_configured(role)
+    def _settings_of(self, role: RoleName, provider: str | None) -> ProviderConfig | None:
+        return self._config().providers.get(provider or self._name_for(role) or "")
+
+    def calls_tools(self, role: RoleName, provider: str | None = None) -> bool:
+        """Whether that provider, or the role's, can call tools."""
+        config = self._settings_of(role, provider)
+        return config is not None and config.tools
 
     def takes_pictures(self, role: RoleName, provider: str | None = None) -> bool:
         """Whether that provider, or the role's, takes pictures."""
-        config = self._config().providers.get(provider or self._name_for(role) or "")
+        config = self._settings_of(role, provider)
         return config is not None and config.pictures
 
-    def _model(self, name: str) -> ScriptedModel:
+    def prompt_tokens(self, role: RoleName, provider: str | None = None) -> int | None:
+        """How many tokens a request to that provider, or the role's, may have; None where nobody said so."""
+        config = self._settings_of(role, provider)
+        if config is None or config.context_tokens is None:
+            return None
+        return config.context_tokens - (config.max_output_tokens or config.context_tokens // OUTPUT_SHARE)
+
+    def _provider(self, name: str, model: str | None = None) -> Provider:
         config = self._config().providers.get(name)
-        if config is None or config.kind != "scripted" or config.script is None:
+        if config is None or problem_of(config, model) is not None:
             raise ProviderFailed("not_configured")
         known = self._made.get(name)
         if known is None or known[0] != config:
-            recorder = Recorder(self._folder / config.record, self._clock) if config.record is not None else None
-            known = self._made[name] = (config, ScriptedModel(Script(self._folder / config.script), recorder))
+            known = self._made[name] = (config, FACTORIES[config.kind](config, self._folder, self._clock))
         return known[1]
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
@@ -93,21 +183,15 @@ class Providers:
         name = request.provider or self._name_for(request.role)
         if name is None:
             raise ProviderFailed("not_configured")
-        model, receiver = self._model(name), _Forwarder(deltas)
-        tries = AsyncRetrying(
-            retry=retry_if_exception(_is_tried_again),
-            stop=stop_after_attempt(max(TRIES.values())),
-            wait=wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS)
-            + wait_random(0, FIRST_WAIT_SECONDS),
-            reraise=True,
-        )
+        provider, receiver = self._provider(name, request.model), _Forwarder(deltas)
+        tries = AsyncRetrying(retry=_is_tried_again, stop=stop_after_attempt(MAX_TRIES), wait=_wait, reraise=True)
         try:
             async for attempt in tries:
                 with attempt:
                     number = attempt.retry_state.attempt_number
                     if number > 1:
                         receiver.reset()
-                    reply = await model.attempt(request, number, receiver)
+                    reply = await provider.attempt(request, number, receiver)
                     self._last_error.pop(name, None)
                     return reply
         except ProviderFailed as error:
@@ -115,9 +199,35 @@ class Providers:
             raise
         raise ProviderFailed("disconnect")
 
+    async def test(self, name: str) -> ProviderTestResult:
+        """Whether the provider answers now: one try, whose outcome is told and remembered."""
+        config = self._config().providers.get(name)
+        if config is None:
+            raise CallerError.missing("provider")
+        request = ModelRequest(
+            role="main", thread_id="", turn_id="", messages=[Message(role="user", content=TEST_QUESTION)], provider=name
+        )
+        began = time.monotonic()
+        try:
+            await self._provider(name).attempt(request, 1, None)
+        except ProviderFailed as failed:
+            self._last_error[name] = failed.fault
+        else:
+            self._last_error.pop(name, None)
+        fault, problem = self._last_error.get(name), problem_of(config)
+        return ProviderTestResult(
+            ok=fault is None,
+            latency_ms=int((time.monotonic() - began) * 1000),
+            error=fault,
+            hint=_hint(problem, fault),
+        )
+
     def states(self) -> list[ProviderState]:
-        """Every configured provider as `gateway/status` shows it."""
+        """Every configured provider as `gateway/status` and `provider/list` show it."""
         roles = {role: self._name_for(role) for role in ROLES}
+        problems: dict[str, ProviderProblem | None] = {
+            name: problem_of(config) for name, config in self._config().providers.items()
+        }
         return [
             ProviderState(
                 name=name,
@@ -126,9 +236,18 @@ class Providers:
                 has_key=view.has_key,
                 roles=[role for role, used in roles.items() if used == name],
                 last_error=self._last_error.get(name),
+                problem=problems.get(name),
+                hint=_hint(problems.get(name), self._last_error.get(name)),
             )
             for name, view in self._views().items()
         ]
+
+
+def _hint(problem: ProviderProblem | None, fault: ProviderFault | None) -> str | None:
+    """What to do: about what keeps the provider from being asked, else about how it failed last."""
+    if problem is not None:
+        return PROBLEM_HINTS[problem]
+    return FAULT_HINTS[fault] if fault is not None else None
 
 
 def as_model(providers: Providers) -> Model:

@@ -31,6 +31,9 @@ from protocol.gateway import (
     InitializeParams,
     InitializeResult,
     MemoryState,
+    ProviderListResult,
+    ProviderTestParams,
+    ProviderTestResult,
     QueueCounts,
     RepairState,
     ServerInfo,
@@ -208,6 +211,14 @@ class Shell:
         if self.look is not None:
             await self.look()
         return await self._runner.drain(params.timeout_ms / 1000)
+
+    async def provider_list(self, _params: Empty) -> ProviderListResult:
+        """The configured providers, and what keeps one from being asked."""
+        return ProviderListResult(providers=self._providers.states())
+
+    async def provider_test(self, params: ProviderTestParams) -> ProviderTestResult:
+        """Ask a provider for one word."""
+        return await self._providers.test(params.name)
 
     async def settings_get(self, _params: Empty) -> SettingsResult:
         """The settings in force."""

@@ -362,5 +362,7 @@ def _bound(
         bind(m.EPISODIC_UNEXCLUDE, episodic.unexclude),
         bind(m.HOOKS_LIST, hooks_list),
         bind(m.HOOKS_RUNS, threads.hook_runs),
+        bind(m.PROVIDER_LIST, shell.provider_list),
+        bind(m.PROVIDER_TEST, shell.provider_test),
     ]
     return {entry.method.name: entry for entry in entries}

@@ -8,13 +8,14 @@ Rule 3: the cosine is of an English model: it is asked for words that say little
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
 from memory.identity import folded
+from memory.likeness_names import names_of
+from memory.likeness_roles import other_roles
 from memory.likeness_words import Words, languages
-from memory.statement import Word, cut, split_words, symbols
-from memory.statement_reading import Item, read
+from memory.statement import Symbol, Word, cut, split_words, symbols
+from memory.statement_reading import Item, as_sequence, read
 
 MAX_CHARS: Final = 600
 """A fact is a sentence or two; a longer text is the same only where it is written the same."""
@@ -43,35 +44,62 @@ def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict
     if table is None:
         return Verdict(is_same=False, why="unknown_language")
     is_asked = _is_asking(one, table) != _is_asking(other, table)
+    if (
+        one
+        and other
+        and table.name == "en"
+        and (_tells_of_self(one, other, table) or _tells_of_self(other, one, table))
+    ):
+        return Verdict(is_same=False, why="stance")
     is_near = table.name == "en" and cosine is not None and cosine >= NEAR
-    firsts, seconds = _readings(one, other, table)
-    terms = _Terms(table, is_near, is_asked)
+    firsts, seconds = _readings(one, other, table, is_asked=is_asked)
+    terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other))
     whys = [_difference(first, second, terms) for first in firsts for second in seconds]
     return Verdict(is_same=True, why="same_meaning") if None in whys else Verdict(is_same=False, why=whys[0] or "")
 
 
+_TELLING: Final = 2
+"""How many listed words tell the language of statements without any function word."""
+
+
 def _language_of(one: Sequence[Word], other: Sequence[Word]) -> Words | None:
-    """The language whose function words both texts have; None where no language has any."""
+    """The language whose function words, or else whose listed words, both texts have; None where no language has any."""
     lows = [word.low for word in (*one, *other)]
-    counts = {name: table.count_of(lows) for name, table in languages().items()}
-    best = max(counts, key=lambda name: counts[name])
-    return languages()[best] if counts[best] else None
+    counts = {
+        name: (table.count_of(lows), sum(table.has_stem(low) for low in lows)) for name, table in languages().items()
+    }
+    functions, known = max(counts.values())
+    is_told = functions or (known >= _TELLING and [count for _, count in counts.values()].count(known) == 1)
+    return languages()[max(counts, key=lambda name: counts[name])] if is_told else None
 
 
-def _readings(one: Sequence[Word], other: Sequence[Word], table: Words) -> tuple[list[list[Item]], list[list[Item]]]:
+def _readings(
+    one: Sequence[Word], other: Sequence[Word], table: Words, *, is_asked: bool
+) -> tuple[list[list[Item]], list[list[Item]]]:
     shared = frozenset(word.low for word in one if "-" in word.low) & frozenset(word.low for word in other)
     first, second = split_words(one, table, shared), split_words(other, table, shared)
     first, second = _opened(first, second, table), _opened(second, first, table)
-    names = _names(first, second, table)
+    names = names_of(first, second, table)
     found = [symbols(words, table, names) for words in (first, second)]
-    return read(found[0], table), read(found[1], table)
+    if all(_says(side, {"@after", "@when"}) for side in found):
+        found = [as_sequence(side) for side in found]
+    wishes = (False, True) if is_asked and any(_says(side, {"@instead"}) for side in found) else (is_asked,)
+    first, second = ([items for wish in wishes for items in read(side, table, is_wish=wish)] for side in found)
+    return first, second
+
+
+def _says(found: Iterable[Symbol], roles: set[str]) -> bool:
+    return any(symbol.text in roles for symbol in found)
 
 
 def _opened(words: Sequence[Word], others: Sequence[Word], table: Words) -> list[Word]:
-    """The words with a negating prefix taken off where the other text has the word without it."""
+    """The words without auxiliaries of a shared participle, and with a negating prefix apart where the other has the word without."""
     stems = {table.stem(word.low) for word in others}
+    will_be = not table.listed("future").isdisjoint(word.low for word in others)
     found: list[Word] = []
-    for word in words:
+    for at, word in enumerate(words):
+        if word.low in table.listed("perfect") and not will_be and _has_same_participle(words, at, stems, table):
+            continue
         prefix = next((one for one in _NEGATING if table.name == "en" and word.low.startswith(one)), "")
         rest = word.text[len(prefix) :]
         if prefix and len(rest) > len(prefix) + 1 and table.stem(rest.lower()) in stems and word.low not in stems:
@@ -84,58 +112,19 @@ def _opened(words: Sequence[Word], others: Sequence[Word], table: Words) -> list
     return found
 
 
+def _has_same_participle(words: Sequence[Word], at: int, stems: set[str], table: Words) -> bool:
+    """Whether an auxiliary helps a participle that the other text has too: the tense is the same, however it is told."""
+    following = words[at + 1 :]
+    end = next((i for i, word in enumerate(following) if word.stops), len(following) - 1)
+    return any(
+        word.low.endswith(table.participle_endings) and len(word.low) > _PARTICIPLE and table.stem(word.low) in stems
+        for word in following[: end + 1]
+    )
+
+
+_PARTICIPLE: Final = 4
+"""Participles are longer than that."""
 _NEGATING: Final = ("un", "in", "im", "dis", "non")
-
-
-def _names(one: Sequence[Word], other: Sequence[Word], table: Words) -> frozenset[str]:
-    """Words that stand for somebody or something: they are compared as they are written."""
-    names: set[str] = set()
-    commons = {table.stem(word.low) for word in (*one, *other) if not word.is_capital}
-    if table.name == "de":
-        commons |= {
-            table.stem(word.low)
-            for words in (one, other)
-            for before, word in pairwise(words)
-            if table.is_determiner(before.low)
-        }
-    for words in (one, other):
-        is_shouted = len(words) > 1 and all(word.is_capital or not word.low[0].isalpha() for word in words)
-        for at, word in enumerate(words):
-            if not word.is_capital or word.text == "@gen" or not word.low[0].isalpha():
-                if any(char in "/\\@_." for char in word.text) and word.text != "@gen":
-                    names.add(word.low)
-                continue
-            if _is_common(words, at, table, commons) or is_shouted:
-                continue
-            names.add(word.low)
-    return frozenset(names)
-
-
-def _is_common(words: Sequence[Word], at: int, table: Words, commons: set[str]) -> bool:
-    word = words[at]
-    low = word.low
-    if low in table.figures and low not in {"may", "mar", "sat", "sun"}:
-        return True
-    is_acronym = word.text[1:] != word.text[1:].lower() or len(low) == 1
-    if (is_acronym or table.name == "de") and table.has_stem(low):
-        return True
-    if table.name == "de":
-        return table.stem(low) in commons
-    if word.is_first:
-        return table.has_stem(low) or table.stem(low) in commons
-    return low in table.function_words and low in {
-        "i",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-        "user",
-        "l'",
-        "d'",
-        "вы",
-        "вам",
-        "вас",
-    }
 
 
 # -- comparison ------------------------------------------------------------------------------------------------------
@@ -148,6 +137,8 @@ class _Terms(NamedTuple):
     is_near: bool
     is_asked: bool
     """Whether one of the two asks for what the other may tell as a wish."""
+    is_planned: bool
+    """Whether one of the two, and not the other, says what will be."""
 
 
 def _is_asking(words: Sequence[Word], table: Words) -> bool:
@@ -161,13 +152,23 @@ def _difference(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> st
     is_related = sum(item.kind == "name" for item in one) > 1 or any(
         i.concept in terms.table.relations for i in (*one, *other)
     )
+    if _STATES & {item.concept for item in one} & {item.concept for item in other}:
+        one, other = ([item._replace(tags=item.tags - {"since"}) for item in side] for side in (one, other))
     for kind in ("figure", "name"):
         if _counted(one, kind, is_related=is_related) != _counted(other, kind, is_related=is_related):
             return kind
     denied = [_denied(one, other), _denied(other, one)]
     if _operators(one) != _operators(other) or (all(denied) and denied[0] != denied[1]):
         return "negation"
-    return _other_words(one, other, terms) or _other_roles(one, other, terms.table) or _other_time(one, other)
+    return (
+        _other_words(one, other, terms)
+        or other_roles(one, other, terms.table)
+        or _other_time(one, other, is_planned=terms.is_planned)
+    )
+
+
+_STATES: Final = frozenset({"retire", "married", "divorced"})
+"""What begins in a year and is so since."""
 
 
 def _operators(items: Iterable[Item]) -> frozenset[str]:
@@ -187,14 +188,19 @@ def _counted(items: Iterable[Item], kind: str, *, is_related: bool) -> Counter[t
 
 
 _MEANT: Final = {
-    "need": {"must"}, "written-in": {"write"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
+    "need": {"must"}, "study": {"learn"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "small": {"bit"}, "author": {"write"}, "most": {"budget"}, "can": {"budget"},
+    "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
     "husband": {"married"},
 }  # fmt: skip
 """What another word says as well: who has a wife is married, though a wife is no husband."""
 _DIRECTIVES: Final = frozenset({"want", "must", "keep", "ensure", "use", "like", "answer", "add"})
+_CONTENTS: Final = frozenset({"contain", "own", "need", "show"})
 _DIALOGUE: Final = frozenset(
     {"answer", "explain", "emoji", "short", "long", "joke", "bullet", "source", "detailed", "formal", "informal", "tone", "summary",
-     "jargon", "small-talk", "step-by-step", "introduction", "geduzt", "gesiezt", "tutoyer", "vouvoyer", "tutear", "on-you"}
+     "jargon", "small-talk", "step-by-step", "introduction", "geduzt", "gesiezt", "tutoyer", "vouvoyer", "tutear", "on-you",
+     "straight", "honest", "polite", "friendly", "simple", "feedback", "spelling", "sentence", "paragraph", "markdown",
+     "numbered-list", "table-data", "plain-text", "heading", "abbreviation", "metaphor", "flattery", "apology", "code-block", "american",
+     "british", "measurement", "metric", "imperial", "criticism", "hint"}
 )  # fmt: skip
 """Concepts of how an assistant talks: what is liked there, is wanted."""
 _TO_ME: Final = frozenset(
@@ -203,33 +209,75 @@ _TO_ME: Final = frozenset(
 """What is done to the user whether "me" is said or not."""
 
 
+def _tells_of_self(asked: Sequence[Word], told: Sequence[Word], table: Words) -> bool:
+    """Whether what one asks for is what the user does: `speak German` is not `I speak German`."""
+    lows = [word.low for word in told if word.low != "the"]
+    deed = asked[0].low if asked else ""
+    if not lows or deed in _NO_DEEDS:
+        return False
+    is_self = lows[0] in _SELF or (lows[0] != deed and table.stem(lows[0]) == table.stem(deed))
+    is_said = (is_self and _is_asking(asked, table)) or (
+        lows[0] == "user" and lows[1:2] in ([deed + "s"], [deed + "es"])
+    )
+    return is_said and not any(table.concept_of(low) in _STANCES for low in lows)
+
+
+_NO_DEEDS: Final = frozenset({"", "i", "i'm", "user", "the", "no", "never", "always", "please", "don't", "do"})
+_SELF: Final = frozenset({"is", "am", "has", "i", "i'm", "user"})
+_STANCES: Final = _DIRECTIVES | {"can", "need", "favourite", "called"}
+
+
 def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> str | None:
     table = terms.table
     concepts = [{item.concept for item in side} for side in (one, other)]
-    empty = _empty(one, concepts, terms)
+    empty = _empty((one, other), concepts, terms)
     lacking = [_lacking(one, other, table, empty), _lacking(other, one, table, empty)]
     if any(lacking):
         missed = [{item.concept for item in side} for side in lacking]
         return "negation" if missed[0] & missed[1] else "other_words"
     extra = [_lights(one, empty) - concepts[1], _lights(other, empty) - concepts[0]]
-    if not any(extra) or (terms.is_near and any(side <= table.listed("mild") for side in extra)):
+    is_told_apart = all(extra) or len(concepts[0] & _NAMED_THINGS) == len(concepts[1] & _NAMED_THINGS) > 0
+    mild = table.listed("mild") - (_NAMED_THINGS if is_told_apart else set[str]())
+    if not all(extra):
+        mild |= table.listed("implied")
+    if not any(extra) or (terms.is_near and all(side <= mild for side in extra)):
         return None
     return "little_words"
 
 
-def _empty(one: Sequence[Item], concepts: Sequence[set[str]], terms: _Terms) -> frozenset[str]:
+def _is_bare(items: Sequence[Item], kind: str) -> bool:
+    """Whether nothing but names, or but a figure, is said of the user."""
+    return all(item.kind == kind and not item.tags and not item.prep for item in items)
+
+
+_NAMED_THINGS: Final = frozenset({"person", "mode", "code", "team", "file", "branch", "project", "language", "answer"})
+"""What may be left out, but is another thing where another of them is named: `delete files`, `delete branches`."""
+
+
+def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms: _Terms) -> frozenset[str]:
     """The concepts that say nothing where these two are said."""
+    one = items[0]
     common = concepts[0] & concepts[1]
     names = sum(item.kind == "name" for item in one)
     has_relation = bool(terms.table.relations & (concepts[0] | concepts[1]))
-    empty = set(terms.table.empty)
+    table = terms.table
+    empty = set(table.empty)
+    directives = _DIRECTIVES | (_CONTENTS if terms.is_asked or "must" in concepts[0] | concepts[1] else set[str]())
     if terms.is_asked:
         empty |= {"want", "can"} if any("not" in item.tags for item in one) else {"want"}
-    if _DIALOGUE & common and not has_relation and not any("less" in item.tags for item in one):
-        empty |= _DIRECTIVES if names else {*_DIRECTIVES, "me"}
+    if _DIALOGUE & common and not has_relation and (terms.is_asked or not any("less" in item.tags for item in one)):
+        empty |= directives if names else {*directives, "me"}
+    if terms.is_asked and not names and not has_relation:
+        empty.add("me")
+    if common and any(_is_bare(side, "name") for side in items):
+        empty |= {"called", "full-name"}  # "I am Ann"
+    if common and any(_is_bare(side, "figure") or (side[-1].kind == "figure" and has_relation) for side in items):
+        empty |= {"me", *table.listed("ages")}  # "I am 40"
     addressed = _TO_ME & common
     if addressed and not has_relation and (not names or addressed & {"called", "nickname"}):
-        empty |= {"me", "want"}
+        empty |= {"me", "want"} | ({"like"} if "called" in addressed else set[str]())
+    if terms.is_asked and {"must", "need"} & (concepts[0] | concepts[1]):
+        empty |= {*_CONTENTS, "use", "add"}  # "use hints in code": "code should have hints"
     if names == 1 and ("own" in common or terms.table.relations & common):
         empty.add("called")  # "my cat is called Rex": "my cat Rex"
     if terms.table.name != "en" and any("not" in item.tags for item in one):
@@ -244,6 +292,8 @@ def _lights(items: Sequence[Item], empty: frozenset[str]) -> set[str]:
 def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: frozenset[str]) -> list[Item]:
     """The words of one that the other has not."""
     has = {(item.concept, item.tags - {"of"}) for item in other if item.kind == "word"}
+    said_here = {item.concept for item in one}
+    own = {(item.concept, item.tags - {"of"}) for item in one}
     lights = {item.concept for item in other if item.kind == "light"}
     said = {item.concept for item in other}
     if any(item.concept in table.listed("conditions") for item in other):
@@ -257,126 +307,29 @@ def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: fr
         and item.concept not in empty
         and not _MEANT.get(item.concept, set()) & said
         and not (item.concept == "can" and "not" in item.tags and "must" in said)
+        and not (item.concept == "past" and any(one.tense == "past" and one.concept in said_here for one in other))
+        and not (item.concept == "own" and any(one.prep == "with" for one in other))
+        and not (
+            item.tags == frozenset({"less"})
+            and (item.concept, frozenset[str]()) in has
+            and (item.concept, frozenset[str]()) in own
+        )
     ]
 
 
-_FREE: Final = frozenset({"favourite", "own", "only", "most", "least", "roughly", "decide"})
-"""Concepts whose place in the sentence says nothing about who does what."""
+def _is_planned(words: Iterable[Word]) -> bool:
+    return any(word.low in _FUTURE or word.low.endswith("'ll") for word in words)
 
 
-def _other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str | None:
-    """Whether words changed places that tell who is who."""
-    places = [_placed(one), _placed(other)]
-    for concept in places[0]:
-        if (preps := {places[0][concept], places[1].get(concept, "")}) & {"with", "as"} and len(preps - {""}) > 1:
-            return "relation"
-    for prep in ("loc", "to", "with", "for", "as"):
-        governed = [{c for c, p in side.items() if p == prep} for side in places]
-        both = set(places[0]) & set(places[1])
-        if (governed[0] - governed[1]) & both and (governed[1] - governed[0]) & both:
-            return "relation"
-    if _other_counted(one, other) or _other_counted(other, one):
-        return "figure"
-    order = [_order(one), _order(other)]
-    for side, there in ((one, order[1]), (other, order[0])):
-        if any("of" in item.tags and item.concept in there[:1] and item.concept != _order(side)[0] for item in side):
-            return "relation"  # whose thing it is here does it there
-    common = [c for c in order[0] if c in order[1]]
-    ranks = {c: order[1].index(c) for c in common}
-    if all(ranks[x] < ranks[y] for x, y in pairwise(common)):
-        return None
-    kinds = {item.concept: item.kind for item in (*other, *one)}
-    tags = {item.concept: item.tags - {"of"} for item in one}
-    return _swapped(_Moved(common, ranks, kinds, tags, places), table)
+_FUTURE: Final = frozenset({"will", "won't", "shall"})
+_ANY_TIME: Final = frozenset({"decide", "choose"})
+"""What was decided is so now."""
 
 
-_COUNTED_WITHIN: Final = 2
-"""How many words on a counted thing is named at the latest: `two younger sisters`."""
-
-
-def _other_counted(one: Sequence[Item], other: Sequence[Item]) -> bool:
-    """Whether a number counts one thing here and another there."""
-    has = {item.concept for item in other}
-    for at, item in enumerate(one):
-        if item.kind == "figure":
-            here = _after(one, at)
-            there = [_after(other, i) for i, same in enumerate(other) if same.concept == item.concept]
-            if here & has and all(those and not here & those for those in there):
-                return True
-    return False
-
-
-def _after(items: Sequence[Item], at: int) -> set[str]:
-    return {item.concept for item in items[at + 1 : at + 1 + _COUNTED_WITHIN] if item.kind == "word"}
-
-
-class _Moved(NamedTuple):
-    """Two readings whose common concepts stand in another order."""
-
-    common: list[str]
-    """As one has them."""
-    ranks: dict[str, int]
-    """Where the other has them."""
-    kinds: dict[str, str]
-    tags: dict[str, frozenset[str]]
-    places: list[dict[str, str]]
-
-    def is_turned(self, first: str, second: str) -> bool:
-        """Whether the other has them the other way round."""
-        return self.ranks[second] < self.ranks[first]
-
-    def preps(self, concept: str) -> tuple[str, str]:
-        """The prepositions before it, here and there."""
-        return self.places[0].get(concept, ""), self.places[1].get(concept, "")
-
-
-def _swapped(moved: _Moved, table: Words) -> str | None:
-    if sum(moved.kinds[c] == "figure" for c in moved.common) > 1:
-        return "figure_order"
-    if _names_swapped(moved, table):
-        return "name_order"
-    return "order" if _mirrored(moved) else None
-
-
-def _names_swapped(moved: _Moved, table: Words) -> bool:
-    """Whether names, or people by what they are to somebody, changed places."""
-    common = moved.common
-    is_name = [moved.kinds[c] == "name" for c in common]
-    rest = [moved.ranks[c] for c in common if moved.kinds[c] != "name"]
-    if sum(is_name) == 1 and rest == sorted(rest) and (is_name[0] or is_name[-1]):
-        is_placed = any("loc" in moved.preps(c) for c in common)  # "lives in Rome": "Rome is where ... lives"
-        is_owned = "own" in moved.kinds or bool(set(common) & table.relations)  # "Ann is my boss": "my boss is Ann"
-        return len(common) == 2 and not is_placed and not is_owned
-    strict = [c for c in common if (moved.kinds[c] == "name" or c in table.relations) and not moved.tags[c]]
-    return any(
-        moved.is_turned(x, y)
-        and (moved.preps(x) == moved.preps(y) == ("", "") or moved.preps(x)[0] == moved.preps(y)[0])
-        for x, y in combinations(strict, 2)
-    )
-
-
-def _mirrored(moved: _Moved) -> bool:
-    """Whether two words changed places around a third: who did it there, suffers it here."""
-    firm = [c for c in moved.common if moved.kinds[c] != "figure"]
-    return any(
-        moved.is_turned(x, z)
-        and moved.is_turned(z, y)
-        and moved.tags[x] == moved.tags[z] == moved.tags[y]
-        and all(here == there for here, there in (moved.preps(x), moved.preps(y)))
-        for x, z, y in combinations(firm, 3)
-    )
-
-
-def _placed(items: Sequence[Item]) -> dict[str, str]:
-    return {item.concept: item.prep for item in items if item.kind != "light" and item.concept not in _FREE}
-
-
-def _order(items: Sequence[Item]) -> list[str]:
-    return list(dict.fromkeys(item.concept for item in items if item.kind != "light" and item.concept not in _FREE))
-
-
-def _other_time(one: Sequence[Item], other: Sequence[Item]) -> str | None:
+def _other_time(one: Sequence[Item], other: Sequence[Item], *, is_planned: bool) -> str | None:
     """Whether what one tells of the past is present in the other."""
-    tenses = [[{i.concept for i in side if i.tense == tense} for side in (one, other)] for tense in ("past", "present")]
-    past, now = tenses
+    past = [{i.concept for i in side if i.tense == "past"} - _ANY_TIME for side in (one, other)]
+    if is_planned and any(past):
+        return "tense"
+    now = [{i.concept for i in side if i.tense in {"present", "future"}} for side in (one, other)]
     return "tense" if past[0] & now[1] or past[1] & now[0] else None

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 _SHORT: Final = 3
 """Words up to this length keep their endings: there is too little left of them."""
 _STEM: Final = 3
+_NO_ENDING: Final = " "  # no word ends with it
 _VOWELS: Final = frozenset("aeiouy")
 
 
@@ -61,6 +62,16 @@ class Words:
         words = self.listed("relations")
         return words | {self._by_stem.get((self.stem(word),), (self.stem(word),))[0] for word in words}
 
+    @cached_property
+    def verb_endings(self) -> tuple[str, ...]:
+        """How a verb ends that a statement begins with."""
+        return tuple(self.listed("verb_endings")) or (_NO_ENDING,)
+
+    @cached_property
+    def participle_endings(self) -> tuple[str, ...]:
+        """How a participle ends."""
+        return tuple(self.listed("participle_endings")) or (_NO_ENDING,)
+
     def count_of(self, words: Iterable[str]) -> int:
         """How many of the words are function words or figures of this language."""
         heads = self.function_words
@@ -90,12 +101,19 @@ class Words:
 
     @cached_property
     def _by_stem(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        return {stems: (concept,) for stems, concept in self._stemmed()}
+
+    def _stemmed(self) -> list[tuple[tuple[str, ...], str]]:
         groups = [*self._table.get("same", {}).items(), *self._table.get("light", {}).items()]
-        return {
-            tuple(map(self.stem, phrase.split())): (concept,)
+        return [
+            (tuple(map(self.stem, phrase.split())), concept)
             for concept, phrases in groups
             for phrase in _listed(phrases)
-        }
+        ]
+
+    def doubles(self) -> list[tuple[str, ...]]:
+        """Stems that stand for two concepts: one of these would never be found."""
+        return [stems for stems, concept in self._stemmed() if self._by_stem[stems] != (concept,)]
 
     @cached_property
     def _longest(self) -> dict[str, int]:
@@ -125,7 +143,15 @@ class Words:
             like = self._by_stem.get(tuple(stems[at : at + length]))
             if like is not None:
                 return Sense(length, like)
+            if length > 1 and words[at + 1 : at + 2] and words[at + 1] in self.listed("articles"):
+                like = self._by_stem.get((stems[at], *stems[at + 2 : at + 1 + length]))
+                if like is not None and len(stems) > at + length:
+                    return Sense(length + 1, like)
         return None
+
+    def concept_of(self, word: str) -> str:
+        """What a single word stands for; the word where nothing else is known."""
+        return self._by_stem.get((self.stem(word),), (word,))[0]
 
     def has_stem(self, word: str) -> bool:
         """Whether the tables know the word."""

@@ -12,13 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from memory.likeness_words import Words
+from memory.likeness_words import Sense, Words
 
 _EDGE: Final = "\"'`“”„«»‹›‘’()[]{}¿¡…"
 _STOPS: Final = ".,;:!?—–"
 _SPLIT: Final = re.compile(r"\s+|(?<=[^\W\d_])[,;](?=[^\W\d_])|(?<=\w)[—–](?=\w)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,:]\d+)*")
 _WITH_UNIT: Final = re.compile(r"([+-]?\d+(?:[.,:]\d+)*)([^\W\d_]{1,3}|[%$€])")
+_COUNTED: Final = re.compile(r"(\d+)-([a-z]+(?:-[a-z]+)*)")
+_PRICE: Final = re.compile(r"([$€£])(\d+(?:[.,:]\d+)*)")
 _ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th|º|ª|er|e|-?(?:го|й|е|я))\.?")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
 _SPELLINGS: Final = str.maketrans({"‐": "-", "‑": "-", "’": "'", "ʼ": "'", "ё": "е", "Ё": "Е"})
@@ -30,9 +32,8 @@ _AUXILIARY_REACH: Final = 3
 _AGES_OF_AUXILIARIES: Final = {
     **dict.fromkeys(("was", "were", "did", "didn't", "wasn't", "weren't"), "past"),
     **dict.fromkeys(("is", "are", "am", "i'm", "isn't", "aren't", "does", "do", "doesn't", "don't"), "present"),
-    **dict.fromkeys(
-        ("has", "have", "had", "been", "be", "being", "i've", "we've", "you've", "will", "to", "'ve", "got"), ""
-    ),
+    **dict.fromkeys(("will", "won't", "i'll", "we'll", "'ll"), "future"),
+    **dict.fromkeys(("has", "have", "had", "been", "be", "being", "i've", "we've", "you've", "to", "'ve", "got"), ""),
 }
 
 
@@ -97,20 +98,37 @@ def _apart(text: str, table: Words, shared: frozenset[str]) -> list[str]:
     if low in table.function_words or low in table.figures or low in shared:
         return [text]
     if "'" in low and low.replace("'", "").isalpha():
-        if table.name == "fr":
-            head, _, rest = text.partition("'")
-            return [head + "'", *_apart(rest, table, shared)] if head and rest else [text]
-        if table.has_stem(low):
-            return [text]
-        if low.endswith(("'s", "s'")):
-            return [text[:-2] if low.endswith("'s") else text[:-1], "@gen"]
-        return [text]
-    unit = _WITH_UNIT.fullmatch(low)
-    if unit is not None and not _ORDINAL.fullmatch(low):
-        return [unit[1], unit[2]]
+        return _apart_at_apostrophe(text, table, shared)
+    if low[0] in _NUMERIC and not table.has_stem(low):
+        return _measured(low)
     if "-" in low and all(part.isalpha() for part in low.split("-")) and not table.has_stem(low):
         return [part for piece in text.split("-") for part in _apart(piece, table, shared)]
     return [text]
+
+
+def _apart_at_apostrophe(text: str, table: Words, shared: frozenset[str]) -> list[str]:
+    low = text.lower()
+    if table.name == "fr":
+        head, _, rest = text.partition("'")
+        return [head + "'", *_apart(rest, table, shared)] if head and rest else [text]
+    if low.endswith(("'s", "s'")) and not table.has_stem(low):
+        return [text[:-2] if low.endswith("'s") else text[:-1], "@gen"]
+    return [text]
+
+
+def _measured(low: str) -> list[str]:
+    """A number and what it counts: `8gb`, `$400`, `six` of `6-year-old`."""
+    unit = _WITH_UNIT.fullmatch(low)
+    if unit is not None and not _ORDINAL.fullmatch(low):
+        return [unit[1], unit[2]]
+    price = _PRICE.fullmatch(low)
+    if price is not None:
+        return [price[2], price[1]]
+    counted = _COUNTED.fullmatch(low)
+    return [counted[1], *counted[2].split("-")] if counted is not None else [low]
+
+
+_NUMERIC: Final = frozenset("0123456789+-$€£")
 
 
 def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[Symbol]:
@@ -127,20 +145,66 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
             found.append(Symbol(lows[at], "name", word.stops))
         elif lows[at] in _PERFECT and _has_participle(lows, at, table):
             pass
-        elif (figure := _figure(lows[at], table)) is not None and not _is_pronoun(words, at, table):
-            found.append(Symbol(figure, "figure", word.stops))
+        elif (special := _special(words, at, found, table)) is not None:
+            found.append(special)
         elif (sense := table.sense(lows, stems, at)) is not None:
-            last = at + sense.length - 1
             tense = _tense(words, at, table)
-            for symbol in sense.symbols:
-                kind = "role" if symbol[0] == "@" else "light" if symbol in table.light else "word"
-                found.append(Symbol(symbol, kind, stops=False, tense=tense))
-            found[-1] = found[-1]._replace(stops=words[last].stops)
-            at = last
+            told = ["@with" if it == "@by" and not _is_done(lows, at, table) else it for it in sense.symbols]
+            found += [Symbol(symbol, _kind_of(symbol, table), stops=False, tense=tense) for symbol in told]
+            at += sense.length - 1
+            found[-1] = found[-1]._replace(stops=words[at].stops)
         else:
             found.append(Symbol(stems[at], "word", word.stops, _tense(words, at, table)))
         at += 1
-    return list(_composed(found))
+    return _bounded(list(_composed(found)))
+
+
+def _is_done(lows: Sequence[str], at: int, table: Words) -> bool:
+    """Whether `by` names who did it, or a point in time, and no means: `paid by Ann`, `by Friday`, `pay by card`."""
+    following = lows[at + 1] if at + 1 < len(lows) else ""
+    if table.name != "en" or following.endswith("ing"):
+        return table.name != "en"
+    if _figure(following, table) is not None:
+        return True
+    before = lows[max(0, at - _PASSIVE_REACH) : at]
+    return any(
+        low.endswith("ed") or low in table.listed("participles") or low in table.listed("past") for low in before
+    )
+
+
+_PASSIVE_REACH: Final = 4
+"""How many words may stand between a participle and who did it."""
+
+
+def _bounded(found: list[Symbol]) -> list[Symbol]:
+    """The symbols with "not more than" a figure as "at most", and "not less than" as "at least"."""
+    for at in range(len(found) - 1):
+        bound = _BOUNDS.get(found[at].text)
+        if bound is None:
+            continue
+        if found[at + 1].kind != "figure":
+            unbound = _UNBOUND[found[at].text]
+            found[at] = Symbol(unbound, "role" if unbound[0] == "@" else "word", found[at].stops)
+            continue
+        if found[at].text == "@upto":
+            found[at] = Symbol(bound, "word", stops=False)
+            continue
+        start = max(0, at - _NEGATION_REACH)
+        denied = next((i for i in range(at - 1, start - 1, -1) if found[i].text == "@not" or found[i].stops), None)
+        if denied is None or found[denied].stops:
+            found[at] = Symbol(found[at].text[1:], "word", stops=False)
+            continue
+        found[at] = Symbol(bound, "word", stops=False)
+        found[denied] = Symbol("@drop", "role", stops=False)
+        if found[denied + 1].text == "can":
+            found[denied + 1] = Symbol("@drop", "role", stops=False)
+    return found
+
+
+_BOUNDS: Final = {"@above": "most", "@below": "least", "@upto": "most"}
+_UNBOUND: Final = {"@above": "@instead", "@below": "@drop", "@upto": "up"}
+"""What such a word says where no figure follows."""
+_NEGATION_REACH: Final = 6
 
 
 _PERFECT: Final = frozenset({"has", "have", "had"})
@@ -156,6 +220,42 @@ def _has_participle(lows: Sequence[str], at: int, table: Words) -> bool:
         and bool(following)
         and (following[0].endswith("ed") or following[0] in table.listed("participles"))
     )
+
+
+def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Words) -> Symbol | None:
+    """A figure, or a word that its neighbours make another one."""
+    word, low = words[at], words[at].low
+    if table.name == "en" and low == "am" and found and found[-1].kind == "figure":
+        return Symbol("morning", "word", word.stops)
+    if table.name == "en" and table.stem(low) == "need" and at + 1 < len(words) and words[at + 1].low.endswith("ing"):
+        return Symbol("must", "light", stops=False)  # "needs watering"
+    lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
+    figure = _figure_at(words, at, table)
+    if figure is None or _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
+        return None
+    return Symbol(figure, "figure", word.stops)
+
+
+_LONGEST_WITH_FIGURE: Final = 4
+"""How many words a listed phrase has that begins with a figure: `first language`."""
+
+
+def _kind_of(symbol: str, table: Words) -> str:
+    if symbol[0] == "@":
+        return "role"
+    return "figure" if symbol.isdecimal() else "light" if symbol in table.light else "word"
+
+
+def _is_part(sense: Sense | None) -> bool:
+    """Whether a figure belongs to a listed phrase: `first language`."""
+    return sense is not None and sense.length > 1 and sense.symbols[0][0] != "@"
+
+
+def _figure_at(words: Sequence[Word], at: int, table: Words) -> str | None:
+    low = words[at].low
+    is_listed = any(char.isdigit() for char in low) and table.has_stem(low)  # `2fa`
+    figure = None if is_listed else _figure(low, table)
+    return None if figure is None or _is_pronoun(words, at, table) else figure
 
 
 def _figure(low: str, table: Words) -> str | None:
@@ -176,6 +276,8 @@ def _is_pronoun(words: Sequence[Word], at: int, table: Words) -> bool:
         return not words[at].is_capital or words[at].is_first
     if low in {"mar", "sat", "sun"} and table.name == "en":
         return not words[at].is_capital
+    if low == "first" and at + 1 < len(words) and words[at + 1].low == "of":
+        return False
     if low == "first" and at == 0:
         return True
     is_last = at + 1 == len(words) or words[at].stops or words[at + 1].low in table.function_words
@@ -187,7 +289,7 @@ def _tense(words: Sequence[Word], at: int, table: Words) -> str:
     low = words[at].low
     if table.name != "en" or low in table.listed("adjectives"):
         return ""
-    is_past_form = low.endswith("ed") or low in table.listed("past")
+    is_past_form = (low.endswith("ed") and low not in table.listed("present")) or low in table.listed("past")
     nearest = [words[i].low for i in range(at - 1, max(-1, at - 1 - _AUXILIARY_REACH), -1)]
     for before in nearest:
         if before in _AGES_OF_AUXILIARIES:

@@ -23,6 +23,10 @@ class Item(NamedTuple):
     tense: str
     is_denied: bool
     """Whether it is the word that follows a negation."""
+    series: int = 0
+    """The same number for what is listed side by side: `tea and milk`."""
+    is_doer: bool = False
+    """Whether a passive names who does it."""
 
 
 @dataclass(slots=True)
@@ -35,6 +39,7 @@ class _Place:
     prep: str
     tags: set[str]
     is_denied: bool
+    series: int = 0
 
 
 _TIMES: Final = frozenset(
@@ -71,6 +76,7 @@ class _Reader:
         self._is_zone_initial = False
         self._denies = False
         self._owns_next = False
+        self._coordinates = False
         self.is_english = table.name == "en"
         self.places: list[_Place] = []
         self.zones: list[str] = []
@@ -104,12 +110,22 @@ class _Reader:
             self._owns_next = False
         self.places.append(_Place(symbol, self._segment, self._zone, self._prep, tags, self._denies))
         self._denies = False
+        if self._coordinates:
+            self._list_with_last()
         if self._zone:
             self._in_zone += 1
             if self._zone_ends is not None and self._is_zone_initial and self._in_zone == self._zone_ends:
                 self._end_segment()
 
+    def _list_with_last(self) -> None:
+        """Note that the last two stand side by side, where both are of one kind."""
+        one, other = self.places[-2:]
+        self._coordinates = False
+        if one.symbol.kind == other.symbol.kind and one.segment == other.segment:
+            one.series = other.series = one.series or len(self.places)
+
     def _end_segment(self) -> None:
+        self._coordinates = False
         self._segment += 1
         self._zone = self._prep = self._phrase = ""
 
@@ -126,13 +142,11 @@ class _Reader:
                 self._open_zone(role)
             case "loc" | "to" | "with" | "for" | "as" | "about":
                 self._meet_preposition(role)
-            case "by" if self._next(at).endswith("ing"):
-                self._govern(prep="with")  # by doing so
             case "instead" | "by" | "from" | "since":
                 self._govern(phrase=role)
             case "than" | "more" | "prefers" | "not" | "ne":
                 self._meet_degree(at, role)
-            case "clause" | "and":
+            case "clause" | "when" | "and":
                 self._join(role, at)
             case "first" | "then":
                 self._meet_sequence(role)
@@ -143,7 +157,8 @@ class _Reader:
         if role == "to" and self._prefers():
             self._govern(phrase="less")
         elif role != "to" or any(place.segment == self._segment for place in self.places):
-            self._govern(prep=role)  # a first "to" is that of an infinitive
+            is_parallel = self._phrase == "less" and any(place.prep == role for place in self.places)
+            self._govern(prep=role, phrase="less" if is_parallel else "")  # a first "to" is that of an infinitive
 
     def _meet_degree(self, at: int, role: str) -> None:
         match role:
@@ -194,6 +209,8 @@ class _Reader:
             self._negate(at)
         elif any(symbol.text in {"@than", "@to"} for symbol in self._found[at + 1 :]):
             self._has_more = True
+        elif not self.is_english and "like" in {self._next(at), self.places[-1].symbol.text if self.places else ""}:
+            self._has_preference = True  # to like it more is to prefer it
         else:
             self._add(Symbol("more", "word", stops=False))
 
@@ -205,12 +222,13 @@ class _Reader:
         self.negations[self._segment] = self.negations.get(self._segment, 0) + 1
 
     def _join(self, role: str, at: int) -> None:
-        if role == "clause" or self._next(at) in {"@not", "@without"}:
+        if role != "and" or self._next(at) in {"@not", "@without"}:
             zone = self._zone
             self._end_segment()
             self._zone = zone
         else:
             self._owns_next = False
+            self._coordinates = bool(self.places)
 
     def _meet_user(self, role: str, at: int) -> None:
         if role == "user" and (self._next(at) == "@possessor" or self._owns_next):
@@ -222,6 +240,8 @@ class _Reader:
     def _meet_person(self, role: str, at: int) -> None:
         match role:
             case "i":
+                if at and self._found[at - 1].text == "@and" and self.places:
+                    self.places[-1].prep = "with"  # "Ann and I"
                 self._govern()
                 if self._zone and self._is_zone_initial and self._in_zone:
                     self._end_segment()
@@ -252,22 +272,30 @@ MAX_ENDS: Final = 8
 """How many places are tried where the end of a first clause is not marked."""
 
 
-def read(found: Sequence[Symbol], table: Words) -> list[list[Item]]:
-    """What a statement may say; several readings where the end of what it begins with is not marked."""
+def read(found: Sequence[Symbol], table: Words, *, is_wish: bool = False) -> list[list[Item]]:
+    """What a statement may say; several readings where the end of what it begins with is not marked.
+
+    In a wish, to take one thing instead of another is to like it better.
+    """
     reader = _Reader(found, None, table)
     places = reader.read()
     if not reader.is_unclear:
-        return [_items(reader, places)]
+        return [_items(reader, places, is_wish=is_wish)]
     readings: list[list[Item]] = []
     for end in range(1, min(len(places), MAX_ENDS)):
         one = _Reader(found, end, table)
-        readings.append(_items(one, one.read()))
-    return readings or [_items(reader, places)]
+        readings.append(_items(one, one.read(), is_wish=is_wish))
+    return readings or [_items(reader, places, is_wish=is_wish)]
 
 
-def _items(reader: _Reader, places: Sequence[_Place]) -> list[Item]:
+def as_sequence(found: Sequence[Symbol]) -> list[Symbol]:
+    """The same with every "when" read as "after": what is done when something happened is done after it."""
+    return [symbol._replace(text="@after") if symbol.text == "@when" else symbol for symbol in found]
+
+
+def _items(reader: _Reader, places: Sequence[_Place], *, is_wish: bool) -> list[Item]:
     zone = reader.zones[0] if len(reader.zones) == 1 else ""
-    likes = any(place.symbol.text == "like" for place in places)
+    likes = is_wish or any(place.symbol.text == "like" for place in places)
     mains = {place.segment for place in places if not place.zone}
     is_condition = zone in {"until", "without"} and any(reader.is_negated(segment) for segment in mains)
     items: list[Item] = []
@@ -294,17 +322,31 @@ def _items(reader: _Reader, places: Sequence[_Place]) -> list[Item]:
         if negation:
             tags.add(negation)
         kind, tense = place.symbol.kind, place.symbol.tense
-        items.append(Item(place.symbol.text, kind, frozenset(tags), place.prep, tense, place.is_denied))
+        items.append(Item(place.symbol.text, kind, frozenset(tags), place.prep, tense, place.is_denied, place.series))
     return _active(items) if reader.is_english else items
+
+
+_FIRM: Final = {"light": "word"}
+"""Who does it is never said in passing."""
+_ABOUT_DEEDS: Final = frozenset({"only", "can", "must", "now"})
 
 
 def _active(items: list[Item]) -> list[Item]:
     """What is done by somebody, told as what somebody does: the doer first, then the deed."""
     agents = [item for item in items if "by" in item.tags]
     before = items[: items.index(agents[0])] if agents else []
-    deeds = [item for item in before if item.kind == "word" and not item.prep and item.concept not in {"only", "can"}]
-    if len(deeds) < 2 or any(item.kind == "figure" for item in agents):
+    bare = [item for item in before if not item.prep and item.concept not in _ABOUT_DEEDS]
+    deeds = [item for item in bare if item.kind == "word"]
+    if bare and bare[-1].kind == "light":
+        deeds = [bare[-1]]
+    if not deeds or len(bare) < 2 or any(item.kind == "figure" for item in agents):
         return items
     deed = deeds[-1]
-    doers = [item._replace(tags=item.tags - {"by"}) for item in agents]
-    return [*doers, deed, *(item for item in items if item is not deed and item not in agents)]
+    doers = [
+        item._replace(tags=item.tags - {"by"}, is_doer=True, kind=_FIRM.get(item.kind, item.kind)) for item in agents
+    ]
+    rest = [item for item in items if item is not deed and item not in agents]
+    if before[-1].concept == "only":  # nobody else does it
+        rest.remove(before[-1])
+        doers.insert(0, before[-1])
+    return [*doers, deed, *rest]

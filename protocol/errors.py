@@ -98,7 +98,7 @@ class GatewayError(Exception):
     def on_the_wire(self) -> ErrorObject:
         """The error object that the client gets."""
         info = REASONS[self.reason]
-        data = ErrorData(reason=self.reason, retryable=info.retryable, details=self.details)
+        data = ErrorData(reason=self.reason, retryable=self.retryable, details=self.details)
         return ErrorObject(code=info.code, message=self.message, data=data)
 
 

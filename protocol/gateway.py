@@ -142,8 +142,14 @@ class StorageState(Wire):
     wal_bytes: int
 
 
+ProviderProblem: TypeAlias = Literal[
+    "extra_missing", "key_missing", "model_missing", "base_url_invalid", "script_missing"
+]
+"""What keeps a provider from being asked at all."""
+
+
 class ProviderState(Wire):
-    """A configured provider."""
+    """A configured provider. `problem` is None where it can be asked; `hint` says in words what to do."""
 
     name: str
     kind: ProviderKind
@@ -151,6 +157,8 @@ class ProviderState(Wire):
     has_key: bool
     roles: list[str]
     last_error: str | None = None
+    problem: ProviderProblem | None = None
+    hint: str | None = None
 
 
 class RepairState(Wire):
@@ -285,8 +293,9 @@ class ProviderTestParams(Params):
 
 
 class ProviderTestResult(Wire):
-    """Whether the provider answers."""
+    """Whether the provider answers; `error` is the fault of the one try, `hint` says in words what to do."""
 
     ok: bool
     latency_ms: int
     error: str | None = None
+    hint: str | None = None

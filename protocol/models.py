@@ -10,8 +10,12 @@ from protocol.threads import ToolSpec, Usage
 
 MessageRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ProviderFault: TypeAlias = Literal[
-    "timeout", "http_500", "http_429", "bad_json", "disconnect", "not_configured", "auth"
+    "timeout", "http_500", "http_429", "bad_json", "disconnect", "not_configured", "auth", "rejected"
 ]
+
+
+PASSING_FAULTS: frozenset[ProviderFault] = frozenset({"timeout", "http_500", "http_429", "bad_json", "disconnect"})
+"""What may be gone the next time; the other faults stay until somebody changes the request or the configuration."""
 
 
 class ToolRequest(Wire):
@@ -63,13 +67,19 @@ class ModelReply(Wire):
 
 
 class ProviderFailed(Unavailable):
-    """The provider failed after all tries; `fault` says how."""
+    """The provider failed after all tries; `fault` says how, `retry_after` for how many seconds it asked to be left alone."""
 
     default = "provider_failed"
 
-    def __init__(self, fault: ProviderFault) -> None:
+    def __init__(self, fault: ProviderFault, retry_after: float | None = None) -> None:
         self.fault: ProviderFault = fault
+        self.retry_after = retry_after
         super().__init__("provider_not_configured" if fault == "not_configured" else "provider_failed")
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.fault in PASSING_FAULTS
 
 
 class Deltas(Protocol):
@@ -91,12 +101,16 @@ class Model(Protocol):
         """Whether a provider is set for the role."""
         ...
 
-    def calls_tools(self, role: RoleName) -> bool:
-        """Whether that provider can call tools."""
+    def calls_tools(self, role: RoleName, provider: str | None = None) -> bool:
+        """Whether that provider, or the role's, can call tools."""
         ...
 
     def takes_pictures(self, role: RoleName, provider: str | None = None) -> bool:
         """Whether that provider, or the role's, takes pictures."""
+        ...
+
+    def prompt_tokens(self, role: RoleName, provider: str | None = None) -> int | None:
+        """How many tokens a request to that provider, or the role's, may have; None where nobody said so."""
         ...
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:

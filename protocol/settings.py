@@ -4,6 +4,7 @@ Rule 1: a key that is not here does not exist; a default stands only here.
 Rule 2: relations between keys are checked in one function, at load and at update alike.
 """
 
+import math
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -107,7 +108,11 @@ class RoleSettings(Params):
 
 
 class ProviderConfig(Params):
-    """`[gateway.providers.<name>]` as the file has it. A key itself is never in the file, only its variable's name."""
+    """`[gateway.providers.<name>]` as the file has it. A key itself is never in the file, only its variable's name.
+
+    `timeout_ms` bounds the wait for the beginning of an answer and for each next piece of it, not the whole answer.
+    `context_tokens` is what the model takes in all; without it only `gateway.agent.context_chars` bounds a request.
+    """
 
     kind: ProviderKind
     model: str | None = None
@@ -116,7 +121,10 @@ class ProviderConfig(Params):
     script: str | None = None
     record: str | None = None
     pictures: bool = False
+    tools: bool = True
     timeout_ms: Annotated[int, Meta(ge=100, le=3_600_000)] = 120_000
+    context_tokens: Annotated[int, Meta(ge=1000, le=100_000_000)] | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
 
 
 class ProviderView(Wire):
@@ -232,6 +240,9 @@ def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
         name = getattr(config.roles, role)
         if name is not None and name not in config.providers:
             return f"roles.{role}", "names no provider of [gateway.providers]"
+    for name, provider in config.providers.items():
+        if (provider.max_output_tokens or 0) >= (provider.context_tokens or math.inf):
+            return f"providers.{name}.max_output_tokens", "must be less than context_tokens"
     return None
 
 

@@ -69,15 +69,19 @@ class Answers:
         self.asked: list[ModelRequest] = []
         self.configured = True
         self.pictures = False
+        self.tokens: int | None = None
 
     def is_configured(self, role: str) -> bool:
         return self.configured
 
-    def calls_tools(self, role: str) -> bool:
+    def calls_tools(self, role: str, provider: str | None = None) -> bool:
         return True
 
     def takes_pictures(self, role: str, provider: str | None = None) -> bool:
         return self.pictures
+
+    def prompt_tokens(self, role: str, provider: str | None = None) -> int | None:
+        return self.tokens
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         self.asked.append(request)

@@ -19,6 +19,7 @@ from protocol.threads import (
     ArtifactInput,
     TextInput,
     ThreadHistoryParams,
+    ThreadStartParams,
     ToolReply,
     TurnStartParams,
 )
@@ -160,6 +161,9 @@ def test_a_turn_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
         assert caught.value.reason == "provider_not_configured"
         assert await home.rows("SELECT 1 FROM turn") == []
         assert home.told == []
+        await home.threads.thread_start(ThreadStartParams(workspace_id="ws_1", thread_id="thr_own", provider="own"))
+        lived = await home.live(thread_id="thr_own")
+        assert (lived.turn.status, home.model.asked[-1].provider) == ("completed", "own")
 
     play(tmp_path, scene)
 

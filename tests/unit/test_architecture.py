@@ -42,6 +42,8 @@ HOME_OF = {
     "mcp": {"gateway/mcp_door/server.py", "gateway/mcp_door/streams.py"},
     "mcp_types": {"gateway/mcp_door/server.py", "gateway/mcp_door/streams.py"},
     "pydantic": {"gateway/mcp_door/streams.py"},
+    "openai": {"gateway/openai_chat.py"},
+    "anthropic": {"gateway/anthropic_messages.py"},
 }
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
@@ -100,7 +102,21 @@ def test_folders_layers_and_wheel_agree() -> None:
 
 
 def test_nothing_heavy_is_imported_to_serve() -> None:
-    heavy = ("fastembed", "usearch", "numpy", "onnxruntime", "rich", "tomlkit", "httpx", "hypothesis", "pypdf")
+    heavy = (
+        "fastembed",
+        "usearch",
+        "numpy",
+        "onnxruntime",
+        "rich",
+        "tomlkit",
+        "httpx",
+        "httpx2",
+        "hypothesis",
+        "pypdf",
+        "openai",
+        "anthropic",
+        "pydantic",
+    )
     code = f"import sys, gateway.process; print([name for name in {heavy!r} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert told.stdout.strip() == "[]"

@@ -66,6 +66,10 @@ def test_unknown_keys_are_set_aside_and_told_at_every_depth():
         ('[gateway.providers."a b"]\nmodel = "m"', "gateway.providers.a b.kind: is required"),
         ('[gateway.providers.p]\nkind = "sk-secret"', "gateway.providers.p.kind: must be one of openai, anthropic"),
         ('[gateway.roles]\nmain = "sk-secret"', "gateway.roles.main: names no provider"),
+        (
+            PROVIDER + "context_tokens = 4000\nmax_output_tokens = 4000",
+            "gateway.providers.local.max_output_tokens: must be less",
+        ),
         ("[gateway.thread_episodic]\nsnippet_chars = 2000", "gateway.thread_episodic.snippet_chars: must not be"),
         ('[gateway.memory]\ncapsules_dir = "../up"', "gateway.memory.capsules_dir: must not hold `.`"),
         ("[gateway.memory]\nenabled = 2020-01-01", "gateway.memory.enabled: Expected `bool`"),

