@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from types import FrameType
+from typing import Protocol
 
 import anyio
 
@@ -149,11 +150,24 @@ class Pulse:
         return True
 
 
+class Listener(Protocol):
+    """Who hears what the gateway says of itself: a `Writer`, or somebody at another door."""
+
+    @property
+    def is_within_budget(self) -> bool:
+        """Whether the listener keeps up."""
+        ...
+
+    def send(self, line: bytes, coalesce_key: str | None = None) -> None:
+        """Take a line."""
+        ...
+
+
 @asynccontextmanager
-async def running(base: Foundations, writer: Writer, client: Client) -> AsyncGenerator[App]:
+async def running(base: Foundations, listener: Listener, client: Client) -> AsyncGenerator[App]:
     """A built gateway with its background work; on leaving, everything is ended in order."""
-    app = build(base, writer.send, client)
-    pulse = Pulse(app, lambda: writer.is_within_budget)
+    app = build(base, listener.send, client)
+    pulse = Pulse(app, lambda: listener.is_within_budget)
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings
     app.shell.look = pulse.look
@@ -175,13 +189,14 @@ async def running(base: Foundations, writer: Writer, client: Client) -> AsyncGen
             tasks.cancel_scope.cancel()
 
 
-async def _until_parent_is_gone(client: Client, session: Session) -> None:
+async def until_parent_is_gone(client: Client, stop: Callable[[], None]) -> None:
+    """Stop when the process that spawned us is no more."""
     parent = os.getppid()
     while True:
         await anyio.sleep(PARENT_SECONDS)
         is_orphan = sys.platform != "win32" and os.getppid() != parent
         if is_orphan or (client.parent_pid is not None and not parent_is_alive(client.parent_pid)):
-            session.stop()
+            stop()
             return
 
 
@@ -194,8 +209,8 @@ def _setter(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> Callable[[
     return handle
 
 
-async def _until_stopped(session: Session, writer: Writer) -> None:
-    """End the session on SIGTERM, on SIGINT, or when nobody reads us any more."""
+async def until_stopped(writer: Writer, stop: Callable[[], None]) -> None:
+    """Stop on SIGTERM, on SIGINT, or when nobody reads us any more."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     if sys.platform == "win32":
@@ -210,7 +225,16 @@ async def _until_stopped(session: Session, writer: Writer) -> None:
     )
     for task in (*done, *waiting):
         task.cancel()
-    session.stop()
+    stop()
+
+
+async def end(base: Foundations, writer: Writer) -> None:
+    """Write what is queued, leave the home and close it."""
+    with anyio.CancelScope(shield=True), anyio.move_on_after(FLUSH_SECONDS):
+        await writer.flush()
+        await base.owners.leave(base.database)
+    base.database.close()
+    logs.close()
 
 
 async def serve(options: Options, pipes: Pipes) -> int:
@@ -231,16 +255,12 @@ async def serve(options: Options, pipes: Pipes) -> int:
                 thread_of_turn=app.turns.thread_of,
             )
             async with anyio.create_task_group() as watchers:
-                watchers.start_soon(_until_stopped, session, writer)
-                watchers.start_soon(_until_parent_is_gone, client, session)
+                watchers.start_soon(until_stopped, writer, session.stop)
+                watchers.start_soon(until_parent_is_gone, client, session.stop)
                 code = await session.run()
                 watchers.cancel_scope.cancel()
     finally:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(FLUSH_SECONDS):
-            await writer.flush()
-            await base.owners.leave(base.database)
-        base.database.close()
-        logs.close()
+        await end(base, writer)
     return code
 
 

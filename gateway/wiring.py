@@ -59,11 +59,13 @@ from promt.phrases import detect
 from protocol import methods as m
 from protocol.base import Empty
 from protocol.gateway import HooksListResult
+from protocol.hooks import ToolCall
 from protocol.ports import Tx
 from protocol.settings import GatewayConfig
 from thread_episodic.hooks import build_hooks as episodic_hooks
 from thread_episodic.planning import make_planner
 from thread_episodic.service import EpisodicService
+from thread_episodic.tools import THREAD_SEARCH, ThreadSearchTool
 from thread_episodic.vectors import SUBJECT as EPISODIC_VECTORS
 
 log = Log("gateway")
@@ -85,6 +87,8 @@ class App:
     artifacts: Artifacts
     turns: Turns
     shell: Shell
+    tools: Mapping[str, ToolCall]
+    """The tools of memory and conversation, for a model that is at another door than a turn's."""
     bound: dict[str, Bound]
 
 
@@ -270,6 +274,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         artifacts=artifacts,
         turns=turns,
         shell=shell,
+        tools={**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)},
         bound=bound,
     )
 

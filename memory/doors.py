@@ -181,7 +181,7 @@ def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool) -> P
         source_kind=source,
         thread_id=turn.thread_id,
         turn_id=turn.turn_id,
-        created_by=Actor(kind="assistant"),
+        created_by=Actor(kind="assistant", id=given.created_by.id if given.created_by is not None else None),
     )
     proposed = explicit_wish(params, provenance, turn.workspace_id)._replace(
         owner="user" if turn.origin == "user" else turn.origin, forbidden=forbidden_in(turn)

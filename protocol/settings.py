@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from protocol.base import Params, Unit, Wire
+from protocol.base import Id, Params, Unit, Wire
 
 RoleName: TypeAlias = Literal["main", "preflight", "extractor"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "scripted"]
@@ -136,6 +136,12 @@ class ProviderView(Wire):
     has_key: bool
 
 
+class McpSettings(Params):
+    """`[gateway.mcp]`: the door of `pioneer mcp`."""
+
+    workspace_id: Id | None = None
+
+
 class LimitSettings(Params):
     """`[gateway.limits]`."""
 
@@ -155,6 +161,7 @@ class GatewayConfig(Params):
     roles: RoleSettings = field(default_factory=RoleSettings)
     providers: dict[str, ProviderConfig] = field(default_factory=dict[str, ProviderConfig])
     limits: LimitSettings = field(default_factory=LimitSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 class Settings(Wire):
@@ -169,6 +176,7 @@ class Settings(Wire):
     roles: RoleSettings
     providers: dict[str, ProviderView]
     limits: LimitSettings
+    mcp: McpSettings
 
 
 def _struct_of(name: str, about: str, members: dict[str, Any]) -> Any:
@@ -186,7 +194,7 @@ def _patch_of(group: type[msgspec.Struct]) -> Any:
 
 
 PATCHABLE: tuple[str, ...] = ("memory", "thread_episodic", "embedding", "preflight", "agent", "artifacts", "roles")
-"""The groups that `settings/update` takes: all but providers and limits."""
+"""The groups that `settings/update` takes: all but providers, limits and what is read once, at a start."""
 
 _GROUPS: dict[str, type[msgspec.Struct]] = {
     "memory": MemorySettings, "thread_episodic": ThreadEpisodicSettings, "embedding": EmbeddingSettings,

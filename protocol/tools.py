@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta
 
-from protocol.base import Cursor, Id, Params, Query, Reason, Scope
+from protocol.base import Cursor, Id, Millis, Params, Query, Reason, Scope
 from protocol.memory import Category, Content, Key
 from protocol.threads import Domain, ToolSpec
 
@@ -70,6 +70,16 @@ class ArtifactReadArgs(Params):
     limit: Annotated[int, Meta(ge=1, le=MAX_RESULT_CHARS)] = 4000
 
 
+class ThreadSearchArgs(Params):
+    """Find what was said in earlier conversations, by words or meaning; `from_at` and `to_at` narrow the time."""
+
+    query: Query
+    thread_id: Id | None = None
+    from_at: Millis | None = None
+    to_at: Millis | None = None
+    limit: ToolLimit = 5
+
+
 class RequestToolsArgs(Params):
     """Ask for more tools of a domain; they are there in the next round."""
 
@@ -86,7 +96,10 @@ TOOLS: dict[str, tuple[Domain, type[Params]]] = {
     "artifact_read": ("artifact", ArtifactReadArgs),
     "request_tools": ("agent", RequestToolsArgs),
 }
-"""Every tool by name: its domain and its arguments, whose docstring is the description a model reads."""
+"""Every tool of a turn by name: its domain and its arguments, whose docstring is the description a model reads."""
+
+DOOR_TOOLS: dict[str, tuple[Domain, type[Params]]] = {"thread_search": ("thread", ThreadSearchArgs)}
+"""The tools of a model outside of any turn, beside those of memory; a turn is given conversation by its plan."""
 
 
 def _inlined(schema: object, components: dict[str, Any]) -> Any:
@@ -101,12 +114,17 @@ def _inlined(schema: object, components: dict[str, Any]) -> Any:
     return schema
 
 
+def whole_schema(kind: type) -> dict[str, Any]:
+    """A type's JSON Schema with every reference replaced by what it names."""
+    (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    return _inlined(schema, components)
+
+
 def tool_spec(name: str) -> ToolSpec:
     """The tool as a model sees it."""
-    domain, arguments = TOOLS[name]
-    (schema,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
-    inlined = _inlined(schema, components)
+    domain, arguments = (TOOLS | DOOR_TOOLS)[name]
+    schema = whole_schema(arguments)
     parameters = {
-        key: inlined[key] for key in ("type", "properties", "required", "additionalProperties") if key in inlined
+        key: schema[key] for key in ("type", "properties", "required", "additionalProperties") if key in schema
     }
     return ToolSpec(name=name, domain=domain, description=(arguments.__doc__ or "").strip(), parameters=parameters)

@@ -46,6 +46,7 @@ from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
 from thread_episodic.model import Filter
 from thread_episodic.ports import Paused, ReadArtifacts, Settings, ThreadTurns, TurnItems, WorkspaceThreads
+from thread_episodic.reading import TurnReader
 from thread_episodic.search import Found, Request, Searcher, is_vague
 from thread_episodic.status import StatusReader
 from thread_episodic.time_words import asks_when
@@ -96,6 +97,10 @@ class EpisodicService:
         self._searcher = Searcher(
             lexicon=lexicon, meaning=meaning, scanner=scanner, hash_of=hash_of, read_items=read_items,
             read_thread=read_thread, read_artifacts=read_artifacts, workspace_exists=workspace_exists,
+        )  # fmt: skip
+        self.turns = TurnReader(
+            db=db, scanner=scanner, settings=settings, read_items=read_items, read_thread=read_thread,
+            thread_turns=thread_turns, turn_items=turn_items,
         )  # fmt: skip
         self._status = StatusReader(
             clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused

@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, Entry] = {
     "serve": Entry(
         "processes", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
     ),
+    "mcp": Entry("processes", "be a memory server for assistants that speak MCP", is_guarded=False),
     "demo": Entry("processes", "play a bundled conversation of several days through a spawned gateway"),
     "replay": Entry("processes", "play scripted sessions against a spawned gateway and compare"),
     "schemas": Entry("processes", "write what is generated from the protocol: schemas and references"),

@@ -1,4 +1,4 @@
-"""Commands that are programs of their own: serve, demo, replay, schemas; and the shells' completion."""
+"""Commands that are programs of their own: serve, mcp, demo, replay, schemas; and the shells' completion."""
 
 import argparse
 import sys
@@ -7,6 +7,8 @@ from pathlib import Path
 from gateway.commands import Command
 from gateway.commands.exits import NEGATIVE, OK
 from gateway.commands.options import add_home
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def _arrange_serve(to: argparse.ArgumentParser) -> None:
@@ -17,7 +19,7 @@ def _arrange_serve(to: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file with Unix milliseconds that stands in for the wall clock",
     )
-    to.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="default: info")
+    to.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: info")
 
 
 def _serve(given: argparse.Namespace) -> int:
@@ -30,6 +32,24 @@ def _serve(given: argparse.Namespace) -> int:
             home=given.home or default_root(), config=given.config, clock_file=given.clock_file, log_level=given.log_level
         )
     )  # fmt: skip
+
+
+def _arrange_mcp(to: argparse.ArgumentParser) -> None:
+    add_home(to)
+    to.add_argument("--workspace", metavar="ID", help="made if missing (default: by the folder's git repository)")
+    to.add_argument("--folder", type=Path, metavar="DIR", help="the project's folder (default: where it was started)")
+    to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
+
+
+def _mcp(given: argparse.Namespace) -> int:
+    from gateway.foundations import Options  # noqa: PLC0415
+    from gateway.home import default_root  # noqa: PLC0415
+    from gateway.mcp_door.process import Wish, main  # noqa: PLC0415
+
+    return main(
+        Options(home=given.home or default_root(), config=given.config, log_level=given.log_level),
+        Wish(workspace_id=given.workspace, folder=given.folder),
+    )
 
 
 def _arrange_nothing(_to: argparse.ArgumentParser) -> None:
@@ -88,6 +108,7 @@ def _completion(given: argparse.Namespace) -> int:
 
 COMMANDS = {
     "serve": Command(_arrange_serve, _serve),
+    "mcp": Command(_arrange_mcp, _mcp, "  claude mcp add --scope user pioneer -- pioneer mcp"),
     "demo": Command(_arrange_nothing, _demo),
     "replay": Command(_arrange_replay, _replay, "  pioneer replay tests/golden/ping.jsonl"),
     "schemas": Command(_arrange_schemas, _schemas),

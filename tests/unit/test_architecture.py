@@ -41,6 +41,9 @@ HOME_OF = {
     "shtab": {"gateway/commands/processes.py"},
     "usearch": set(),
     "fastembed": {"gateway/embedding_engine.py"},
+    "mcp": {"gateway/mcp_door/server.py", "gateway/mcp_door/streams.py"},
+    "mcp_types": {"gateway/mcp_door/server.py", "gateway/mcp_door/streams.py"},
+    "pydantic": {"gateway/mcp_door/streams.py"},
     "openai": {"gateway/openai_chat.py"},
     "anthropic": {"gateway/anthropic_messages.py"},
 }

@@ -1,0 +1,205 @@
+"""What a model may do at this door: the tools of a turn, called without one.
+
+Rule 1: a call is judged by the very code that judges it in a turn. There is no message of the user here, so a model's word
+is implicit, unless the user's own words are known: they took the prompt `remember`, or said yes to a question that showed them
+the words whole.
+Rule 2: scopes are the user's and one workspace's; what lies elsewhere does not exist here.
+Rule 3: whatever happens, a call is answered; a defect is answered by its incident's id.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote
+
+import msgspec
+
+from gateway.logs import Log
+from gateway.mcp_door.answers import ANSWERS, View, text_of
+from gateway.wiring import App
+from memory.hooks.policy import turn_policy
+from promt.phrases import Intents
+from promt.render import UNSEEN
+from protocol.errors import REASONS, GatewayError, Unavailable
+from protocol.hooks import ToolContext, TurnContext
+from protocol.memory import ListParams
+from protocol.threads import ToolFailure, ToolReply, TurnOptions
+
+WORDS_MS = 10 * 60_000
+"""How long the words of a prompt stand for the user's wish: the model's calls follow at once, a slow one in minutes."""
+MAX_ASKED_CHARS = 2000
+"""Nobody agrees to what they did not see whole; what is longer is not asked about."""
+MAX_CLIENT_NAME = 60
+
+BRIEF_ORDER = (
+    "identity", "communication_style", "recurring_instruction", "preference", "project_policy", "constraint",
+    "project_decision", "procedure", "project_fact", "todo", "relationship", "biography", "custom",
+)  # fmt: skip
+"""What a session should know first: who it is for and how, then the project's rules, then the rest."""
+BRIEF_RECORDS = 100
+BRIEF_ITEM_CHARS = 280
+MAX_SAID_CHARS = 7000  # of a turn's messages together: a block holds a little more
+EMPTY_BRIEF = "Nothing is remembered yet."
+
+log = Log("mcp")
+
+Ask: TypeAlias = Callable[[str], Awaitable[bool | None]]
+"""Asks the user a question: yes, no, or None where nobody can be asked."""
+
+
+class Interruption(Exception):
+    """A question that cannot be answered within the call: the client asks its user and calls again."""
+
+
+class Caller(NamedTuple):
+    """Who calls: the client's own name, and how its user can be asked."""
+
+    name: str | None
+    ask: Ask
+    consent: bool | None = None
+    """The user's answer where they were asked about this very call before."""
+
+
+class Answer(NamedTuple):
+    """A tool's answer: a text, and the same as data where it succeeded."""
+
+    text: str
+    data: dict[str, Any] | None
+    code: str | None = None
+    """Why it failed."""
+
+
+class _Words(NamedTuple):
+    """What the user said to be remembered, and until when it stands."""
+
+    text: str = ""
+    until: int = 0
+
+
+def agent_id_of(client_name: str | None) -> str | None:
+    """The id under which a client's doings are noted, apart from every agent of an app."""
+    slug = re.sub(r"[^a-z0-9._-]+", "-", (client_name or "").casefold()).strip("-")[:MAX_CLIENT_NAME]
+    return f"mcp:{slug}" if slug else None
+
+
+def turn_uri(thread_id: str, number: int) -> str:
+    """The resource of a turn."""
+    return f"memory://thread/{quote(thread_id, safe='')}/turn/{number}"
+
+
+class Door:
+    """The tools, and what else a client may read, in one workspace."""
+
+    def __init__(self, app: App, workspace_id: str, time_zone: str, view: View) -> None:
+        self._app = app
+        self._time_zone = time_zone
+        self._workspace_id = workspace_id
+        self._view = view
+        self._conversation = app.base.ids.new("mcp")  # ties together what came of one client's session
+        self._words = _Words()
+
+    # -- tools -----------------------------------------------------------------------------------------------------
+
+    async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> Answer:
+        """The answer of one of `ANSWERS`."""
+        try:
+            run = self._remember if name == "memory_remember" else self._run
+            return await self._answer(name, await run(name, arguments, caller))
+        except Interruption:
+            raise
+        except GatewayError as error:  # beside the tools: what places their hits
+            return Answer(f"{error.reason}: {error.message}", None, error.reason)
+        except Exception as error:  # noqa: BLE001  # the boundary: a model gets an answer, never a traceback
+            return Answer(f"internal: {REASONS['internal'].message} ({log.incident(error)})", None, "internal")
+
+    async def _answer(self, name: str, reply: ToolReply) -> Answer:
+        if not reply.ok:
+            failed = reply.error or ToolFailure(code="internal", message=REASONS["internal"].message)
+            return Answer(f"{failed.code}: {failed.message}", None, failed.code)
+        data = dict(reply.data)
+        if name == "thread_search":
+            data["hits"] = await self._placed(data["hits"])
+        plain = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(data), ANSWERS[name]))
+        return Answer(text_of(name, plain, self._view), plain)
+
+    async def _placed(self, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The hits, each with the number of its turn and where it is read whole."""
+        numbers = await self._app.episodic.turns.numbers(hit["thread_id"] for hit in hits)
+        return [
+            {**hit, "turn": number, "uri": turn_uri(hit["thread_id"], number)}
+            for hit in hits
+            if (number := numbers.get(hit["turn_id"])) is not None  # else it was deleted this moment
+        ]
+
+    def turn(self, client_name: str | None) -> TurnContext:
+        """Where a call is as if it were made: a conversation of the user's own, whose words are not kept."""
+        return TurnContext(
+            workspace_id=self._workspace_id, thread_id=self._conversation, turn_id=self._app.base.ids.new("call"),
+            agent_id=agent_id_of(client_name), task_id=None, parent_thread_id=None, mode="agent", memory_mode="normal",
+            origin="user", driver="host", options=TurnOptions(), now=self._app.base.clock.now(),
+            time_zone=self._time_zone,
+        )  # fmt: skip
+
+    async def _run(self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "") -> ToolReply:
+        turn = self.turn(caller.name)
+        policy = turn_policy(turn, Intents(remember=bool(words)))
+        context = ToolContext(turn=turn, policy=policy, user_text=words, call_id=turn.turn_id)
+        return await self._app.tools[name](context, name, arguments)
+
+    async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+        """Propose it with the words that the user is known to have said; ask them only where that is all that lacks."""
+        if caller.consent is False:
+            return _declined()
+        content = arguments.get("content")
+        if caller.consent and isinstance(content, str):
+            return await self._run(name, arguments, caller, content)
+        reply = await self._run(name, arguments, caller, self._words_now())
+        question = question_of(arguments)
+        lacks_word = reply.ok and reply.data["reason_code"] == "assistant_inference"
+        said = await caller.ask(question) if lacks_word and question is not None else None
+        if said is None:
+            return reply
+        return await self._run(name, arguments, caller, str(content)) if said else _declined()
+
+    # -- the user's own words --------------------------------------------------------------------------------------
+
+    def hear(self, words: str) -> None:
+        """The user asked, in these words, that something be remembered."""
+        self._words = _Words(words, self._app.base.clock.now() + WORDS_MS)
+
+    def _words_now(self) -> str:
+        return self._words.text if self._app.base.clock.now() <= self._words.until else ""
+
+    # -- what is read ----------------------------------------------------------------------------------------------
+
+    async def brief(self) -> str:
+        """What a session should know at its beginning, as data."""
+        memory = self._app.base.config.config.memory
+        if not (memory.enabled and memory.tools_enabled):
+            raise Unavailable("memory_disabled")
+        params = ListParams(order="importance", limit=BRIEF_RECORDS)
+        found = (await self._app.memory.turns.list_in_turn(self.turn(None), params)).records
+        ordered = sorted(found, key=lambda record: BRIEF_ORDER.index(record.category))
+        rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
+        return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
+
+    async def said(self, thread_id: str, number: int) -> str:
+        """What was said in a turn, as data. Raises `CallerError` for what may not be shown."""
+        messages = await self._app.episodic.turns.read(self._workspace_id, thread_id, number)
+        rows = [{**message._asdict(), "uri": message.item_id} for message in messages]
+        return self._view.said(rows, MAX_SAID_CHARS // len(rows))
+
+
+def _declined() -> ToolReply:
+    return ToolReply(ok=True, data={"status": "rejected", "reason_code": "no_memory_requested"})
+
+
+def question_of(arguments: Mapping[str, Any]) -> str | None:
+    """What the user is asked before a model's proposal is kept; None where it cannot be shown whole."""
+    content = arguments.get("content")
+    if not isinstance(content, str):
+        return None
+    more = {name: arguments[name] for name in ("category", "key", "value", "scope") if arguments.get(name) is not None}
+    shown = "\n".join([content, *(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in more.items())])
+    seen = UNSEEN.sub("", shown)
+    return f"Keep this in your memory?\n\n{seen}" if len(seen) <= MAX_ASKED_CHARS else None

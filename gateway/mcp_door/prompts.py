@@ -1,0 +1,118 @@
+"""What a client may read without a tool, and what its user may begin a message with.
+
+Rule 1: a prompt is taken by the user: that is what the protocol makes it for. The words given to `remember` are theirs.
+Rule 2: an address that we never gave, and one of something that may not be shown, are not found alike.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from gateway.mcp_door.door import Caller, Door
+from promt import load
+from promt.render import UNSEEN
+from protocol.errors import CallerError, GatewayError, Unavailable
+
+MAX_WORDS = 4096  # as long as a search may be
+BRIEF_URI = "memory://brief"
+
+_RECORD = re.compile(r"memory://record/(?P<id>[^/?#]{1,400})\Z")
+_TURN = re.compile(r"memory://thread/(?P<id>[^/?#]{1,400})/turn/(?P<number>[1-9][0-9]{0,8})\Z")
+_PLACE = re.compile(r"\{(words|found)\}")
+
+
+class Template(NamedTuple):
+    """A family of resources."""
+
+    uri: str
+    name: str
+    description: str
+
+
+TEMPLATES = (
+    Template("memory://record/{id}", "record", "One remembered fact, whole."),
+    Template("memory://thread/{id}/turn/{n}", "turn", "What was said in a turn of an earlier conversation, from 1."),
+)
+
+
+class Argument(NamedTuple):
+    """What a prompt asks its user for."""
+
+    name: str
+    description: str
+
+
+class Offer(NamedTuple):
+    """A prompt as it is listed."""
+
+    description: str
+    argument: Argument | None = None
+
+
+PROMPTS: Mapping[str, Offer] = {
+    "recall": Offer("What is known about something", Argument("query", "What it is about, in a few words")),
+    "remember": Offer("Keep a fact", Argument("fact", "What to keep, in your own words")),
+    "forget": Offer("Forget something", Argument("what", "What to forget, in a few words")),
+    "session_brief": Offer("What to know about you and this project at the beginning"),
+}
+
+
+async def read(door: Door, uri: str, caller: Caller) -> str:
+    """A resource's text. Raises `CallerError("not_found")`, or what else the service answers."""
+    if uri == BRIEF_URI:
+        return await door.brief()
+    turn = _TURN.match(uri)
+    if turn is not None:
+        return await door.said(unquote(turn["id"]), int(turn["number"]))
+    record = _RECORD.match(uri)
+    if record is None:
+        raise CallerError.missing("resource")
+    answer = await door.call("memory_get", {"memory_id": unquote(record["id"])}, caller)
+    if answer.code not in {None, "invalid_params"}:
+        raise Unavailable(message=answer.text)
+    if answer.data is None or answer.data["record"] is None:
+        raise CallerError.missing("memory")
+    return answer.text
+
+
+async def _recalled(door: Door, words: str, caller: Caller) -> str:
+    query = {"query": words}
+    answers = [await door.call(name, query, caller) for name in ("memory_search", "thread_search")]
+    return "\n\n".join(answer.text for answer in answers)
+
+
+async def _brief(door: Door, _words: str, _caller: Caller) -> str:
+    try:
+        return await door.brief()
+    except GatewayError as error:
+        return f"{error.reason}: {error.message}"
+
+
+_FINDERS: Mapping[str, Callable[[Door, str, Caller], Awaitable[str]]] = {"recall": _recalled, "session_brief": _brief}
+
+
+async def render(door: Door, name: str, arguments: Mapping[str, str], caller: Caller) -> str:
+    """A prompt's message. Raises `CallerError` for a prompt or an argument that does not exist, or is missing."""
+    offer = PROMPTS.get(name)
+    if offer is None:
+        raise CallerError.missing("prompt")
+    words = _words_of(offer, arguments)
+    found = await _FINDERS[name](door, words, caller) if name in _FINDERS else ""
+    if name == "remember":
+        door.hear(words)
+    given = {"words": words, "found": found}
+    return _PLACE.sub(lambda place: given[place[1]], load(f"mcp_{name}").text)
+
+
+def _words_of(offer: Offer, arguments: Mapping[str, str]) -> str:
+    wanted = offer.argument.name if offer.argument is not None else None
+    for name in arguments:
+        if name != wanted:
+            raise CallerError.at("$.arguments", "There is no such argument")
+    if wanted is None:
+        return ""
+    words = UNSEEN.sub("", arguments.get(wanted, "")).strip()
+    if not words or len(words) > MAX_WORDS:
+        raise CallerError.at(f"$.arguments.{wanted}", f"Give 1 to {MAX_WORDS} characters")
+    return words

@@ -1,0 +1,220 @@
+"""Which project a folder belongs to: the identity of its git repository, or else of the folder itself.
+
+Rule 1: the ways to one repository agree: ssh, https and git addresses, clones, worktrees and folders inside.
+Rule 2: a user name, a password, a token or a query of an address is dropped before anything is made from it.
+Rule 3: git is never run: its files are read, bounded, and whatever is strange in them means "no repository".
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+MAX_CONFIG_BYTES = 1024 * 1024  # a config of thousands of branches has a tenth of it
+MAX_TITLE = 120
+_ID_CHARS = 26  # as long as our other ids; 104 bits of a hash
+
+SSH, HTTP = frozenset({"ssh", "git+ssh", "ssh+git"}), frozenset({"https", "http"})
+USUAL_PORTS = {"https": 443, "http": 80, "git": 9418, **dict.fromkeys(SSH, 22)}
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Behind a port of this machine may be any other machine."""
+SAME_HOST = {
+    "ssh.github.com": "github.com", "www.github.com": "github.com", "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org", "www.gitlab.com": "gitlab.com",
+}  # fmt: skip
+"""Names under which a forge answers where port 22 is closed, and by which people paste it."""
+FOLDS_CASE = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
+"""Forges to which `Acme/Shop` and `acme/shop` are one repository; another host may tell them apart."""
+
+_SCP = re.compile(r"(?:[^@/\s]*@)?(?P<host>\[[^\]/\s]+\]|[^:/\s\[\]]+):(?P<path>[^\s].*)")
+_BRACKETED = re.compile(r"\[(?P<host>[^\]:]+):(?P<port>\d+)\]")
+_DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
+_SECTION = re.compile(r'\[\s*(?P<name>[A-Za-z0-9.-]+)(?:\s+"(?P<sub>(?:[^"\\]|\\.)*)")?\s*\]')
+_ENTRY = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)\s*=\s*(?P<value>.*)", re.DOTALL)
+_VALUE_PART = re.compile(r'"(?:[^"\\]|\\.)*"|\\.|[#;].*|[^"\\#;]+', re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
+
+
+class Project(NamedTuple):
+    """A workspace's id and a title that a person knows it by."""
+
+    workspace_id: str
+    title: str
+
+
+# -- addresses -------------------------------------------------------------------------------------------------------
+
+
+def normalised_remote(url: str) -> str | None:
+    """`host[:port]/path` of a remote's address, the same for every way to reach it; None for what is no remote one."""
+    text = url.strip()
+    if not text or _UNSEEN.search(text) or _DRIVE.match(text):
+        return None
+    if "://" in text:
+        return _of_address(text)
+    found = _SCP.fullmatch(text)
+    if found is None or text.startswith((".", "/", "~", "\\")):
+        return None
+    host = found["host"]
+    bracketed = _BRACKETED.fullmatch(host)
+    port = int(bracketed["port"]) if bracketed else None
+    return _joined("ssh", bracketed["host"] if bracketed else host.strip("[]"), port, found["path"])
+
+
+def _of_address(text: str) -> str | None:
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # a port that is no number, a bracket that does not close
+        return None
+    scheme = parts.scheme.lower()
+    if not host or scheme not in SSH | HTTP | {"git"}:
+        return None
+    return _joined(scheme, host, port, parts.path)
+
+
+def _joined(scheme: str, host: str, port: int | None, path: str) -> str | None:
+    name = unquote(host).rstrip(".").lower()
+    name = SAME_HOST.get(name, name)
+    if _UNSEEN.search(name) or "@" in name:  # escaped bytes of a user name, or worse
+        return None
+    kept = unquote(path.partition("?")[0].partition("#")[0])
+    if _UNSEEN.search(kept):
+        return None
+    segments = [segment for segment in kept.replace("\\", "/").split("/") if segment not in {"", "."}]
+    if not segments or any("@" in segment[1:] for segment in segments):  # a password with a slash ends up here
+        return None
+    segments[-1] = segments[-1].removesuffix(".git") or segments[-1]
+    place = "/".join(segments)
+    return f"{name}{_port(scheme, name, port)}/{place.casefold() if name in FOLDS_CASE else place}"
+
+
+def _port(scheme: str, host: str, port: int | None) -> str:
+    """The part of a port in the identity: ssh's says how to get to the host, another's which server of it."""
+    is_usual = port is None or port == USUAL_PORTS.get(scheme)
+    is_way_only = host in FOLDS_CASE or (scheme in SSH and host not in LOOPBACK)
+    return "" if is_usual or is_way_only else f":{port}"
+
+
+# -- git's files -----------------------------------------------------------------------------------------------------
+
+
+def origin_of(config: str) -> str | None:
+    """The first address of the remote `origin` in the text of a git configuration."""
+    is_origin = False
+    for line in _lines(config):
+        rest = line.strip()
+        section = _SECTION.match(rest)
+        if section is not None:
+            named = re.sub(r"\\(.)", r"\1", section["sub"]) if section["sub"] is not None else None
+            is_origin = section["name"].lower() == "remote" and named == "origin"
+            rest = rest[section.end() :].strip()
+        entry = _ENTRY.match(rest)
+        if is_origin and entry is not None and entry["key"].lower() == "url":
+            return _value(entry["value"]) or None
+    return None
+
+
+def _lines(config: str) -> Iterator[str]:
+    """Lines, joined where one ends with a backslash that is not itself escaped."""
+    held = ""
+    for line in config.splitlines():
+        ending = len(line) - len(line.rstrip("\\"))
+        if ending % 2:
+            held += line[:-1]
+            continue
+        yield held + line
+        held = ""
+    if held:
+        yield held
+
+
+def _value(raw: str) -> str:
+    """A value without its quotes, escapes and comment."""
+    said: list[str] = []
+    for part in _VALUE_PART.findall(raw):
+        if part[0] in "#;":
+            break
+        bare = part[1:-1] if part[0] == '"' and len(part) > 1 else part
+        said.append(re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), bare))
+    return "".join(said).strip()
+
+
+def _text(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_CONFIG_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def _pointed(base: Path, text: str | None) -> Path | None:
+    """The folder that a pointer file names, from where the file is."""
+    named = text.strip() if text else ""
+    return base / named if named and not _UNSEEN.search(named) else None
+
+
+def git_folder(folder: Path) -> Path | None:
+    """The git folder that a folder's repository keeps its configuration in; worktrees share their clone's."""
+    for place in (folder, *folder.parents):
+        entry = place / ".git"
+        if entry.is_dir():
+            found: Path | None = entry
+        elif entry.is_file():
+            text = _text(entry) or ""
+            found = _pointed(place, text.removeprefix("gitdir:")) if text.startswith("gitdir:") else None
+        else:
+            continue
+        if found is None or not (found / "HEAD").is_file():
+            return None
+        return _pointed(found, _text(found / "commondir")) or found
+    return None
+
+
+# -- the project -----------------------------------------------------------------------------------------------------
+
+
+def _project(kind: str, identity: str, title: str) -> Project:
+    digest = hashlib.sha256(f"pioneer workspace\0{kind}\0{identity}".encode("utf-8", "surrogatepass")).hexdigest()
+    seen = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in title)
+    return Project(f"ws_{digest[:_ID_CHARS]}", seen[:MAX_TITLE])
+
+
+def of_remote(identity: str) -> Project:
+    """The project of a normalised remote; its title is the path there."""
+    return _project("remote", identity, identity.partition("/")[2])
+
+
+def of_path(path: str) -> Project:
+    """The project of a folder's own path, as the system compares paths; its title is the folder's name."""
+    plain = os.path.normcase(path)
+    return _project("path", plain, Path(path).name or "folder")
+
+
+def project_of(folder: Path) -> Project | None:
+    """The project of a folder, or None where it is no project: a root, a home, a place that does not exist."""
+    try:
+        real = folder.resolve(strict=True)
+        git = git_folder(real)
+        if git is not None:
+            remote = normalised_remote(origin_of(_text(git / "config") or "") or "")
+            if remote is not None:
+                return of_remote(remote)
+            whole = git.resolve(strict=True)
+            return of_path(str(whole.parent if whole.name == ".git" else whole))
+        if real.parent == real or real in _shared_places():
+            return None
+    except (OSError, RuntimeError):  # not there, not for us, or a circle of links
+        return None
+    return of_path(str(real))
+
+
+def _shared_places() -> set[Path]:
+    """Folders in which programs are started that have no project."""
+    named = (os.path.expanduser("~"), os.environ.get("SYSTEMROOT"))  # noqa: PTH111  # Path.home() raises without a home
+    places = {Path(name).resolve() for name in named if name}
+    return places | {place / "System32" for place in places}

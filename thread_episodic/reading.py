@@ -1,0 +1,90 @@
+"""Turns read back: what was said in the n-th turn of a thread, as far as search would show it.
+
+Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, what nobody said.
+Rule 2: an unknown place and a hidden one give the same answer.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from protocol.errors import CallerError, Unavailable
+from protocol.hooks import ItemFact, ReadItems, ReadThread
+from protocol.ports import SecretScanner, SecretSpan, Transact, Tx
+from protocol.threads import Role
+from thread_episodic import store
+from thread_episodic.ports import Settings, ThreadTurns, TurnItems
+from thread_episodic.visibility import mask_range
+
+EXCLUDED = "[excluded]"
+
+
+class Said(NamedTuple):
+    """A message of a turn as it may be shown."""
+
+    item_id: str
+    role: Role
+    at: int
+    text: str
+
+
+class TurnReader:
+    """Reads turns by their number in a thread, from 1."""
+
+    def __init__(
+        self, *, db: Transact, scanner: SecretScanner, settings: Settings, read_items: ReadItems,
+        read_thread: ReadThread, thread_turns: ThreadTurns, turn_items: TurnItems,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._scanner = scanner
+        self._settings = settings
+        self._read_items = read_items
+        self._read_thread = read_thread
+        self._thread_turns = thread_turns
+        self._turn_items = turn_items
+
+    async def read(self, workspace_id: str, thread_id: str, number: int) -> list[Said]:
+        """What was said, in order. Raises `CallerError` where nothing of it may be shown."""
+        if not self._settings().enabled:
+            raise Unavailable(message="Conversation search is switched off.")
+
+        def look(tx: Tx) -> list[tuple[ItemFact, list[tuple[int, int]]]]:
+            thread = self._read_thread(tx, thread_id)
+            turns = self._thread_turns(tx, thread_id) if thread is not None else []
+            if thread is None or thread.workspace_id != workspace_id or not 1 <= number <= len(turns):
+                return []
+            facts = self._read_items(tx, self._turn_items(tx, turns[number - 1])).values()
+            return [(fact, store.exclusions_of(tx, fact.item_id)) for fact in facts if fact.indexable]
+
+        said = [self._shown(fact, excluded) for fact, excluded in await self._db.read(look)]
+        if not said:
+            raise CallerError.missing("turn")
+        return said
+
+    async def numbers(self, thread_ids: Iterable[str]) -> dict[str, int]:
+        """The number of every turn of some threads, by turn id."""
+        wanted = list(dict.fromkeys(thread_ids))
+
+        def look(tx: Tx) -> dict[str, int]:
+            return {
+                turn_id: number
+                for thread_id in wanted
+                for number, turn_id in enumerate(self._thread_turns(tx, thread_id), 1)
+            }
+
+        return await self._db.read(look)
+
+    def _shown(self, fact: ItemFact, excluded: list[tuple[int, int]]) -> Said:
+        spans = self._scanner.find(fact.text)
+        return Said(fact.item_id, fact.role, fact.at, _without(fact.text, spans, excluded))
+
+
+def _without(text: str, spans: list[SecretSpan], excluded: list[tuple[int, int]]) -> str:
+    """The text with its secrets masked and the ranges left out that are never recalled."""
+    parts: list[str] = []
+    place = 0
+    for start, end in sorted(excluded):
+        if end <= place:
+            continue
+        parts += (mask_range(text, spans, place, max(place, start)), EXCLUDED)
+        place = end
+    return "".join((*parts, mask_range(text, spans, min(place, len(text)), len(text))))
