@@ -187,7 +187,7 @@ class Reader:
         if question.vector is not None:
             near = self._means.meaning.nearness(tx, TABLE, scope_ids, question.vector)
             found += finder.by_meaning(near, {c.row for c in found})
-            cosines = {c.row: cosine for c in found if (cosine := near.of(c.row)) is not None}
+            cosines = near.of([c.row for c in found])
         return finder.rank(question.terms, found, cosines)
 
     def _found(

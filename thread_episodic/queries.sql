@@ -212,6 +212,12 @@ ON CONFLICT (chunk, space_id) DO NOTHING
 -- name: vectors_added
 -- Vectors of a segment that came after a place.
 SELECT id, chunk, vector FROM chunk_vec WHERE space_id = :space AND segment = :partition AND id > :after ORDER BY id
+LIMIT :limit
+
+-- name: vectors_of_chunks
+-- The vectors of chunks that are in some segments. The plus keeps the planner at the chunks' own index.
+SELECT chunk, vector FROM chunk_vec WHERE space_id = :space AND chunk IN (SELECT value FROM json_each(:subjects))
+AND +segment IN (SELECT value FROM json_each(:partitions))
 
 -- name: vectors_present
 -- Every vector of a segment.
