@@ -8,7 +8,8 @@ CREATE TABLE chunk_scope (
     UNIQUE (kind, key)
 ) STRICT;
 
--- A partition chain per workspace. Lexical search needs only the sums; vectors are searched segment by segment.
+-- A partition chain per workspace. Lexical search needs only the sums; vectors are searched segment by segment. What it holds was
+-- said between `first_at` and `last_at`: they only grow, and order what is compared first.
 CREATE TABLE segment (
     id          INTEGER PRIMARY KEY,
     workspace   INTEGER NOT NULL REFERENCES chunk_scope (id) ON DELETE CASCADE,
@@ -16,6 +17,8 @@ CREATE TABLE segment (
     state       TEXT NOT NULL CHECK (state IN ('open', 'sealed')),
     chunk_count INTEGER NOT NULL DEFAULT 0 CHECK (chunk_count >= 0),
     term_count  INTEGER NOT NULL DEFAULT 0 CHECK (term_count >= 0),
+    first_at    INTEGER,
+    last_at     INTEGER,
     UNIQUE (workspace, position)
 ) STRICT;
 CREATE UNIQUE INDEX segment_open ON segment (workspace) WHERE state = 'open';
