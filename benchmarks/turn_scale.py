@@ -72,6 +72,11 @@ class Figures(NamedTuple):
     disk: dict[str, float]
 
 
+def model_folder() -> Path:
+    """Where an embedding model is, if there is one."""
+    return Path(os.environ.get(MODEL_VARIABLE) or BESIDE)
+
+
 def questions(count: int) -> list[str]:
     """Questions of all kinds, the same for each home."""
     words, rng = Words(SEED), random.Random(SEED)
@@ -186,7 +191,7 @@ async def anchors_of(model: Path | None) -> tuple[list[bytes], Identity | None]:
 
 async def run(options: argparse.Namespace) -> list[Figures]:
     """Make the homes, one after another, and measure them. In a folder that was named they stay, and are not made again."""
-    model = Path(os.environ.get(MODEL_VARIABLE) or BESIDE)
+    model = model_folder()
     anchors, identity = await anchors_of(model)
     found: list[Figures] = []
     for chunks in options.chunks:

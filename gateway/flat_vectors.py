@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 BUDGET_BYTES = 256 * 1024 * 1024
 """What sketches may hold together, those of four million vectors; past it the ones that were used longest ago go."""
-RESCORED = 512
-"""How many of the best sketches are compared by their rows first: they hold 99.9 % of the ten nearest of 50,000 real vectors
-(`python -m benchmarks vectors`), and reading them takes 1-2 ms."""
+RESCORED = 256
+"""How many of the best sketches are compared by their rows first. They hold 99.4 % of the ten nearest of 50,000 sentences, twice
+as many 99.9 %; reading them is most of what a search costs (`python -m benchmarks vectors`)."""
 DEEPER = 4  # how many times as many there are in each further step, when the ones before were not enough
 LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
 READ_AT_ONCE = 4096  # vectors in memory at a time while they are sketched: 3 MB
@@ -210,8 +210,10 @@ class FlatNearness:
         found = [(row, numbers) for row, numbers in tx.all(table.numbers, values) if len(numbers) == len(query.numbers)]
         if found:
             vectors = np.frombuffer(b"".join([numbers for _, numbers in found]), "<f2").reshape(len(found), -1)
-            finite = np.nan_to_num(vectors.astype(np.float32), copy=False, nan=0.0, posinf=0.0, neginf=0.0)
-            self._known.update(zip([row for row, _ in found], (finite @ self._query).tolist(), strict=True))
+            with np.errstate(all="ignore"):
+                cosines = vectors.astype(np.float32) @ self._query
+            cosines[~np.isfinite(cosines)] = 0.0  # of a row that no model of ours made
+            self._known.update(zip([row for row, _ in found], cosines.tolist(), strict=True))
 
 
 class FlatVectors:

@@ -112,7 +112,7 @@ def test_a_partition_that_is_not_large_is_compared_exactly(home: Home) -> None:
 def test_among_some_the_nearest_are_those_of_the_some(home: Home) -> None:
     vectors, (query,), flat = clustered(3000, 6), clustered(1, 7), FlatVectors()
     home.add(vectors)
-    some = list(range(1, 3001, 7))
+    some = list(range(1, 3001, 12))
 
     def ask(tx: Tx) -> list[int]:
         near = flat.nearness(tx, TABLE, [1], Vector(SPACE, query.tobytes()))
@@ -172,15 +172,15 @@ def test_half_removed_takes_nothing_from_what_is_left(home: Home) -> None:
 
 
 def test_one_search_loads_a_bounded_part_and_says_so_until_the_rest_followed(home: Home) -> None:
-    vectors, flat = clustered(RESCORED, 13), FlatVectors(loaded_at_once=100)
-    home.add(vectors[:300], 1)
-    home.add(vectors[300:], 2, 301)
+    vectors, flat = clustered(RESCORED, 13), FlatVectors(loaded_at_once=50)
+    home.add(vectors[:150], 1)
+    home.add(vectors[150:], 2, 151)
     last = vectors[-1]
     assert home.near(FlatVectors(), last, [1, 2]).is_whole
     assert not home.near(flat, last, [1, 2]).is_whole
     assert RESCORED not in home.best(flat, last, [1, 2], RESCORED)
-    unseen = home.tell(lambda tx: flat.nearness(tx, TABLE, [1], Vector(SPACE, vectors[299].tobytes())).of([300]))
-    assert unseen == {300: pytest.approx(1.0, abs=1e-3)}
+    unseen = home.tell(lambda tx: flat.nearness(tx, TABLE, [1], Vector(SPACE, vectors[149].tobytes())).of([150]))
+    assert unseen == {150: pytest.approx(1.0, abs=1e-3)}
     steps = 1
     while home.tell(flat.catch_up):
         steps += 1

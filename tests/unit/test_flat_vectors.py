@@ -104,9 +104,10 @@ def test_a_row_of_another_length_or_without_numbers_is_not_found(rows: Rows) -> 
     rows.add(1, unit(1, 0, 0, 0))
     rows.add(2, b"\x00\x3c")
     rows.add(3, struct.pack("<4e", math.nan, 0, 0, 0))
+    rows.add(4, struct.pack("<4e", math.inf, 1, 0, 0))
     found = dict(rows.ranked(FlatVectors(), unit(1, 0, 0, 0), [1]))
     assert 2 not in found
-    assert found[3] == 0.0
+    assert found[3] == found[4] == 0.0
 
 
 def test_copies_go_when_the_budget_is_used_up(rows: Rows) -> None:
