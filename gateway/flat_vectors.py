@@ -33,7 +33,9 @@ RESCORED = 256
 as many 99.9 %; reading them is most of what a search costs (`python -m benchmarks vectors`)."""
 DEEPER = 4  # how many times as many there are in each further step, when the ones before were not enough
 LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
-READ_AT_ONCE = 4096  # vectors in memory at a time while they are sketched: 3 MB
+READ_AT_ONCE = (
+    1024  # vectors in memory at a time while they are sketched: more take longer each, and hold up the event loop
+)
 LOOKED_AHEAD = 64  # what a search reads of each partition whatever it has loaded already: most have nothing new
 FIRST_ROOM = 64
 GHOSTS_KEPT = (

@@ -89,8 +89,8 @@ CREATE TABLE chunk_exclusion (
     PRIMARY KEY (item_id, from_char, to_char)
 ) STRICT, WITHOUT ROWID;
 
--- Vectors by space and segment, float16 of unit length. Rows are never changed, and their numbers only grow: a copy in memory
--- is brought up to date by what came after, and made anew when the count of losses says that something went.
+-- Vectors by space and segment, float16 of unit length. Rows are never changed, and their numbers only grow: sketches in memory
+-- are brought up to date by what came after, and thinned out when the count of losses says that much went.
 CREATE TABLE chunk_vec (
     id       INTEGER PRIMARY KEY AUTOINCREMENT,
     space_id INTEGER NOT NULL REFERENCES space (id),
