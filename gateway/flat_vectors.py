@@ -33,14 +33,10 @@ RESCORED = 256
 as many 99.9 %; reading them is most of what a search costs (`python -m benchmarks vectors`)."""
 DEEPER = 4  # how many times as many there are in each further step, when the ones before were not enough
 LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
-READ_AT_ONCE = (
-    1024  # vectors in memory at a time while they are sketched: more take longer each, and hold up the event loop
-)
+READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
 LOOKED_AHEAD = 64  # what a search reads of each partition whatever it has loaded already: most have nothing new
 FIRST_ROOM = 64
-GHOSTS_KEPT = (
-    16  # one vector of so many may be a removed one before they are dropped; they only take places among the best
-)
+GHOSTS_KEPT = 64  # one of so many may be of a removed row before they are dropped: they take places among the best
 WORD_BYTES = 8
 
 PartitionKey: TypeAlias = tuple[str, int, int]
@@ -191,7 +187,8 @@ class FlatNearness:
             near_enough = [entry for entry in found.items() if entry[1] >= least]
             yield from sorted(near_enough, key=lambda entry: (-entry[1], entry[0]))
             told.update(found)
-            begun = end if near_enough else len(subjects)
+            is_telling = 2 * len(found) >= end - begun  # and not mostly of rows that are gone
+            begun = end if near_enough or not is_telling else len(subjects)
 
     def of(self, rows: Sequence[int]) -> dict[int, float]:
         """The cosines of those of some subject rows that have a vector here."""

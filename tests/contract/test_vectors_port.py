@@ -168,6 +168,17 @@ def test_half_removed_takes_nothing_from_what_is_left(home: Home) -> None:
     assert recall([home.best(flat, query) for query in queries], wanted) >= 0.98
 
 
+def test_nearest_ones_that_are_gone_hide_nobody(home: Home) -> None:
+    (query,), others, flat = clustered(1, 17), clustered(900, 18), FlatVectors()
+    home.add(np.repeat(query[None], 2 * RESCORED, axis=0))
+    home.add(others, first=2 * RESCORED + 1)
+    assert set(home.best(flat, query, count=50)) <= set(range(1, 2 * RESCORED + 1))
+    home.tell(lambda tx: tx.run("DROP TRIGGER chunk_vec_lost"))
+    home.remove(range(1, 2 * RESCORED + 1))
+    best = [row - 2 * RESCORED for row in home.best(flat, query)]
+    assert recall([best], [exact(others, query)]) >= 0.9
+
+
 # -- loading -------------------------------------------------------------------------------------------------------
 
 
