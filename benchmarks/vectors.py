@@ -43,6 +43,7 @@ LEAST_RECALL = 0.98
 WRITTEN_AT_ONCE = 5000
 ALL = -1.0
 WORKER_SECONDS = 1800
+ROOT = Path(__file__).resolve().parent.parent
 
 Searched = Callable[[bytes], list[int]]
 
@@ -121,11 +122,13 @@ def _by_sketch(connection: Handle, count: int) -> Searched:
     return search
 
 
+OWN = f"sign sketches, best {RESCORED} by their rows"
+"""The product's."""
 WAYS = {
     "float32, every number": Way("numpy", _by_floats),
     "int8, every number (usearch)": Way("usearch", _by_bytes),
     "float16 graphs (usearch)": Way("usearch", _by_graph),
-    f"sign sketches, best {RESCORED} by their rows": Way("numpy", _by_sketch),
+    OWN: Way("numpy", _by_sketch),
 }
 
 
@@ -152,10 +155,9 @@ def work(way: str, path: Path, queries: Path) -> None:
 def write(path: Path, vectors: Any) -> None:
     """The rows of a home, in partitions, without what they are of."""
     connection = connect(path, synchronous="off")
-    root = Path(__file__).resolve().parent.parent
     connection.execute("PRAGMA foreign_keys = off").fetchall()
     for house in ("gateway", "thread_episodic"):
-        connection.execute((root / house / "schema.sql").read_text(encoding="utf-8")).fetchall()
+        connection.execute((ROOT / house / "schema.sql").read_text(encoding="utf-8")).fetchall()
     statement = "INSERT INTO chunk_vec (space_id, segment, chunk, vector) VALUES (1, ?, ?, ?)"
     for first in range(0, len(vectors), WRITTEN_AT_ONCE):
         with connection:
@@ -195,13 +197,14 @@ def compare(title: str, vectors: Any, queries: Any) -> float:
                 continue
             command = [sys.executable, "-m", "benchmarks.vectors", "--work", name, str(path), str(asked)]
             single = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-            told = json.loads(
-                subprocess.run(command, check=True, capture_output=True, env=single, timeout=WORKER_SECONDS).stdout
+            done = subprocess.run(
+                command, check=True, stdout=subprocess.PIPE, env=single, cwd=ROOT, timeout=WORKER_SECONDS
             )
-            own = sum(len(set(f) & set(w)) for f, w in zip(told["found"], wanted, strict=True)) / (BEST * len(wanted))
-            rows.append(
-                [name, percentile(told["cpu"], 50), percentile(told["cpu"], 95), own, told["rss"], told["loaded"]]
-            )
+            told = json.loads(done.stdout)
+            right = sum(len(set(f) & set(w)) for f, w in zip(told["found"], wanted, strict=True))
+            recall = right / (BEST * len(wanted))
+            own = recall if name == OWN else own
+            rows.append([name, *(percentile(told["cpu"], p) for p in (50, 95)), recall, told["rss"], told["loaded"]])
     show_table(title, ["way", "cpu p50 ms", "cpu p95 ms", f"recall@{BEST}", "RSS B/vector", "open cpu s"], rows)
     return own
 

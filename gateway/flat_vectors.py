@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 BUDGET_BYTES = 256 * 1024 * 1024
 """What sketches may hold together, those of four million vectors; past it the ones that were used longest ago go."""
 RESCORED = 256
-"""How many of the best sketches are compared by their rows first. They hold 99.4 % of the ten nearest of 50,000 sentences, twice
-as many 99.9 %; reading them is most of what a search costs (`python -m benchmarks vectors`)."""
+"""How many of the best sketches are compared by their rows first. They held 99.4 % of the ten nearest of 50,000 sentences, twice
+as many 99.9 %; reading them is most of what a search costs (`python -m benchmarks vectors` tells both)."""
 DEEPER = 4  # how many times as many there are in each further step, when the ones before were not enough
 LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
 READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
