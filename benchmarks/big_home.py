@@ -264,6 +264,9 @@ def _fill(
             _show(f"  {workspace}: {size} chunks")
         connection.execute("INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('merge', 500)")
         connection.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('merge', 500)")
+        connection.execute(
+            "PRAGMA synchronous = full"
+        ).fetchall()  # or the gateway's first commit would wait for all of it
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
         connection.close()
