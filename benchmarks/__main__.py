@@ -1,29 +1,21 @@
-"""`python -m benchmarks [chunking|episodic|hygiene|locomo|ranking|search_scale|wire] [options]`: one benchmark, or without a name each of them."""
+"""`python -m benchmarks [NAME [options]]`: one benchmark, or without a name each of them."""
 
 import sys
-from collections.abc import Callable
+from importlib import import_module
 
-from benchmarks import chunking, episodic, hygiene, locomo, ranking, search_scale, wire
-
-BENCHMARKS: dict[str, Callable[[list[str]], int]] = {
-    "wire": wire.main,
-    "search_scale": search_scale.main,
-    "ranking": ranking.main,
-    "episodic": episodic.main,
-    "locomo": locomo.main,
-    "hygiene": hygiene.main,
-    "chunking": chunking.main,
-}
+BENCHMARKS = (
+    "wire", "hooks", "search_scale", "turn_scale", "vectors", "chunking", "ranking", "episodic", "locomo", "hygiene",
+)  # fmt: skip
+"""Modules of this package, each with a `main(arguments)` that returns an exit code."""
 
 
 def main(arguments: list[str]) -> int:
     """Run what is named; return the worst exit code."""
-    if arguments and arguments[0] in BENCHMARKS:
-        return BENCHMARKS[arguments[0]](arguments[1:])
-    if arguments:
+    if arguments and arguments[0] not in BENCHMARKS:
         sys.stderr.write(f"usage: python -m benchmarks [{'|'.join(BENCHMARKS)}] [options]\n")
         return 64
-    return max([run([]) for run in BENCHMARKS.values()])
+    wanted = arguments[:1] or BENCHMARKS
+    return max(import_module(f"benchmarks.{name}").main(arguments[1:]) for name in wanted)
 
 
 if __name__ == "__main__":

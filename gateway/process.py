@@ -179,6 +179,7 @@ async def running(base: Foundations, listener: Listener, client: Client) -> Asyn
         app.outbox.tasks = tasks
         tasks.start_soon(app.runner.run)
         tasks.start_soon(app.embedding.run)
+        tasks.start_soon(app.embedding.read_ahead)
         tasks.start_soon(pulse.run)
         tasks.start_soon(pulse.tell_changes)
         try:
