@@ -1,9 +1,9 @@
-"""`python -m benchmarks [episodic|hygiene|locomo|ranking|search_scale|wire] [options]`: one benchmark, or without a name each of them."""
+"""`python -m benchmarks [episodic|hooks|hygiene|locomo|ranking|search_scale|wire] [options]`: one benchmark, or without a name each of them."""
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import episodic, hygiene, locomo, ranking, search_scale, wire
+from benchmarks import episodic, hooks, hygiene, locomo, ranking, search_scale, wire
 
 BENCHMARKS: dict[str, Callable[[list[str]], int]] = {
     "wire": wire.main,
@@ -12,6 +12,7 @@ BENCHMARKS: dict[str, Callable[[list[str]], int]] = {
     "episodic": episodic.main,
     "locomo": locomo.main,
     "hygiene": hygiene.main,
+    "hooks": hooks.main,
 }
 
 

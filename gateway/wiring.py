@@ -195,7 +195,14 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     registry = Registry(
         [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
     )
-    runtime = HookRuntime(registry=registry, ids=ids, clock=clock, incident=log.incident)
+    runtime = HookRuntime(
+        registry=registry,
+        ids=ids,
+        clock=clock,
+        incident=log.incident,
+        mask=base.scanner.mask,
+        is_strict=lambda: settings().memory.strict_diagnostics_enabled,
+    )
     background = Background(
         db=db,
         clock=clock,
