@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import anyio
 import msgspec
 
-from agent.ledger import Ledger, without
+from agent.ledger import Ledger
 from agent.runtime import HookRuntime, Verdict, ended, failed, manifest_run, settled, skipped
 from agent.store import (
     SQL,
@@ -215,7 +215,7 @@ class Background:
 
     def _transcript(self, tx: Tx, stored: StoredTurn) -> list[TranscriptItem]:
         said = [
-            (item, without(item.text, self._ledger.echo_spans(tx, stored.turn.workspace_id, item.text)))
+            (item, self._ledger.said(tx, stored.turn.workspace_id, item.text))
             for item in items_of_turn(tx, stored.turn.turn_id)
             if item.kind in {"user_message", "agent_message"} and item.status == "completed"
         ]

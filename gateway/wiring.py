@@ -220,7 +220,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
     )
     threads = Threads(db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace)
-    imports = Imports(db=db, clock=clock, neighbours=neighbours)
+    imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history))
     turns = Turns(
         db=db,

@@ -19,7 +19,8 @@ ELLIPSIS = "…"
 MAX_LABEL_CHARS = 96  # a label is an id, a date or a thread's name; longer ones are cut
 MAX_ATTACHMENT_CHARS = 320  # a file's line holds two ids and a name
 MAX_ITEMS = 256  # of one block; the shortest lines of more would not fit into the largest budget of a prompt
-SCAN_FACTOR = 4  # of an item no more is read than this times its room, so that a huge one costs no more than its budget
+SCAN_FACTOR = 4  # of an item no more is read than this times its room,
+SCAN_CHARS = 1024  # and this: so a huge one costs no more than its budget, and a few unseen characters hide nothing
 _LEAST_CUT = 0.6  # a cut goes back to a blank only in the last two fifths, so that text without blanks is not lost
 
 _TAGS: dict[BlockDomain, str] = {"memory": "recalled_memory", "thread": "thread_context"}
@@ -104,7 +105,7 @@ def _label(text: str) -> str:
 
 def _line(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> _Line | None:
     """The item as a line; None where nothing of it is seen."""
-    scanned = item.text[: max_item_chars * SCAN_FACTOR]
+    scanned = item.text[: max_item_chars * SCAN_FACTOR + SCAN_CHARS]
     whole = plain(scanned, line_break=" ⏎ " if domain == "thread" else " ")
     if not whole:
         return None
