@@ -7,6 +7,7 @@ Rule 2: a method that is not bound here does not exist for a client.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from agent.artifact_tool import ArtifactTool, artifact_hooks
 from agent.artifacts import Artifacts
@@ -365,4 +366,14 @@ def _bound(
         bind(m.HOOKS_LIST, hooks_list),
         bind(m.HOOKS_RUNS, threads.hook_runs),
     ]
-    return {entry.method.name: entry for entry in entries}
+    return {entry.method.name: _after(shell.refresh_settings, entry) for entry in entries}
+
+
+def _after(first: Callable[[], None], entry: Bound) -> Bound:
+    """The method, with something done before it: what another process of the home set is in force for it."""
+
+    async def call(params: Any) -> Any:
+        first()
+        return await entry.call(params)
+
+    return Bound(entry.method, call)

@@ -18,7 +18,7 @@ from hostile_hooks import KIT, subscribed
 from protocol.hooks import PHASES
 from agent.registration import Registry
 whole = Registry.__init__
-hostile = [one for one in KIT if one.name not in {left_out!r}]
+hostile = [one for one in KIT if {only!r} in (None, one.name)]
 def with_hostile(self, subscriptions):
     whole(self, [*subscriptions, *(one for kind in hostile for one in subscribed(kind, *{phases}))])
 Registry.__init__ = with_hostile
@@ -27,9 +27,9 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def command(den: Den, *left_out: str, phases: str = "PHASES") -> list[str]:
+def command(den: Den, *, only: str | None = None, phases: str = "PHASES") -> list[str]:
     """The gateway, with hooks added as a host's own build would add them."""
-    program = PROGRAM.format(kit=str(KIT), left_out=left_out, phases=phases)
+    program = PROGRAM.format(kit=str(KIT), only=only, phases=phases)
     return [sys.executable, "-c", program, *den.command()[-5:]]
 
 
