@@ -100,3 +100,24 @@ async def test_an_extraction_that_is_killed_happens_once(tmp_path):
             assert record["content"] == "The user prefers green tea"
     asked = [json.loads(line) for line in den.record.read_text(encoding="utf-8").splitlines()]
     assert [one["role"] for one in asked].count("extractor") == 2
+
+
+@journey
+async def test_a_host_that_dies_leaves_an_interrupted_turn_that_the_next_is_told_of(tmp_path):
+    den = Den(tmp_path, scripted=True)
+    async with await den.spawn() as client:
+        await hello(client)
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        said = {"thread_id": "thr_1", "turn_id": "trn_1", "input": [{"type": "text", "text": "I prefer green tea."}]}
+        assert (await client.request("turn/prepare", said))["turn"]["status"] == "awaiting_host"
+        client.kill()  # a host that dies takes its gateway along
+        await client.wait()
+    for named in ([{"thread_id": "thr_1", "turn_id": "trn_1"}], []):
+        async with await den.spawn() as client:
+            assert (await hello(client))["interrupted_turns"] == named
+            turn = (await client.request("turn/get", {"turn_id": "trn_1"}))["turn"]
+            assert (turn["status"], turn["driver"]) == ("interrupted", "host")
+            await drain(client)
+            runs = await every(client, "hooks/runs", "runs", turn_id="trn_1", phase="TurnPostTurn")
+            assert {run["status"] for run in runs} <= {"skipped"}
+            assert await every(client, "memory/list", "records") == []
