@@ -71,8 +71,10 @@ def _told(ended: Ended, incident: Callable[[BaseException], str]) -> ToolReply:
 
 def _unsoundness(result: Any) -> Exception | None:
     """Why what a tool gave is no reply that a model can be sent, or None."""
+    if not isinstance(result, ToolReply):
+        return TypeError("a tool answered with something that is no reply")
     try:
-        _encode(msgspec.convert(result, ToolReply))
+        _encode(result)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         return error
     return None
