@@ -2,15 +2,20 @@
 
 Rule 1: runs and their jobs are stored in the transaction that ends the turn.
 Rule 2: no text is copied into a run; what a hook needs is read from the items when it runs.
+Rule 3: an attempt is noted before it is made, so that a hook which takes its process down is not run forever.
+Rule 4: a run's job is queued when the runs that its hook depends on have ended, in the transaction that ends the last.
 """
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 
+import anyio
 import msgspec
 
-from agent.ledger import Ledger, without
-from agent.runtime import HookRuntime, Verdict, call_hook, ended, manifest_run
+from agent.ledger import Ledger
+from agent.runtime import HookRuntime, Verdict, ended, failed, manifest_run, settled, skipped
 from agent.store import (
     SQL,
     StoredTurn,
@@ -26,11 +31,15 @@ from agent.store import (
     turn_items,
 )
 from protocol.base import Diagnostic
+from protocol.errors import GatewayError
 from protocol.gateway import HookRun, InterruptedTurn
-from protocol.hooks import HookInput, OnItems, Recalled, TranscriptItem, TurnContext
+from protocol.hooks import HookInput, OnItems, Recalled, Subscription, TranscriptItem, TurnContext
 from protocol.notifications import PostCompletedNotice
 from protocol.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, Transact, Tx
 from protocol.threads import ToolEvent, TurnStatus
+
+MAX_LOST_ATTEMPTS = 3
+"""How many processes may end under a run, beyond its own attempts, before it is taken for the cause."""
 
 OUTCOMES: dict[TurnStatus, str] = {
     "completed": "succeeded",
@@ -63,6 +72,22 @@ def context_of(tx: Tx, stored: StoredTurn, now: int, time_zone: str) -> TurnCont
     )
 
 
+def post_runs(tx: Tx, turn_id: str) -> list[HookRun]:
+    """The runs of what follows a turn."""
+    return [run for run in runs_of_turn(tx, turn_id) if run.phase == "TurnPostTurn"]
+
+
+def _admitted(run: HookRun, subscription: Subscription | None, contract_version: int) -> Subscription | Verdict:
+    """The subscription that makes the attempt, or why it is not made."""
+    if subscription is None or not subscription.enabled():
+        return skipped("hook_disabled")
+    if contract_version != subscription.contract_version:
+        return skipped("contract_changed")
+    if run.attempt_count > subscription.retry.attempts + MAX_LOST_ATTEMPTS:
+        return failed("process_lost")
+    return subscription
+
+
 class Background:
     """Queues and runs what follows a turn."""
 
@@ -88,16 +113,27 @@ class Background:
         self._time_zone = time_zone
 
     def queue(self, tx: Tx, thread_id: str, turn_id: str) -> None:
-        """Store the runs of a turn that ends in this transaction, each with its job."""
-        for subscription in self._runtime.registry.enabled("TurnPostTurn"):
-            run = self._runtime.new_run(subscription, (thread_id, turn_id))
+        """Store the runs of a turn that ends in this transaction, with the jobs of those that wait for no other."""
+        subscriptions = self._runtime.registry.enabled("TurnPostTurn")
+        runs = [self._runtime.new_run(subscription, (thread_id, turn_id)) for subscription in subscriptions]
+        for run in runs:
             add_run(tx, run)
-            self._jobs.enqueue(tx, "hook_run", run.run_id, thread_id=thread_id, turn_id=turn_id)
+        self._release(tx, runs)
         self.settle(tx, turn_id)
+
+    def _release(self, tx: Tx, runs: Sequence[HookRun], after: str | None = None) -> None:
+        """Queue the work of runs that wait for no other one any more: at first, or because the hook `after` ended."""
+        is_open = {run.hook_id for run in runs if run.completed_at is None and run.hook_id != after}
+        for run in runs:
+            subscription = self._runtime.registry.find(run.phase, run.hook_id)
+            before = set(subscription.after) if subscription is not None else set[str]()
+            is_next = after is None or after in before
+            if is_next and run.hook_id in is_open and not before & is_open:
+                self._jobs.enqueue(tx, "hook_run", run.run_id, thread_id=run.thread_id, turn_id=run.turn_id)
 
     def settle(self, tx: Tx, turn_id: str) -> None:
         """Tell, once, that all runs of a turn have ended, if they have."""
-        runs = [run for run in runs_of_turn(tx, turn_id) if run.phase == "TurnPostTurn"]
+        runs = post_runs(tx, turn_id)
         stored = get_turn(tx, turn_id)
         if stored is None or stored.turn.completed_at is None or any(run.completed_at is None for run in runs):
             return
@@ -118,44 +154,54 @@ class Background:
         gathered = await self._db.read(lambda tx: self._gather(tx, run_id, now, zone))
         if gathered is None:
             return
-        run, given = gathered
-        subscription = self._runtime.registry.find(run.phase, run.hook_id)
+        before, given, version = gathered
+        run = msgspec.structs.replace(before, status="running", attempt_count=before.attempt_count + 1, started_at=now)
         begun = time.perf_counter()
-        attempts = run.attempt_count + 1
-        if subscription is None or not subscription.enabled():
-            verdict = Verdict("skipped", [], None, [Diagnostic(code="hook_disabled")])
-        else:
-            verdict = await call_hook(subscription, given, self._runtime.incident)
+        admitted = _admitted(run, self._runtime.registry.find(run.phase, run.hook_id), version)
+        verdict = admitted if isinstance(admitted, Verdict) else await self._attempt(admitted, before, run, given)
         done = ended(
             run,
             verdict,
-            attempts=attempts,
+            attempts=run.attempt_count,
             started_at=now,
             completed_at=self._clock.now(),
             duration_ms=int((time.perf_counter() - begun) * 1000),
         )
-        limit = subscription.retry.attempts if subscription is not None else 1
-        if done.error is not None and done.error.retryable and attempts < limit:
-            waiting = msgspec.structs.replace(done, status="queued", completed_at=None, duration_ms=None)
-            await self._db.write(lambda tx: change_run(tx, waiting))
-            raise RetryJob(done.error.code)
 
         def finish(tx: Tx) -> None:
             change_run(tx, done)
             handle.finish(tx)
+            self._release(tx, post_runs(tx, run.turn_id), after=run.hook_id)
             self.settle(tx, run.turn_id)
 
         await self._db.write(finish)
 
-    def _gather(self, tx: Tx, run_id: str, now: int, zone: str) -> tuple[HookRun, HookInput] | None:
+    async def _attempt(self, subscription: Subscription, before: HookRun, run: HookRun, given: HookInput) -> Verdict:
+        """Call the hook. Raises `RetryJob` where it is to be tried again."""
+        await self._db.note(lambda tx: change_run(tx, run))
+        try:
+            verdict = await self._runtime.call(subscription, given)
+        except asyncio.CancelledError:  # the process ends in order: this was no attempt
+            with anyio.CancelScope(shield=True), contextlib.suppress(GatewayError):
+                await self._db.note(lambda tx: change_run(tx, before))
+            raise
+        error = verdict.error
+        if error is not None and error.retryable and run.attempt_count < subscription.retry.attempts:
+            waiting = msgspec.structs.replace(run, status="queued", diagnostics=verdict.diagnostics, error=error)
+            await self._db.write(lambda tx: change_run(tx, waiting))
+            raise RetryJob(error.code)
+        return settled(subscription, verdict)
+
+    def _gather(self, tx: Tx, run_id: str, now: int, zone: str) -> tuple[HookRun, HookInput, int] | None:
         run = read_run(tx, run_id)
         stored = get_turn(tx, run.turn_id) if run is not None else None
-        if run is None or stored is None or run.completed_at is not None:
+        version = tx.one(SQL["contract_of_run"], {"run_id": run_id})
+        if run is None or stored is None or version is None or run.completed_at is not None:
             return None
         context = context_of(tx, stored, now, zone)
         manifest = stored.turn.prompt_manifest
         recalled = manifest.recall if manifest is not None else None
-        return run, HookInput(
+        given = HookInput(
             phase=run.phase,
             run_id=run_id,
             context=context,
@@ -165,10 +211,11 @@ class Background:
             transcript=self._transcript(tx, stored),
             tool_events=_tool_events(tx, stored),
         )
+        return run, given, version[0]
 
     def _transcript(self, tx: Tx, stored: StoredTurn) -> list[TranscriptItem]:
         said = [
-            (item, without(item.text, self._ledger.echo_spans(tx, stored.turn.workspace_id, item.text)))
+            (item, self._ledger.said(tx, stored.turn.workspace_id, item.text))
             for item in items_of_turn(tx, stored.turn.turn_id)
             if item.kind in {"user_message", "agent_message"} and item.status == "completed"
         ]

@@ -1,6 +1,6 @@
 """Puts a prompt together from what hooks contributed, within budgets.
 
-Rule 1: recalled text is data in a block of its own, before the user's words, never in the system role.
+Rule 1: recalled text is data in a block of its own, before the user's words, never in the system role unless the host asks.
 Rule 2: what does not fit is skipped, the next may fit; every cut is in the manifest.
 Rule 3: the stable part comes first and is byte-identical from turn to turn; what varies comes last.
 """
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from agent.model import Contributed, History, Injected
 from promt.render import Rendered, render_block, shorten
+from promt.tokens import estimated_tokens
 from protocol.hooks import PromptContext, SectionContribution
 from protocol.models import Message, Picture
 from protocol.threads import (
@@ -17,6 +18,7 @@ from protocol.threads import (
     ManifestBudget,
     ManifestRecall,
     ManifestSection,
+    Placement,
     PromptSection,
     RecallStatus,
     SourceRef,
@@ -56,7 +58,7 @@ class Compiled(NamedTuple):
     recall: ManifestRecall
 
 
-def render_contexts(contributed: Sequence[Contributed], nonce: str) -> tuple[list[Block], ManifestBudget]:
+def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[Block]:
     """The contexts as blocks, best first, within the budget of all of them together."""
     blocks: list[Block] = []
     used = 0
@@ -73,12 +75,12 @@ def render_contexts(contributed: Sequence[Contributed], nonce: str) -> tuple[lis
             blocks.append(Block(f"{context.context_id}_{nonce}", hook_id, context, rendered))
             used += len(rendered.text)
             shown |= {ref.id for ref in rendered.refs}
-    return blocks, ManifestBudget(name="context_chars", limit=MAX_CONTEXT_CHARS, used=used)
+    return blocks
 
 
 def choose_sections(
     contributed: Sequence[Contributed],
-) -> tuple[list[tuple[str, SectionContribution]], list[bool], ManifestBudget]:
+) -> tuple[list[tuple[str, SectionContribution]], list[bool]]:
     """The sections that fit, each cut at a word, with a flag for each that was cut; stable ones first."""
     chosen: list[tuple[str, SectionContribution]] = []
     cuts: list[bool] = []
@@ -94,7 +96,15 @@ def choose_sections(
         )
         chosen.append((hook_id, kept))
         used += len(text)
-    return chosen, cuts, ManifestBudget(name="section_chars", limit=MAX_SECTIONS_CHARS, used=used)
+    return chosen, cuts
+
+
+def budgets_of(kind: str, limit: int, texts: Sequence[str]) -> list[ManifestBudget]:
+    """A budget in characters, which is kept, and in tokens as they are estimated: no character is more than one token."""
+    return [
+        ManifestBudget(name=f"{kind}_chars", limit=limit, used=sum(len(text) for text in texts)),
+        ManifestBudget(name=f"{kind}_tokens", limit=limit, used=sum(estimated_tokens(text) for text in texts)),
+    ]
 
 
 def _telling(outcome: tuple[RecallStatus, str]) -> tuple[int, bool]:
@@ -128,8 +138,8 @@ def recall_of(
 
 def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_failed: bool, off_reason: str) -> Compiled:
     """The prompt of a turn from everything that its hooks contributed."""
-    blocks, context_budget = render_contexts(contributed, nonce)
-    sections, cuts, section_budget = choose_sections(contributed)
+    blocks = render_contexts(contributed, nonce)
+    sections, cuts = choose_sections(contributed)
     contexts = [c for _, c in contributed if isinstance(c, PromptContext)]
     by_section: dict[str, list[Block]] = {}
     for block in blocks:
@@ -155,7 +165,10 @@ def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_fai
         ],
         blocks=blocks,
         manifest=manifest,
-        budgets=[context_budget, section_budget],
+        budgets=[
+            *budgets_of("context", MAX_CONTEXT_CHARS, [block.rendered.text for block in blocks]),
+            *budgets_of("section", MAX_SECTIONS_CHARS, [section.text for _, section in sections]),
+        ],
         recall=recall_of(contexts, blocks, failed=recall_failed, off_reason=off_reason),
     )
 
@@ -180,11 +193,11 @@ def injected(blocks: Sequence[Block]) -> list[Injected]:
     return [Injected(b.block_id, list(zip(b.rendered.lines, b.rendered.refs, strict=True))) for b in blocks]
 
 
-def context_blocks(blocks: Sequence[Block]) -> list[ContextBlock]:
+def context_blocks(blocks: Sequence[Block], placement: Placement) -> list[ContextBlock]:
     """The blocks as a host gets them."""
     return [
         ContextBlock(
-            block_id=b.block_id, domain=b.context.domain, text=b.rendered.text, placement="before_user",
+            block_id=b.block_id, domain=b.context.domain, text=b.rendered.text, placement=placement,
             source_refs=b.rendered.refs,
         )
         for b in blocks
@@ -201,10 +214,18 @@ def system_text(sections: Sequence[PromptSection], system_prompt: str | None, in
 
 
 def messages_of(
-    system: str, history: History, blocks: Sequence[Block], text: str, pictures: Sequence[Picture] = ()
+    system: str,
+    history: History,
+    blocks: Sequence[Block],
+    text: str,
+    pictures: Sequence[Picture] = (),
+    placement: Placement = "before_user",
 ) -> list[Message]:
     """The request's messages; the last user message is the user's own text and pictures only."""
-    messages = [Message(role="system", content=system), *history.messages]
-    if blocks:
-        messages.append(Message(role="user", content="\n\n".join(block.rendered.text for block in blocks)))
-    return [*messages, Message(role="user", content=text, pictures=list(pictures))]
+    context = "\n\n".join(block.rendered.text for block in blocks)
+    own = Message(role="user", content=text, pictures=list(pictures))
+    if not context:
+        return [Message(role="system", content=system), *history.messages, own]
+    if placement == "system_suffix":
+        return [Message(role="system", content=f"{system}\n\n{context}"), *history.messages, own]
+    return [Message(role="system", content=system), *history.messages, Message(role="user", content=context), own]

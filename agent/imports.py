@@ -1,16 +1,18 @@
 """Bringing in conversations of other programs, again and again, without doubling anything.
 
 Rule 1: every id is made from the source's id, so the same source gives the same ids.
-Rule 2: what is to be done is a plan made by a pure function; one transaction applies it.
+Rule 2: a turn that says what a live turn of the thread says is that turn: a host may give back what it was given.
+Rule 3: what is to be done is a plan made by a pure function; one transaction applies it.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from agent.store import SQL, add_item, get_thread, read_items, turn_items, workspace_exists
+from agent.ledger import Ledger
+from agent.store import SQL, add_item, get_thread, items_of_turn, read_items, turn_items, workspace_exists
 from agent.threads import Neighbours
 from protocol.errors import CallerError, Refused
 from protocol.ports import Clock, Transact, Tx
@@ -68,6 +70,26 @@ class Plan(NamedTuple):
     is_moving: bool
 
 
+Words: TypeAlias = tuple[tuple[str, str], ...]
+"""What a turn says, message by message with its role, without what was injected."""
+
+
+def echoed(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words | None]]) -> set[int]:
+    """Places of the incoming turns that are live turns given back (each live turn is at most one), or say nothing of their own."""
+    there: dict[Words, list[str]] = {}
+    for turn_id, words in live.items():
+        there.setdefault(words, []).append(turn_id)
+    places: set[int] = set()
+    for place, (turn_id, words) in enumerate(incoming):
+        same = there.get(words, []) if words is not None else []
+        if words == ():
+            places.add(place)
+        elif same and (turn_id is None or turn_id in same):
+            same.remove(turn_id or same[0])
+            places.add(place)
+    return places
+
+
 def plan_import(known: Sequence[Known], incoming: Sequence[Incoming], *, is_replacing: bool) -> Plan:
     """Compare a source with a thread.
 
@@ -96,9 +118,14 @@ def plan_import(known: Sequence[Known], incoming: Sequence[Incoming], *, is_repl
 
 
 def identified(
-    known: Sequence[Known], turns: Sequence[ImportTurn], source: Sequence[str], *, is_replacing: bool
+    known: Sequence[Known],
+    turns: Sequence[ImportTurn],
+    source: Sequence[str],
+    *,
+    is_replacing: bool,
+    echoes: Collection[int] = (),
 ) -> list[Incoming]:
-    """Each turn with its id: the one it has, else one made from the source and its place.
+    """Each turn that is no echo, with its id: the one it has, else one made from the source and its place.
 
     What is appended may be a part of the source: a turn that is there already is known by its content, and a place that
     is taken by another turn makes the content a part of the id.
@@ -109,6 +136,8 @@ def identified(
         there.setdefault(turn.content, []).append(turn.turn_id)
     incoming: list[Incoming] = []
     for index, turn in enumerate(turns):
+        if index in echoes:
+            continue
         content = content_hash(turn)
         turn_id = turn.turn_id or derived_id("trn", *source, str(index))
         if turn.turn_id is None and not is_replacing:
@@ -123,25 +152,29 @@ def identified(
 class Imports:
     """`thread/import`."""
 
-    def __init__(self, *, db: Transact, clock: Clock, neighbours: Neighbours) -> None:
+    def __init__(self, *, db: Transact, clock: Clock, ledger: Ledger, neighbours: Neighbours) -> None:
         self._db = db
         self._clock = clock
+        self._ledger = ledger
         self._neighbours = neighbours
 
     async def thread_import(self, params: ThreadImportParams) -> ThreadImportResult:
         """Bring turns in; importing twice changes nothing."""
         source = (params.source.kind, params.source.id)
         thread_id = params.thread_id or derived_id("thr", params.workspace_id, *source)
-        work = _Import(params, thread_id, self._neighbours, self._clock.now())
+        work = _Import(params, thread_id, self._ledger, self._neighbours, self._clock.now())
         return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(work.apply))
 
 
 class _Import:
     """One import on one transaction."""
 
-    def __init__(self, params: ThreadImportParams, thread_id: str, neighbours: Neighbours, now: int) -> None:
+    def __init__(
+        self, params: ThreadImportParams, thread_id: str, ledger: Ledger, neighbours: Neighbours, now: int
+    ) -> None:
         self._params = params
         self._thread_id = thread_id
+        self._ledger = ledger
         self._neighbours = neighbours
         self._now = now
 
@@ -155,8 +188,26 @@ class _Import:
         known = [Known(turn_id, driver, content, position) for turn_id, driver, content, position, _ in rows]
         source, is_replacing = self._params.source, self._params.mode == "replace"
         place = (self._thread_id, source.kind, source.id)
-        incoming = identified(known, self._params.turns, place, is_replacing=is_replacing)
-        return plan_import(known, incoming, is_replacing=is_replacing)
+        turns = self._params.turns
+        echoes = self._echoes(tx, known, turns)
+        incoming = identified(known, turns, place, is_replacing=is_replacing, echoes=echoes)
+        plan = plan_import(known, incoming, is_replacing=is_replacing)
+        return plan._replace(skipped=plan.skipped + len(echoes))
+
+    def _echoes(self, tx: Tx, known: Sequence[Known], turns: Sequence[ImportTurn]) -> set[int]:
+        live = [turn.turn_id for turn in known if turn.driver != "import"]
+        if not live:
+            return set()
+        imported = {turn.content for turn in known if turn.driver == "import"}
+        words = {turn_id: self._words(tx, _messages(tx, turn_id)) for turn_id in live}
+        given = [
+            (turn.turn_id, None if content_hash(turn) in imported else self._words(tx, turn.items)) for turn in turns
+        ]
+        return echoed(words, given)
+
+    def _words(self, tx: Tx, messages: Sequence[Item | ImportItem]) -> Words:
+        said = [(one.role, one.text, self._ledger.said(tx, self._params.workspace_id, one.text)) for one in messages]
+        return tuple((role, words.strip()) for role, text, words in said if words.strip() or text == words)
 
     def rehearse(self, tx: Tx) -> ThreadImportResult:
         """What an import would do."""
@@ -209,6 +260,10 @@ class _Import:
             if read_items(tx, [item_id]):
                 raise Refused("conflict", "An item of that id exists already.")
             add_item(tx, _item(said, item_id, entry.turn_id, self._thread_id, at), index)
+
+
+def _messages(tx: Tx, turn_id: str) -> list[Item]:
+    return [item for item in items_of_turn(tx, turn_id) if item.kind in KINDS.values()]
 
 
 def _item(said: ImportItem, item_id: str, turn_id: str, thread_id: str, at: int) -> Item:

@@ -57,6 +57,10 @@ class Ledger:
                 spans.append((start, end))
         return sorted(spans)
 
+    def said(self, tx: Tx, workspace_id: str, text: str) -> str:
+        """The text without what was injected."""
+        return without(text, self.echo_spans(tx, workspace_id, text))
+
 
 def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """The text with the ranges taken out."""

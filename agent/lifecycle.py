@@ -196,7 +196,15 @@ class TurnLifecycle:
             max_chars=room_for_history(settings.context_chars, text),
             min_turns=settings.history_turns_min,
         )
-        return _Stored(stored.turn, context_of(tx, stored, now, self._time_zone()), item, history)
+        said = self._without_echoes(tx, found.thread.workspace_id, history)
+        return _Stored(stored.turn, context_of(tx, stored, now, self._time_zone()), item, said)
+
+    def _without_echoes(self, tx: Tx, workspace_id: str, history: History) -> History:
+        """The history as it was said: a model that repeated its context does not read it again as its own words."""
+        texts = [self._ledger.said(tx, workspace_id, message.content) for message in history.messages]
+        pairs = zip(history.messages, texts, strict=True)
+        messages = [msgspec.structs.replace(message, content=text) for message, text in pairs if text]
+        return history._replace(messages=messages, chars=sum(len(message.content) for message in messages))
 
     async def end(
         self,

@@ -175,9 +175,9 @@ SELECT count(*) FROM artifact WHERE thread_id = :thread_id
 -- name: add_run
 -- A run of a hook.
 INSERT INTO hook_run (run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms,
-    contribution_hashes, diagnostics, error_code, error_retryable)
+    contribution_hashes, diagnostics, error_code, error_retryable, contract_version)
 VALUES (:run_id, :hook_id, :phase, :thread_id, :turn_id, :status, :attempt_count, :queued_at, :started_at, :completed_at, :duration_ms,
-    :contribution_hashes, :diagnostics, :error_code, :error_retryable)
+    :contribution_hashes, :diagnostics, :error_code, :error_retryable, :contract_version)
 
 -- name: change_run
 -- What became of a run.
@@ -189,6 +189,10 @@ WHERE run_id = :run_id
 -- A run by id.
 SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
     diagnostics, error_code, error_retryable, id FROM hook_run WHERE run_id = :run_id
+
+-- name: contract_of_run
+-- By which version of the hook contract a run was queued.
+SELECT contract_version FROM hook_run WHERE run_id = :run_id
 
 -- name: runs_of_turn
 -- A turn's runs in order.

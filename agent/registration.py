@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from protocol.gateway import SubscriptionView
-from protocol.hooks import PHASES, Subscription
+from protocol.hooks import HOOK_CONTRACT_VERSION, PHASES, Subscription
 from protocol.threads import Phase
 
 
@@ -16,7 +16,21 @@ class RegistrationError(Exception):
     """Hooks are registered in a way that cannot work."""
 
 
-def _checked(phase: Phase, subscriptions: Sequence[Subscription]) -> None:
+def _check_each(subscriptions: Sequence[Subscription]) -> None:
+    for s in subscriptions:
+        if s.phase not in PHASES:
+            raise RegistrationError(f"{s.hook_id}: unknown phases: {s.phase}")
+        if s.contract_version != HOOK_CONTRACT_VERSION:
+            raise RegistrationError(f"{s.hook_id} follows another version of the contract")
+        if s.timeout_ms < 1 or s.retry.attempts < 1:
+            raise RegistrationError(f"{s.hook_id} has no time or no attempt")
+        if s.phase != "TurnPostTurn" and (s.await_policy == "background" or s.retry.attempts > 1):
+            raise RegistrationError(f"{s.hook_id}: only what follows a turn runs in the background and is tried again")
+        if s.phase == "TurnPostTurn" and s.failure_policy == "required":
+            raise RegistrationError(f"{s.hook_id}: what follows a turn cannot fail it")
+
+
+def _check_phase(phase: Phase, subscriptions: Sequence[Subscription]) -> None:
     ids = [s.hook_id for s in subscriptions]
     if len(set(ids)) != len(ids):
         raise RegistrationError(f"a hook is registered twice for {phase}")
@@ -33,15 +47,13 @@ class Registry:
     """The subscriptions of every phase, lower priority first, then by id."""
 
     def __init__(self, subscriptions: Sequence[Subscription]) -> None:
-        strangers = {s.phase for s in subscriptions} - set(PHASES)
-        if strangers:
-            raise RegistrationError(f"unknown phases: {', '.join(sorted(strangers))}")
+        _check_each(subscriptions)
         ordered = sorted(subscriptions, key=lambda s: (s.priority, s.hook_id))
         self._by_phase: Mapping[Phase, list[Subscription]] = {
             phase: [s for s in ordered if s.phase == phase] for phase in PHASES
         }
         for phase, found in self._by_phase.items():
-            _checked(phase, found)
+            _check_phase(phase, found)
 
     def enabled(self, phase: Phase) -> list[Subscription]:
         """The hooks that a setting has not switched off, in order."""

@@ -6,12 +6,12 @@ Rule 2: results stand in the order of the calls, whatever finishes first.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import anyio
 import msgspec
 
 from agent.active import ActiveTurn
+from agent.deadline import Ended, call_within
 from agent.tools import REQUEST_TOOLS, Toolset, failure, result_text
 from protocol.errors import GatewayError
 from protocol.hooks import ToolCall, ToolContext
@@ -48,18 +48,36 @@ async def run_tool(
     call = tools.calls.get(request.name)
     if call is None:
         return failure("unknown_tool", "That tool is not available.")
+    arguments = request.arguments
     context = ToolContext(
         turn=active.context, policy=tools.policy, user_text=active.text, call_id=request.call_id, show=show
     )
+    ended = await call_within(lambda: call(context, request.name, arguments), TOOL_SECONDS)
+    if ended.is_late:
+        return failure("deadline_exceeded", "The tool took too long.")
+    return _told(ended, tools.incident)
+
+
+def _told(ended: Ended, incident: Callable[[BaseException], str]) -> ToolReply:
+    """What the model hears of a call: its reply, or how it failed."""
+    if isinstance(ended.error, GatewayError):
+        return failure(ended.error.reason, ended.error.message)
+    error = ended.error or _unsoundness(ended.result)
+    if error is None:
+        return ended.result
+    incident(error)
+    return failure("internal", "The tool failed.")
+
+
+def _unsoundness(result: Any) -> Exception | None:
+    """Why what a tool gave is no reply that a model can be sent, or None."""
+    if not isinstance(result, ToolReply):
+        return TypeError("a tool answered with something that is no reply")
     try:
-        with anyio.move_on_after(TOOL_SECONDS):
-            return await call(context, request.name, request.arguments)
-    except GatewayError as failed:
-        return failure(failed.reason, failed.message)
-    except Exception as failed:  # noqa: BLE001  # the boundary of a tool: the model hears of it, the turn goes on
-        tools.incident(failed)
-        return failure("internal", "The tool failed.")
-    return failure("deadline_exceeded", "The tool took too long.")
+        _encode(result)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        return error
+    return None
 
 
 async def run_rounds(active: ActiveTurn, tools: Tools, model: Model, request: ModelRequest, max_rounds: int) -> None:

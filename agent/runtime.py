@@ -13,25 +13,30 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from agent.deadline import Ended, call_within
+from agent.diagnostics import vet
 from agent.model import Contributed
 from agent.registration import Registry
 from protocol.base import Diagnostic
 from protocol.gateway import HookRun, RunError
 from protocol.hooks import (
     ALLOWED,
+    MAX_CONTRIBUTIONS,
+    MAX_OUTPUT_BYTES,
     Contribution,
     HookFailure,
     HookInput,
     HookOutput,
     SkipRun,
     Subscription,
-    diagnostics_of,
 )
 from protocol.ports import Clock, Ids
 from protocol.threads import ManifestRun, Phase, RunStatus
 
-CANCEL_GRACE_SECONDS = 0.05
-"""How long a cancelled hook may take to clean up before the turn goes on without it."""
+HELD_SECONDS = 0.25
+"""A hook that keeps the event loop for longer than that is told, also when it ends in time: nobody else was served."""
+
+UNRESPONSIVE = "hook_unresponsive"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -59,6 +64,7 @@ class Verdict(NamedTuple):
     contributions: list[Contribution]
     error: RunError | None
     diagnostics: list[Diagnostic]
+    hashes: list[str]
 
 
 def manifest_run(run: HookRun) -> ManifestRun:
@@ -77,7 +83,6 @@ def ended(
     run: HookRun, verdict: Verdict, *, attempts: int, started_at: int, completed_at: int, duration_ms: int
 ) -> HookRun:
     """The run with its end written in: hashes of what it gave, never contents."""
-    hashes = [hashlib.sha256(_encode(contribution)).hexdigest() for contribution in verdict.contributions]
     return msgspec.structs.replace(
         run,
         status=verdict.status,
@@ -85,82 +90,79 @@ def ended(
         started_at=started_at,
         completed_at=completed_at,
         duration_ms=duration_ms,
-        contribution_count=len(hashes),
-        contribution_hashes=hashes,
-        diagnostics=[*verdict.diagnostics, *diagnostics_of(verdict.contributions)],
+        contribution_count=len(verdict.hashes),
+        contribution_hashes=verdict.hashes,
+        diagnostics=verdict.diagnostics,
         error=verdict.error,
     )
 
 
-def _failed(code: str, *, retryable: bool = False, status: RunStatus = "failed") -> Verdict:
-    return Verdict(status, [], RunError(code=code, retryable=retryable), [Diagnostic(code=code)])
+def failed(code: str, *, retryable: bool = False, status: RunStatus = "failed") -> Verdict:
+    """A run that failed, with the code as its diagnostic too."""
+    return Verdict(status, [], RunError(code=code, retryable=retryable), [Diagnostic(code=code)], [])
+
+
+def settled(subscription: Subscription, verdict: Verdict) -> Verdict:
+    """The verdict for good: the failure of a hook whose policy is `skip` counts as not having run."""
+    has_failed = verdict.error is not None and subscription.failure_policy == "skip"
+    return verdict._replace(status="skipped", error=None) if has_failed else verdict
+
+
+def skipped(code: str) -> Verdict:
+    """A run that did not apply."""
+    return Verdict("skipped", [], None, [Diagnostic(code=code)], [])
 
 
 def _judged(phase: Phase, output: Any) -> Verdict:
-    """Whether what a hook gave is what its phase allows."""
+    """Whether what a hook gave is what its phase allows; what is kept of it is a copy that the hook does not hold."""
     if not isinstance(output, HookOutput) or not isinstance(cast("object", output.contributions), list):
-        return _failed("bad_output")
+        return failed("bad_output")
+    if len(output.contributions) > MAX_CONTRIBUTIONS:
+        return failed("too_many_contributions")
     if not all(isinstance(contribution, ALLOWED[phase]) for contribution in output.contributions):
-        return _failed("contribution_not_allowed")
+        return failed("contribution_not_allowed")
     try:  # a Struct does not look at what it is made of
-        for contribution in output.contributions:
-            msgspec.json.decode(_encode(contribution), type=type(contribution))
-    except (TypeError, ValueError):
-        return _failed("bad_output")
-    return Verdict("succeeded", output.contributions, None, [])
+        texts = [_encode(contribution) for contribution in output.contributions]
+        if sum(map(len, texts)) > MAX_OUTPUT_BYTES:
+            return failed("output_too_large")
+        kept = [
+            msgspec.json.decode(text, type=type(given)) for text, given in zip(texts, output.contributions, strict=True)
+        ]
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return failed("bad_output")
+    return Verdict("succeeded", kept, None, [], [hashlib.sha256(text).hexdigest() for text in texts])
 
 
-async def _called(subscription: Subscription, given: HookInput) -> Any:
-    """Whatever the hook is or does, it happens inside a task."""
-    return await subscription.call(given)
-
-
-async def call_hook(subscription: Subscription, given: HookInput, incident: Callable[[BaseException], str]) -> Verdict:
-    """Call a hook within its deadline. Only the cancellation of the turn itself comes out of here as an exception."""
-    task: asyncio.Task[Any] = asyncio.ensure_future(_called(subscription, given))
-    try:
-        await asyncio.wait({task}, timeout=subscription.timeout_ms / 1000)
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
-            late = [] if task.done() else [Diagnostic(code="hook_unresponsive")]
-            verdict = _failed("deadline_exceeded", retryable=True, status="timed_out")
-            return verdict._replace(diagnostics=[*verdict.diagnostics, *late])
-    finally:
-        if not task.done():
-            task.cancel()
-            task.add_done_callback(_retrieve)
-    return _verdict_of(task, subscription.phase, incident)
-
-
-def _retrieve(task: "asyncio.Task[Any]") -> None:
-    """Look at the outcome of an abandoned hook, so that nobody warns of it; it was reported as unresponsive."""
-    if not task.cancelled():
-        task.exception()
-
-
-def _verdict_of(task: "asyncio.Task[Any]", phase: Phase, incident: Callable[[BaseException], str]) -> Verdict:
-    if task.cancelled():
-        return _failed("cancelled_itself")
-    error = task.exception()
-    if error is None:
-        return _judged(phase, task.result())
+def _told_failure(error: BaseException, incident: Callable[[BaseException], str]) -> Verdict:
+    if isinstance(error, asyncio.CancelledError):
+        return failed("cancelled_itself")
     if isinstance(error, SkipRun):
-        return Verdict("skipped", [], None, [Diagnostic(code=error.code)])
+        return skipped(error.code)
     if isinstance(error, HookFailure):
-        return _failed(error.code, retryable=error.retryable)
+        return failed(error.code, retryable=error.retryable)
     incident(error)
-    return _failed("hook_crashed")
+    return failed("hook_crashed")
 
 
 class HookRuntime:
-    """Dispatches phases."""
+    """Calls hooks and dispatches phases."""
 
-    def __init__(self, *, registry: Registry, ids: Ids, clock: Clock, incident: Callable[[BaseException], str]) -> None:
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        ids: Ids,
+        clock: Clock,
+        incident: Callable[[BaseException], str],
+        mask: Callable[[str], str],
+        is_strict: Callable[[], bool],
+    ) -> None:
         self.registry = registry
-        self.incident = incident
+        self._incident = incident
         self._ids = ids
         self._clock = clock
+        self._mask = mask
+        self._is_strict = is_strict
 
     def new_run(self, subscription: Subscription, given_to: tuple[str, str]) -> HookRun:
         """A run that is about to begin, for (thread, turn)."""
@@ -181,6 +183,25 @@ class HookRuntime:
             contribution_hashes=[],
             diagnostics=[],
         )
+
+    async def call(self, subscription: Subscription, given: HookInput) -> Verdict:
+        """Call a hook within its deadline. Only the cancellation of the turn itself comes out of here as an exception."""
+        ended = await call_within(lambda: subscription.call(given), subscription.timeout_ms / 1000)
+        verdict = self._verdict(subscription.phase, ended)
+        if ended.is_running or ended.held_seconds > HELD_SECONDS:
+            verdict.diagnostics.append(Diagnostic(code=UNRESPONSIVE))
+        return verdict
+
+    def _verdict(self, phase: Phase, ended: Ended) -> Verdict:
+        if ended.is_late:
+            return failed("deadline_exceeded", retryable=True, status="timed_out")
+        if ended.error is not None:
+            return _told_failure(ended.error, self._incident)
+        verdict = _judged(phase, ended.result)
+        vetted = vet(verdict.contributions, self._mask)
+        if self._is_strict() and not vetted.is_clean:
+            return failed("bad_diagnostic")
+        return verdict._replace(diagnostics=[*verdict.diagnostics, *vetted.diagnostics])
 
     async def dispatch(self, phase: Phase, given: HookInput) -> PhaseResult:
         """Run a phase; a later batch sees what the earlier ones gave. Raises `RequiredHookFailedError`."""
@@ -214,10 +235,8 @@ class HookRuntime:
     async def _run(self, subscription: Subscription, given: HookInput) -> tuple[HookRun, list[Contribution]]:
         run = self.new_run(subscription, (given.context.thread_id, given.context.turn_id))
         started_at, begun = self._clock.now(), time.perf_counter()
-        if subscription.failure_policy == "skip":
-            verdict = Verdict("skipped", [], None, [Diagnostic(code="skipped_by_policy")])
-        else:
-            verdict = await call_hook(subscription, msgspec.structs.replace(given, run_id=run.run_id), self.incident)
+        called = await self.call(subscription, msgspec.structs.replace(given, run_id=run.run_id))
+        verdict = settled(subscription, called)
         duration = int((time.perf_counter() - begun) * 1000)
         done = ended(
             run, verdict, attempts=1, started_at=started_at, completed_at=self._clock.now(), duration_ms=duration

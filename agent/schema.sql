@@ -114,6 +114,7 @@ CREATE TABLE hook_run (
     diagnostics         TEXT NOT NULL DEFAULT '[]',
     error_code          TEXT,
     error_retryable     INTEGER,
+    contract_version    INTEGER NOT NULL,
     CHECK ((completed_at IS NOT NULL) = (status IN ('succeeded', 'failed', 'timed_out', 'skipped')))
 ) STRICT;
 CREATE INDEX hook_run_of_turn ON hook_run (turn_id, id);

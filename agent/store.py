@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from protocol.gateway import HookRun, RunError
-from protocol.hooks import ItemFact, ThreadFact, TurnTrace
+from protocol.hooks import HOOK_CONTRACT_VERSION, ItemFact, ThreadFact, TurnTrace
 from protocol.ports import Row, Tx
 from protocol.statements import Statements
 from protocol.threads import (
@@ -249,7 +249,7 @@ def run_values(run: HookRun) -> dict[str, Any]:
 
 def add_run(tx: Tx, run: HookRun) -> None:
     """Store a new run."""
-    tx.run(SQL["add_run"], run_values(run))
+    tx.run(SQL["add_run"], {**run_values(run), "contract_version": HOOK_CONTRACT_VERSION})
 
 
 def change_run(tx: Tx, run: HookRun) -> None:

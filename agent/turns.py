@@ -192,7 +192,9 @@ class Turns:
             role="main",
             thread_id=active.turn.thread_id,
             turn_id=active.turn.turn_id,
-            messages=messages_of(system, history, blocks, active.text, pictures),
+            messages=messages_of(
+                system, history, blocks, active.text, pictures, active.context.options.context_placement
+            ),
             model=asked.model or (found.model if found is not None else None),
             provider=provider,
         )
@@ -254,7 +256,7 @@ class Turns:
         prepared, manifest = host.prepared, host.prepared.manifest()
         return PrepareResult(
             turn=host.active.turn,
-            context_blocks=context_blocks(prepared.compiled.blocks),
+            context_blocks=context_blocks(prepared.compiled.blocks, host.active.context.options.context_placement),
             prompt_sections=prepared.compiled.sections,
             tools=prepared.toolset.visible(),
             policy=prepared.policy,

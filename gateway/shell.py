@@ -224,6 +224,11 @@ class Shell:
         """The settings in force."""
         return SettingsResult(settings=self._base.config.view())
 
+    def refresh_settings(self) -> None:
+        """Apply what another process of the home changed; otherwise the pulse does, a little later."""
+        if self._base.config.refresh():
+            self.on_settings()
+
     async def settings_update(self, params: SettingsUpdateParams) -> SettingsResult:
         """Change settings in the file and live."""
         patch = cast("msgspec.Struct", getattr(params, "update"))  # noqa: B009  # a type made from the settings

@@ -7,6 +7,7 @@ Rule 2: a method that is not bound here does not exist for a client.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from agent.artifact_tool import ArtifactTool, artifact_hooks
 from agent.artifacts import Artifacts
@@ -200,7 +201,14 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     registry = Registry(
         [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
     )
-    runtime = HookRuntime(registry=registry, ids=ids, clock=clock, incident=log.incident)
+    runtime = HookRuntime(
+        registry=registry,
+        ids=ids,
+        clock=clock,
+        incident=log.incident,
+        mask=base.scanner.mask,
+        is_strict=lambda: settings().memory.strict_diagnostics_enabled,
+    )
     background = Background(
         db=db,
         clock=clock,
@@ -218,7 +226,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
     )
     threads = Threads(db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace)
-    imports = Imports(db=db, clock=clock, neighbours=neighbours)
+    imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
     turns = Turns(
         db=db,
@@ -366,4 +374,14 @@ def _bound(
         bind(m.PROVIDER_LIST, shell.provider_list),
         bind(m.PROVIDER_TEST, shell.provider_test),
     ]
-    return {entry.method.name: entry for entry in entries}
+    return {entry.method.name: _after(shell.refresh_settings, entry) for entry in entries}
+
+
+def _after(first: Callable[[], None], entry: Bound) -> Bound:
+    """The method, with something done before it: what another process of the home set is in force for it."""
+
+    async def call(params: Any) -> Any:
+        first()
+        return await entry.call(params)
+
+    return Bound(entry.method, call)

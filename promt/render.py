@@ -18,6 +18,9 @@ BlockDomain: TypeAlias = Literal["memory", "thread"]
 ELLIPSIS = "…"
 MAX_LABEL_CHARS = 96  # a label is an id, a date or a thread's name; longer ones are cut
 MAX_ATTACHMENT_CHARS = 320  # a file's line holds two ids and a name
+MAX_ITEMS = 256  # of one block; the shortest lines of more would not fit into the largest budget of a prompt
+SCAN_FACTOR = 4  # of an item no more is read than this times its room,
+SCAN_CHARS = 1024  # and this: so a huge one costs no more than its budget, and a few unseen characters hide nothing
 _LEAST_CUT = 0.6  # a cut goes back to a blank only in the last two fifths, so that text without blanks is not lost
 
 _TAGS: dict[BlockDomain, str] = {"memory": "recalled_memory", "thread": "thread_context"}
@@ -39,7 +42,6 @@ _OWN = re.compile(
 )
 
 _BREAKS = re.compile("[ \t]*(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])\\s*")
-_BLANKS = re.compile(r"\s+")
 UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # controls that are no white space
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -74,9 +76,9 @@ class _Line(NamedTuple):
 
 def plain(text: str, *, line_break: str = " ") -> str:
     """The text as one line of visible characters, with nothing in it that opens or closes a block."""
-    seen = UNSEEN.sub("", text)
-    marked = _BREAKS.sub(line_break, seen.strip())
-    return _FENCE.sub("'''", _BLANKS.sub(" ", marked).translate(_ESCAPES)).strip()
+    if not (text.isascii() and text.isprintable()):  # most text is, and then nothing of it is unseen or breaks a line
+        text = _BREAKS.sub(line_break, UNSEEN.sub("", text).strip())
+    return _FENCE.sub("'''", " ".join(text.split()).translate(_ESCAPES)).strip()
 
 
 def shorten(text: str, max_chars: int) -> str:
@@ -101,14 +103,19 @@ def _label(text: str) -> str:
     return shorten(plain(text), MAX_LABEL_CHARS).translate({ord("["): "(", ord("]"): ")"})
 
 
-def _line(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> _Line:
-    whole = plain(item.text, line_break=" ⏎ " if domain == "thread" else " ")
+def _line(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> _Line | None:
+    """The item as a line; None where nothing of it is seen."""
+    scanned = item.text[: max_item_chars * SCAN_FACTOR + SCAN_CHARS]
+    whole = plain(scanned, line_break=" ⏎ " if domain == "thread" else " ")
+    if not whole:
+        return None
     text = shorten(whole, max_item_chars)
     source = _label(item.ref.id)
     labels = "".join(f", {_label(name)}={_label(value)}" for name, value in item.labels.items())
     notes = [shorten(plain(note).removeprefix("- "), MAX_ATTACHMENT_CHARS) for note in item.attachments]
     files = f"\n\nAvailable artifacts for {source}:" + "".join(f"\n- {note}" for note in notes) if notes else ""
-    return _Line(item.ref, f"- [{source}{labels}]: {text}", files, text != whole)
+    was_cut = text != whole or len(scanned) < len(item.text)
+    return _Line(item.ref, f"- [{source}{labels}]: {text}", files, was_cut)
 
 
 def _choose(lines: Sequence[_Line], room: int) -> list[_Line]:
@@ -135,14 +142,18 @@ def render_block(
         raise ValueError("a nonce is 4 to 64 letters, digits, `_` or `-`")
     start = f'<{_TAGS[domain]} nonce="{nonce}">\n{_HEADS[domain]}'
     end = f'\n</{_TAGS[domain]} nonce="{nonce}">'
-    lines = [_line(item, domain, max_item_chars) for item in items if plain(item.text)]
     room = max_chars - len(start) - len(end)
+    if room <= 0:
+        return None
+    bound = min(max_item_chars, room)
+    lines = [line for item in items[:MAX_ITEMS] if (line := _line(item, domain, bound)) is not None]
+    count = len(lines) + max(0, len(items) - MAX_ITEMS)
     chosen = _choose(lines, room)
-    if len(chosen) < len(lines):
-        chosen = _choose(lines, room - len(_note(len(lines))))
+    if len(chosen) < count:
+        chosen = _choose(lines, room - len(_note(count)))
     if not chosen:
         return None
-    left_out = len(lines) - len(chosen)
+    left_out = count - len(chosen)
     body = "".join(f"\n{line.text}" for line in chosen) + "".join(line.files for line in chosen)
     return Rendered(
         text=start + body + (_note(left_out) if left_out else "") + end,

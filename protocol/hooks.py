@@ -189,6 +189,15 @@ ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
 }
 """A contribution of another kind fails that hook run."""
 
+DIAGNOSTIC_CODES: frozenset[str] = frozenset({"extraction_stats", "malformed_fact", "too_many_facts"})
+"""What hooks say of their own work. Of any other code nothing but the code is kept; with strict diagnostics its run fails."""
+
+MAX_CONTRIBUTIONS = 64
+"""Of one run. A prompt holds 16 contexts and 16 sections; who gives more floods it."""
+
+MAX_OUTPUT_BYTES = 512 * 1024
+"""Of all that one run gives, as JSON: more than the largest budget that any setting allows."""
+
 
 class HookInput(Wire):
     """What a hook gets. Members that a phase does not have are empty."""
@@ -250,7 +259,11 @@ class Retry:
 
 @dataclass(frozen=True, kw_only=True)
 class Subscription:
-    """A hook registered for a phase. `enabled` is asked at every dispatch, so that settings apply live."""
+    """A hook registered for a phase. `enabled` is asked at every dispatch, so that settings apply live.
+
+    Failure policies: a failed `required` hook fails the turn; that of a `best_effort` one is told as failed; that of a
+    `skip` one counts as not having run. Only hooks of TurnPostTurn run in the background, and only they are tried again.
+    """
 
     hook_id: str
     phase: Phase

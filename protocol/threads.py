@@ -337,11 +337,15 @@ class ArtifactInput(Params, tag_field="type", tag="artifact"):
 UserInput: TypeAlias = TextInput | ArtifactInput
 
 
+Placement: TypeAlias = Literal["system_suffix", "before_user"]
+
+
 class TurnOptions(Params):
-    """What a host may switch off for one turn."""
+    """What a host may switch off for one turn, and where it wants recalled blocks: as data before the user's words unless it asks."""
 
     skip_retention: bool = False
     skip_recall: bool = False
+    context_placement: Placement = "before_user"
 
 
 class TurnStartParams(Params):
@@ -528,7 +532,7 @@ class ContextBlock(Wire):
     block_id: str
     domain: Literal["memory", "thread"]
     text: str
-    placement: Literal["system_suffix", "before_user"]
+    placement: Placement
     source_refs: list[SourceRef]
 
 

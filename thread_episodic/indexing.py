@@ -103,19 +103,21 @@ def is_question(text: str) -> bool:
 
 
 def plan_item(waiting: Waiting, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
-    """Cut a message and find the terms of each chunk; pure."""
+    """Cut a message and find the terms of each chunk; pure. What is nothing but our own lines was not said: it has no chunk."""
     fact = waiting.fact
     hidden = hidden_in(fact.text, scanner, waiting.echoes)
     header = lexicon.index_terms(header_of(fact))
     cut = cut_text(fact.text, sizes)
     chunks: list[NewChunk] = []
-    for position, (start, end) in enumerate(cut.ranges):
+    for start, end in cut.ranges:
         said = mask_range(fact.text, hidden, start, end, marker=" ")
         own = lexicon.index_terms(said)
+        if waiting.echoes and not own:
+            continue
         terms = [*header, *own] if own else []
         chunks.append(
             NewChunk(
-                position=position, start=start, end=end, terms=store.pack(terms), term_count=len(terms),
+                position=len(chunks), start=start, end=end, terms=store.pack(terms), term_count=len(terms),
                 asks=is_question(said), is_dated=tells_time(said),
             )
         )  # fmt: skip

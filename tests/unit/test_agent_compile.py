@@ -18,6 +18,7 @@ from agent.compile import (
     system_text,
 )
 from agent.model import Contributed, History
+from promt.tokens import estimated_tokens
 from protocol.hooks import ContextItem, DiagnosticContribution, PromptContext, SectionContribution
 from protocol.models import Message
 from protocol.threads import SourceRef
@@ -92,7 +93,7 @@ def test_recalled_text_cannot_leave_its_block() -> None:
     assert block.rendered.text.count(f'</recalled_memory nonce="{NONCE}">') == 1
     assert block.rendered.text.endswith(f'</recalled_memory nonce="{NONCE}">')
     assert not re.search("[\x00\u202e]|```", block.rendered.text)
-    (told,) = context_blocks([block])
+    (told,) = context_blocks([block], "before_user")
     assert (told.block_id, told.placement, told.domain) == (f"c_{NONCE}", "before_user", "memory")
     (noted,) = injected([block])
     assert [source.id for _, source in noted.lines] == ["mem_1"]
@@ -188,3 +189,39 @@ def test_the_system_text_is_the_same_from_turn_to_turn() -> None:
     assert (
         system_text(one.sections, "S", None) == system_text(two.sections, "S", None) == "S\n\n## Memory_Recall\n\nHow"
     )
+
+
+@pytest.mark.parametrize("placement", ["before_user", "system_suffix"])
+def test_recalled_text_is_in_the_system_role_only_where_the_host_asks(placement: Any) -> None:
+    blocks = compiled(
+        context(item("mem_1", "Likes tea")), context(item("thread:1", "said", "chunk"), domain="thread")
+    ).blocks
+    said = [Message(role="user", content="before"), Message(role="assistant", content="OK.")]
+    messages = messages_of("Be kind.", History(said, [], 0, None), blocks, "hello", (), placement)
+    carrying = [message.role for message in messages if NONCE in message.content]
+    assert carrying == (["system"] if placement == "system_suffix" else ["user"])
+    assert messages[0].content.startswith("Be kind.")
+    assert (messages[-1].role, messages[-1].content) == ("user", "hello")
+    assert {told.placement for told in context_blocks(blocks, placement)} == {placement}
+    bare = messages_of("Be kind.", History(said, [], 0, None), [], "hello", (), placement)
+    assert [message.content for message in bare] == ["Be kind.", "before", "OK.", "hello"]
+
+
+def test_budgets_are_told_in_characters_and_in_estimated_tokens() -> None:
+    latin = compiled(context(item("mem_1", "word " * 40)), section("memory_recall", "Use it well. " * 10))
+    chinese = compiled(context(item("mem_1", "漢字" * 100)))
+    assert {one.name for one in latin.budgets} == {"context_chars", "context_tokens", "section_chars", "section_tokens"}
+    for result in (latin, chinese):
+        for kind in ("context", "section"):
+            assert budget(result, f"{kind}_tokens")[1] <= budget(result, f"{kind}_chars")[1]
+    chars, tokens = budget(latin, "context_chars")[1], budget(latin, "context_tokens")[1]
+    assert chars / 5 < tokens < chars / 3
+    assert budget(chinese, "context_tokens")[1] - 200 < budget(chinese, "context_chars")[1] / 2
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("привет", 3), ("漢字", 2), ("\n", 1), ("a漢", 2), ("👍", 1)],
+)
+def test_tokens_are_estimated_by_script(text: str, tokens: int) -> None:
+    assert estimated_tokens(text) == tokens

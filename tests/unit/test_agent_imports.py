@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_home import SetClock, fresh_database
 
-from agent.imports import Imports, Known, Plan, content_hash, derived_id, identified, plan_import
+from agent.imports import Imports, Known, Plan, content_hash, derived_id, echoed, identified, plan_import
+from agent.ledger import Ledger
 from agent.store import SQL
 from agent.threads import Neighbours, ensure_workspace
 from gateway.database import Database
+from gateway.keys import HomeKey
 from protocol.errors import CallerError, Refused
 from protocol.threads import ImportItem, ImportSource, ImportTurn, ThreadImportParams
 
@@ -105,6 +107,24 @@ def test_derived_ids_depend_on_every_part() -> None:
     assert all(len(found) == 30 for found in ids)
 
 
+A, B, NOTHING = (("user", "a"),), (("user", "b"), ("assistant", "c")), ()
+
+
+@pytest.mark.parametrize(
+    ("incoming", "places"),
+    [
+        ([(None, A)], {0}),
+        ([(None, A), (None, A), (None, A)], {0, 1}),  # it was said twice
+        ([("live_1", A), ("live_1", A)], {0}),
+        ([("live_3", A), ("other", A), (None, None)], set()),
+        ([(None, NOTHING), ("other", NOTHING)], {0, 1}),
+        ([(None, (("assistant", "a"),)), (None, B)], {1}),
+    ],
+)
+def test_which_turns_are_live_turns_given_back(incoming: Any, places: set[int]) -> None:
+    assert echoed({"live_1": A, "live_2": A, "live_3": B, "live_4": NOTHING}, incoming) == places
+
+
 # -- over a database -------------------------------------------------------------------------------------------------
 
 
@@ -116,7 +136,7 @@ def test_imports_over_a_database(tmp_path: Path) -> None:
         on_items=lambda _tx, facts: indexed.extend(fact.text for fact in facts),
         on_items_removed=lambda _tx, ids: removed.extend(ids),
     )
-    imports = Imports(db=db, clock=SetClock(), neighbours=neighbours)
+    imports = Imports(db=db, clock=SetClock(), ledger=Ledger(HomeKey(b"k" * 32)), neighbours=neighbours)
 
     def params(*said: str, **changes: Any) -> ThreadImportParams:
         turns = [turn(text, at=n) for n, text in enumerate(said)]

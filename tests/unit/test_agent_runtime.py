@@ -7,20 +7,22 @@ from typing import Any
 
 import pytest
 from dictionary_memory import turn_context
+from hostile_hooks import cost_of_no_ops
 
 from agent.registration import RegistrationError, Registry
 from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError
 from gateway.clock import SystemClock
 from gateway.ids import SortableIds
+from protocol.base import Diagnostic
+from protocol.gateway import RunError
 from protocol.hooks import (
-    PHASES,
-    AuditContribution,
     ContextItem,
     DiagnosticContribution,
     HookFailure,
     HookInput,
     HookOutput,
     PromptContext,
+    Retry,
     SectionContribution,
     SkipRun,
     Subscription,
@@ -56,9 +58,16 @@ def given(phase: Phase = PHASE) -> HookInput:
     return HookInput(phase=phase, run_id="", context=turn_context(), text="hi")
 
 
+def runtime_of(*subscriptions: Subscription, is_strict: bool = False) -> HookRuntime:
+    return HookRuntime(
+        registry=Registry(subscriptions), ids=SortableIds(CLOCK), clock=CLOCK, incident=incident,
+        mask=lambda text: text.replace("hunter2", "[secret]"), is_strict=lambda: is_strict,
+    )  # fmt: skip
+
+
 def dispatch(*subscriptions: Subscription, phase: Phase = PHASE) -> PhaseResult:
     incidents.clear()
-    runtime = HookRuntime(registry=Registry(subscriptions), ids=SortableIds(CLOCK), clock=CLOCK, incident=incident)
+    runtime = runtime_of(*subscriptions)
     return asyncio.run(runtime.dispatch(phase, given(phase)))
 
 
@@ -183,12 +192,7 @@ def test_a_hook_that_swallows_cancellation_is_reported_and_left_behind() -> None
         return note("too_late")
 
     async def scene() -> tuple[PhaseResult, float]:
-        runtime = HookRuntime(
-            registry=Registry([sub("a", swallows, timeout_ms=20), sub("b")]),
-            ids=SortableIds(CLOCK),
-            clock=CLOCK,
-            incident=incident,
-        )
+        runtime = runtime_of(sub("a", swallows, timeout_ms=20), sub("b"))
         begun = time.monotonic()
         result = await runtime.dispatch(PHASE, given())
         took = time.monotonic() - begun
@@ -230,7 +234,7 @@ def test_cancelling_the_turn_cancels_its_hooks() -> None:
                 ended.append("clean")
             raise AssertionError
 
-        runtime = HookRuntime(registry=Registry([sub("a", waits), sub("b")]), ids=SortableIds(CLOCK), clock=CLOCK, incident=incident)  # fmt: skip
+        runtime = runtime_of(sub("a", waits), sub("b"))
         task = asyncio.ensure_future(runtime.dispatch(PHASE, given()))
         await inside.wait()
         task.cancel()
@@ -312,9 +316,38 @@ def test_a_disabled_dependency_counts_as_satisfied_and_a_failed_one_too() -> Non
     assert registry.find("TurnPostTurn", "a") is None
 
 
-def test_a_subscription_that_is_skipped_by_policy_is_not_called() -> None:
-    (run,) = dispatch(sub("a", raises, failure_policy="skip")).runs
-    assert (run.status, run.diagnostics[0].code) == ("skipped", "skipped_by_policy")
+@pytest.mark.parametrize(
+    ("call", "code"), [(raises, "hook_crashed"), (sleeps, "deadline_exceeded"), (fails, "known_cause")]
+)
+def test_the_failure_of_a_hook_that_may_be_skipped_counts_as_not_having_run(call: Any, code: str) -> None:
+    (run,) = dispatch(sub("a", call, failure_policy="skip", timeout_ms=20)).runs
+    assert (run.status, run.diagnostics[0].code, run.error) == ("skipped", code, None)
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_what_a_hook_says_of_itself_is_cut_or_where_that_is_strict_fails_it(is_strict: bool) -> None:  # noqa: FBT001
+    def told(**members: Any) -> Any:
+        async def call(_given: HookInput) -> HookOutput:
+            return HookOutput(contributions=[DiagnosticContribution(**members)])
+
+        (run,) = asyncio.run(runtime_of(sub("a", call), is_strict=is_strict).dispatch(PHASE, given())).runs
+        return run.diagnostics[0] if run.status == "succeeded" else run.error
+
+    fine = {"code": "extraction_stats", "message": "all is well", "data": {"facts": 3, "why": "too_many", "is": True}}
+    assert told(**fine) == Diagnostic(**fine)
+    for unfit, kept in [
+        ({"code": "nobody_knows_it", "message": "x", "data": {"n": 1}}, {"code": "nobody_knows_it"}),
+        ({"code": "Words of the user!"}, {"code": "unregistered"}),
+        (
+            {"code": "malformed_fact", "message": "it is hunter2"},
+            {"code": "malformed_fact", "message": "it is [secret]"},
+        ),
+        (
+            {"code": "malformed_fact", "data": {"said": "I like tea", "n": 1}},
+            {"code": "malformed_fact", "data": {"n": 1}},
+        ),
+    ]:
+        assert told(**unfit) == (RunError(code="bad_diagnostic", retryable=False) if is_strict else Diagnostic(**kept))
 
 
 @pytest.mark.parametrize(
@@ -326,6 +359,12 @@ def test_a_subscription_that_is_skipped_by_policy_is_not_called() -> None:
         ([sub("a", after=("b",)), sub("b", after=("c",)), sub("c", after=("a",))], "circle"),
         ([sub("a"), sub("b", phase="TurnPostTurn", after=("a",))], "unknown dependencies"),
         ([sub("a", phase="TurnNever")], "unknown phases"),
+        ([sub("a", contract_version=2)], "another version"),
+        ([sub("a", timeout_ms=0)], "no time"),
+        ([sub("a", phase="TurnPostTurn", retry=Retry(attempts=0))], "no attempt"),
+        ([sub("a", await_policy="background")], "in the background"),
+        ([sub("a", retry=Retry(attempts=2))], "tried again"),
+        ([sub("a", phase="TurnPostTurn", failure_policy="required")], "cannot fail it"),
     ],
 )
 def test_a_wrong_registration_is_found_at_start(subscriptions: Any, words: str) -> None:
@@ -341,25 +380,5 @@ def test_the_same_hook_in_two_phases_is_fine() -> None:
 
 
 def test_ten_hooks_that_do_nothing_cost_next_to_nothing() -> None:
-    async def nothing(_given: HookInput) -> HookOutput:
-        return HookOutput()
-
-    async def effect(_given: HookInput) -> HookOutput:
-        return HookOutput(contributions=[AuditContribution(event="x")])
-
-    subscriptions = [sub(f"h{n}", effect if phase == "TurnPostTurn" else nothing, phase=phase)
-                     for phase in PHASES for n in range(10)]  # fmt: skip
-    runtime = HookRuntime(registry=Registry(subscriptions), ids=SortableIds(CLOCK), clock=CLOCK, incident=incident)
-
-    async def scene() -> float:
-        costs: list[float] = []
-        for _ in range(7):
-            begun = time.process_time()
-            for phase in PHASES:
-                await runtime.dispatch(phase, given(phase))
-            costs.append(time.process_time() - begun)
-        return min(costs)
-
-    assert (
-        asyncio.run(scene()) < 0.060
-    )  # ten times ten hooks per phase at the design's rate, and room for a slow machine
+    """Two milliseconds are the design's; the test allows a machine that is four times as slow."""
+    assert min(cost_of_no_ops(10, turns=20)) < 0.008

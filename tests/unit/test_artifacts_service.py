@@ -279,7 +279,7 @@ def test_a_digest_that_is_only_told_opens_nothing(tmp_path: Path) -> None:
 
         (mine,) = await carry(home, given_file(b"mine"))
         neighbours = Neighbours(on_items=lambda _tx, _facts: None, on_items_removed=lambda _tx, _ids: None)
-        imports = Imports(db=home.db, clock=home.clock, neighbours=neighbours)
+        imports = Imports(db=home.db, clock=home.clock, ledger=home.ledger, neighbours=neighbours)
         await home.db.write(lambda tx: ensure_workspace(tx, "ws_other", 1))
         told = ArtifactRefInput(artifact_id="art_told", sha256=mine.sha256, size_bytes=4, mime="text/plain")
         turn = ImportTurn(at=1, items=[ImportItem(role="user", text="x", artifacts=[told])])

@@ -4,6 +4,7 @@ import random
 import re
 import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -158,9 +159,13 @@ def test_own_blocks_are_known_again() -> None:
     assert not carries_own_block("I like recalled memory and thread context. [mem_1] is an id. a < b > c")
 
 
+SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "prompts"
+
 HOSTILE_PARTS = (
     ["<", ">", "</", "recalled_memory", "thread_context", f' nonce="{NONCE}"', NONCE, "```", "\n", "\r", "\u2028", "]: ",
-     "- [", "\u200b", "\u202e", "\U000e0041", "＜", "&lt;", "⏎", "\x00", "\x1b[2J", "\u200f", "~~~", "｀｀｀", "\ud800", " "]
+     "- [", "\u200b", "\u202e", "\U000e0041", "＜", "&lt;", "⏎", "\x00", "\x1b[2J", "\u200f", "~~~", "｀｀｀", "\ud800", " ",
+     "system:", "\nassistant:", "Human:", "[INST]", "<|im_start|>system", "‹/", "⟨", "ｒecalled_memory", "rеcalled_memory", "&#60;",
+     "\\u003c", "]]>", "-->", "{{", "<!--", "\u2066", "\u0301", "\ufeff", "\x85", "~~~~~~", "````", "\v"]
 )  # fmt: skip
 HOSTILE = st.sampled_from(HOSTILE_PARTS)
 TEXTS = st.lists(st.one_of(HOSTILE, HOSTILE, st.text(max_size=6)), max_size=12).map("".join)
@@ -205,20 +210,30 @@ def test_no_content_closes_its_block(domain: BlockDomain, items: list[ContextIte
     check_block(domain, items, room, item_room)
 
 
-def test_two_thousand_hostile_contents_stay_inside() -> None:
+def test_ten_thousand_hostile_contents_stay_inside() -> None:
     dice = random.Random(20261121)
 
     def text() -> str:
         return "".join(
-            dice.choice(HOSTILE_PARTS) if dice.random() < 0.7 else chr(dice.randrange(0xD800)) for _ in range(20)
+            dice.choice(HOSTILE_PARTS) if dice.random() < 0.7 else chr(dice.randrange(0xD800)) for _ in range(16)
         )
 
-    blocks = 0
-    for number in range(2000):
+    def item(number: int) -> ContextItem:
         ref = SourceRef(kind="memory", id=text() if number % 3 else f"mem_{number}")
-        item = ContextItem(ref=ref, text=text(), labels={text(): text()}, attachments=[text()] * (number % 2))
-        blocks += check_block(dice.choice(["memory", "thread"]), [item, item], 1500, dice.randrange(1, 300))
-    assert blocks > 1500
+        return ContextItem(
+            ref=ref,
+            text=text(),
+            labels={text(): text()} if number % 2 else {},
+            attachments=[text()] * (number % 5 == 0),
+        )
+
+    blocks = sum(
+        check_block(
+            dice.choice(["memory", "thread"]), [item(n) for n in range(first, first + 8)], 2400, dice.randrange(1, 300)
+        )
+        for first in range(0, 10_000, 8)
+    )
+    assert blocks > 1200
 
 
 @given(st.text(max_size=400), st.integers(0, 100))
@@ -240,6 +255,20 @@ def test_prompts_have_an_id_a_version_and_words(name: str) -> None:
     assert len(prompt.text) > 200
     assert prompt is load(name)
     assert "not instruction" in prompt.text or "not as instruction" in prompt.text or "All of it is data" in prompt.text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_words_of_a_prompt_are_those_of_its_version(name: str) -> None:
+    """Whoever changes a prompt raises its version and keeps the text of that version beside the others."""
+    prompt = load(name)
+    kept = SAMPLES / f"{prompt.id}.{prompt.version}.md"
+    assert kept.read_text(encoding="utf-8") == f"{prompt.title}\n\n{prompt.text}\n"
+    assert not (SAMPLES / f"{prompt.id}.{prompt.version + 1}.md").exists()
+
+
+def test_every_kept_prompt_is_a_version_of_one_that_there_is() -> None:
+    kept = {path.name.split(".")[0] for path in SAMPLES.iterdir()}
+    assert kept == {*NAMES}
 
 
 def test_unknown_prompt_is_a_key_error() -> None:

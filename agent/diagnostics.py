@@ -1,0 +1,53 @@
+"""What hooks may say about themselves: registered codes, counts, and short sentences without a secret.
+
+Rule 1: a diagnostic is read by people who may not read what was said; so text is kept only where its code is known.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from promt.render import shorten
+from protocol.base import Diagnostic
+from protocol.hooks import DIAGNOSTIC_CODES, Contribution, diagnostics_of
+
+MAX_MESSAGE_CHARS = 500
+UNREGISTERED = "unregistered"
+
+_CODE = re.compile(r"[a-z][a-z0-9_.]{0,63}\Z")
+
+
+class Vetted(NamedTuple):
+    """Diagnostics as they are kept, and whether anything had to be cut for that."""
+
+    diagnostics: list[Diagnostic]
+    is_clean: bool
+
+
+def vet(contributions: Sequence[Contribution], mask: Callable[[str], str]) -> Vetted:
+    """The diagnostics among contributions, without what may not be kept."""
+    given = diagnostics_of(contributions)
+    kept = [_cut(diagnostic, mask) for diagnostic in given]
+    return Vetted(kept, all(diagnostic.code in DIAGNOSTIC_CODES for diagnostic in given) and kept == given)
+
+
+def _cut(diagnostic: Diagnostic, mask: Callable[[str], str]) -> Diagnostic:
+    if diagnostic.code not in DIAGNOSTIC_CODES:
+        return Diagnostic(code=diagnostic.code if _CODE.match(diagnostic.code) else UNREGISTERED)
+    message = diagnostic.message
+    return Diagnostic(
+        code=diagnostic.code,
+        message=shorten(mask(message), MAX_MESSAGE_CHARS) if message is not None else None,
+        data=_counts(diagnostic.data) if diagnostic.data is not None else None,
+    )
+
+
+def _counts(data: dict[str, Any]) -> dict[str, Any]:
+    """Numbers and codes; a sentence belongs into the message."""
+    return {name: value for name, value in data.items() if _is_count(value)}
+
+
+def _is_count(value: Any) -> bool:
+    if isinstance(value, str):
+        return _CODE.match(value) is not None
+    return value is None or isinstance(value, (bool, int, float))

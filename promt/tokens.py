@@ -1,0 +1,22 @@
+"""How many tokens a text has, about: no tokenizer is loaded for that.
+
+Rule 1: rather too many than too few, and never more than there are characters.
+"""
+
+import re
+
+CHARS_PER_TOKEN = 4
+"""Of the letters, digits and signs of Latin text; measured tokenizers need one for four to five characters of English."""
+CHARS_PER_OTHER_TOKEN = 2
+"""Of other alphabets."""
+
+_LATIN = re.compile(r"[\x20-\x7e]+")
+_ALPHABETIC = re.compile(r"[\x80-\u1fff]+")
+
+
+def estimated_tokens(text: str) -> int:
+    """The estimate: a part of a token for each letter of an alphabet, a whole one for any other character."""
+    latin = sum(len(run) for run in _LATIN.findall(text))
+    alphabetic = sum(len(run) for run in _ALPHABETIC.findall(text))
+    others = len(text) - latin - alphabetic
+    return -(-latin // CHARS_PER_TOKEN) - (-alphabetic // CHARS_PER_OTHER_TOKEN) + others
