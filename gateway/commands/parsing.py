@@ -26,6 +26,17 @@ class Parser(argparse.ArgumentParser):
         super()._print_message(message.encode(encoding, "replace").decode(encoding), file)
 
 
+class CommandParser(Parser):
+    """The parser of one command: what it does not know is told with its own usage, not with that of all commands."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Every argument is known, or the command line is wrong."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
+
 def parser(wanted: str | None = None) -> argparse.ArgumentParser:
     """The commands; with the options of the one that is wanted, or of all."""
     from gateway import __version__  # noqa: PLC0415
@@ -38,7 +49,7 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"pioneer {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, entry in COMMANDS.items():
         command: Command | None = load(name) if wanted in {None, name} else None
         sub = commands.add_parser(
