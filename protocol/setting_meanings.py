@@ -14,8 +14,8 @@ GROUPS: Mapping[str, str] = {
     "artifacts": "Files that messages carry.",
     "roles": "Which provider answers in which role; without one, the step runs without a model.",
     "providers": "Models, each in a table of its own: [gateway.providers.NAME].",
-    "mcp": "The door for assistants that speak MCP.",
     "limits": "The wire's limits; read when a process starts.",
+    "mcp": "The door for assistants that speak MCP.",
 }
 
 MEANINGS: Mapping[str, str] = {
@@ -82,7 +82,7 @@ MEANINGS: Mapping[str, str] = {
     "providers.timeout_ms": "How long to wait for the beginning of an answer, and for each next piece of it.",
     "providers.context_tokens": "What the model takes in all, in tokens; unset, only agent.context_chars bounds a request.",
     "providers.max_output_tokens": "How long one answer may be, in tokens.",
-    "mcp.workspace_id": "The workspace of `pioneer mcp` (unset: the one of the folder's repository).",
     "limits.max_message_bytes": "How long a message line may be.",
     "limits.max_in_flight": "How many requests may be open at once.",
+    "mcp.workspace_id": "The workspace of `pioneer mcp` (unset: the one of the folder's repository).",
 }

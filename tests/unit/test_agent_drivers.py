@@ -51,12 +51,15 @@ def hooks() -> list[Subscription]:
 
 
 def told(manifest: PromptManifest) -> Any:
-    """The manifest without what is new in every turn."""
+    """The manifest without what is new in every turn, and without the history: a host fits its own to its own model."""
     phases = [
         (phase.phase, [(run.hook_id, run.status, run.contribution_count, run.diagnostics) for run in phase.hook_runs])
         for phase in manifest.phases
     ]
-    same = (manifest.policy, manifest.preflight, manifest.sections, manifest.tools, manifest.budgets, manifest.recall)
+    budgets = [
+        budget for budget in manifest.budgets if budget.name not in {"history_chars", "history_turns", "request_tokens"}
+    ]
+    same = (manifest.policy, manifest.preflight, manifest.sections, manifest.tools, budgets, manifest.recall)
     return msgspec.json.decode(msgspec.json.encode([phases, same]))
 
 
