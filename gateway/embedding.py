@@ -30,6 +30,7 @@ from protocol.settings import EmbeddingSettings
 COMPONENT = "embedding"
 OF_THE_TEXT = frozenset({"not_finite"})
 """Failures that another text would not have; every other one is the model's."""
+LOOK_SECONDS = 30.0  # the longest look for what lacks a vector; a million rows take one
 DROPPED_AT_ONCE = 2000  # rows of one transaction; a writer that waits for it waits milliseconds
 
 log = Log("embedding")
@@ -224,11 +225,23 @@ class Embedding:
             if loaded is not None:
                 loaded.embedder.close()
         self._serving = self._incoming = None
-        await self._db.write(lambda tx: self._enlist(tx, None))
 
-    def _enlist(self, tx: Tx, space: Space | None) -> None:
-        for house in self.houses:
-            house.enlist(tx, space)
+        def settle(tx: Tx) -> None:
+            for house in self.houses:
+                house.enlist(tx, None)
+
+        await self._db.write(settle)
+
+    async def _lacking(self, space: Space) -> list[House]:
+        """The houses that lack vectors of a space; asked beside the writers, because the answer may need a look at every row.
+
+        What is written meanwhile is queued by its writer: a model is there, or on its way.
+        """
+        return [
+            house
+            for house in self.houses
+            if not await self._db.read(lambda tx, house=house: house.is_filled(tx, space), LOOK_SECONDS)
+        ]
 
     async def _load(self, chosen: EmbeddingSettings, located: Located) -> None:
         embedder = await load(
@@ -237,10 +250,16 @@ class Embedding:
         )  # fmt: skip
         identity = Identity(*embedder.identity)
         has_serving = self._serving is not None
+        searched = current(await self._db.read(known_spaces))
+        if searched is None or searched.digest != identity.digest:
+            lacking = self.houses
+        else:
+            lacking = await self._lacking(searched.space)
 
         def settle(tx: Tx) -> tuple[Space, bool]:
             known = adopt(tx, identity, self._clock.now(), keeps_current=has_serving)
-            self._enlist(tx, known.space)
+            for house in self.houses:
+                house.enlist(tx, known.space if house in lacking else None)
             return known.space, known.state == "current"
 
         space, is_current = await self._db.write(settle)
@@ -278,7 +297,7 @@ class Embedding:
     async def filled(self) -> None:
         """A house has filled what it could: a new space that lacks nothing takes over, and what is outdated goes."""
         incoming = self._incoming
-        if incoming is not None:
+        if incoming is not None and not await self._lacking(incoming.space):
 
             def take_over(tx: Tx) -> bool:
                 is_whole = all(house.is_filled(tx, incoming.space) for house in self.houses)

@@ -70,6 +70,8 @@ async def test_segments_fill_bound_the_work_and_are_followed_by_a_second_process
         await drain(client)
         assert await segments(client) == (1, 5)  # the open one took eight more before it was sealed
         async with den.client() as other:
+            while (await other.request("gateway/status", {}))["search"]["semantic"] != "ready":
+                await asked(other, ASKED["puppy"])  # each asks for the model, and waits for it a while
             assert "trn_5" in (await asked(other, ASKED["puppy"]))[0]
             await say(other, 60, "The hound of number 60.")
             await drain(other)
