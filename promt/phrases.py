@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from promt.render import UNSEEN
 
@@ -24,6 +24,7 @@ MASK: Final = "\ufffc"
 
 _TABLES: Final = ("policy_phrases.toml", "phrases.toml")
 _INTENTS: Final = ("no_save", "no_recall", "remember", "forget", "history", "asks")
+_SUBJECTS: Final = ("artifact", "hints")
 
 _QUOTED = re.compile(
     r"(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)"
@@ -179,7 +180,7 @@ def _languages() -> tuple[_Language, ...]:
                 for table in tables
                 for row in table[name].get(prefix + intent, [])
             ]
-            for intent in _INTENTS
+            for intent in (*_INTENTS, *_SUBJECTS)
         }
 
     return tuple(
@@ -198,10 +199,20 @@ def _occurs(language: _Language, intent: str, text: str) -> bool:
     return cleared is text or any(phrase.occurs(cleared) for phrase in language.yes[intent])
 
 
+def _read(text: str) -> str:
+    """The clauses of the part of a message that is read."""
+    return _clauses(text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}")
+
+
+def says(text: str, subject: Literal["artifact", "hints"]) -> bool:
+    """Whether the message names a file of the conversation, or hints at the past without saying what of it."""
+    folded = _read(text)
+    return any(_occurs(language, subject, folded) for language in _languages())
+
+
 def detect(text: str) -> Intents:
     """What the message asks of memory; all false for one that asks nothing."""
-    window = text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}"
-    folded = _clauses(window)
+    folded = _read(text)
     said = Counter[str]()
     found: set[str] = set()
     for language in _languages():
