@@ -11,7 +11,8 @@ import msgspec
 
 from agent.compile import Compiled, compile_prompt
 from agent.model import Contributed, History
-from agent.preflight import Advisor, Planners, advise, plan_turn
+from agent.preflight import Planners, plan_turn
+from agent.preflight_advice import Advisor, advise
 from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError, manifest_run
 from agent.tools import Toolset
 from protocol.gateway import HookRun

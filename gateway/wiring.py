@@ -14,7 +14,8 @@ from agent.background import Background
 from agent.imports import Imports
 from agent.ledger import Ledger
 from agent.pipeline import Pipeline
-from agent.preflight import Advisor, Planners
+from agent.preflight import Planners
+from agent.preflight_advice import Advisor
 from agent.redaction import forget_copies, redact_items
 from agent.registration import Registry
 from agent.runtime import HookRuntime

@@ -14,7 +14,8 @@ from agent.artifacts import Artifacts
 from agent.background import Background
 from agent.ledger import Ledger
 from agent.pipeline import Pipeline
-from agent.preflight import Advisor, Planners
+from agent.preflight import Planners
+from agent.preflight_advice import Advisor
 from agent.registration import Registry
 from agent.runtime import HookRuntime
 from agent.threads import Neighbours, Threads, ensure_workspace

@@ -15,10 +15,10 @@ CORPORA = Path(__file__).parents[1] / "corpora" / "policy"
 LANGUAGES = {"en", "ru", "de", "es", "fr", "zh", "ja"}
 INTENTS = ("no_save", "no_recall", "remember", "forget")
 BOUNDS = {
-    "dev": {"no_save": (0.02, 0.01), "no_recall": (0.03, 0.02), "remember": (0.03, 0.02), "forget": (0.04, 0.02)},
-    "blind": {"no_save": (0.14, 0.03), "no_recall": (0.21, 0.025), "remember": (0.16, 0.02), "forget": (0.18, 0.02)},
+    "dev": {"no_save": (0.02, 0.01), "no_recall": (0.02, 0.02), "remember": (0.02, 0.02), "forget": (0.03, 0.02)},
+    "blind": {"no_save": (0.13, 0.025), "no_recall": (0.21, 0.025), "remember": (0.16, 0.02), "forget": (0.15, 0.015)},
 }
-"""Missed and falsely heard, per intent. The aim for `no_save` is 0.02 and 0.01 on both."""
+"""Missed and falsely heard, per intent. The aim for `no_save` is 0.02 and 0.01 on both; on `blind` it is not reached."""
 
 BEFORE = {
     "en": "We moved in May and the boxes are still in the hall. My sister helps on Sundays, the cat hides all day. ",
