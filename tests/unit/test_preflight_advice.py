@@ -7,10 +7,10 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from agent_home import Answers
 
 from agent.preflight import Planners, Preflight, plan_turn
 from agent.preflight_advice import Advisor, advise
-from agent_home import Answers
 from memory.hooks.policy import turn_policy
 from memory.planning import propose_durable
 from promt.phrases import detect
