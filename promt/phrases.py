@@ -72,7 +72,7 @@ class _Phrase:
     def __init__(self, source: str, *, spaced: bool) -> None:
         self._parts: list[str] = _SYNTAX.findall(_folded(source))
         self._spaced = spaced
-        self.anchors = _anchors(self._parts)
+        self.anchors = _anchors([_bounded(part) for part in self._parts] if spaced else self._parts)
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
@@ -98,6 +98,13 @@ class _Language(NamedTuple):
     name: str
     yes: dict[str, list[_Phrase]]
     no: dict[str, list[_Phrase]]
+
+
+def _bounded(part: str) -> str:
+    """A word of a spaced language with the blanks around it, so that it is not sought within others; a stem keeps its end."""
+    if part in _WITH_BLANKS or part in "()[]|":
+        return part
+    return f" {part}" if part.endswith("*") else f" {part} "
 
 
 def _anchors(parts: list[str]) -> tuple[str, ...]:
