@@ -14,6 +14,7 @@ import msgspec
 from agent.compile import Compiled, compile_prompt
 from agent.model import Contributed, History
 from agent.preflight import Planners, plan_turn
+from agent.preflight_advice import Advisor, advise
 from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError, manifest_run
 from agent.tools import Toolset
 from protocol.gateway import HookRun
@@ -108,9 +109,12 @@ class _Run:
 class Pipeline:
     """Runs the phases before the model."""
 
-    def __init__(self, *, runtime: HookRuntime, planners: Planners, settings: Callable[[], GatewayConfig]) -> None:
+    def __init__(
+        self, *, runtime: HookRuntime, planners: Planners, advisor: Advisor, settings: Callable[[], GatewayConfig]
+    ) -> None:
         self._runtime = runtime
         self._planners = planners
+        self._advisor = advisor
         self._settings = settings
 
     async def prepare(self, context: TurnContext, text: str, history: History, *, calls_tools: bool) -> Prepared:
@@ -130,10 +134,11 @@ class Pipeline:
         policy = _policy_of((await run.phase("TurnPrePolicy")).contributed)
         run.tell(policy=policy)
         await run.phase("TurnPrePromptContext")
-        is_enabled = self._settings().preflight.enabled
-        preflight = await anyio.to_thread.run_sync(
-            partial(plan_turn, text, context, self._planners, is_enabled=is_enabled)
+        settings = self._settings().preflight
+        local = await anyio.to_thread.run_sync(
+            partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled)
         )  # not on the loop: the first date that is ever named loads what reads dates
+        preflight = await advise(local, text, context, policy, self._advisor, settings)
         run.tell(plan=preflight.plan, recalled=run.recalled())
         await run.phase("TurnPostPreflightPromptContext")
         run.tell(recalled=run.recalled())

@@ -1,13 +1,17 @@
 """Decides, before the model, what a turn should look up and which tools it may need.
 
 Rule 1: the local planner decides first, from the message alone; its memory and conversation parts come from their owners.
-Rule 2: asking a model when the local planner is unsure has its place in `plan_turn`, and nowhere else.
+Rule 2: pure. The local planner is unsure where a message hints at the past and names nothing of it: only then may a model be
+asked (`preflight_advice`).
 """
 
 from typing import Any, NamedTuple
 
+from promt.phrases import says
 from protocol.hooks import DurablePlan, EpisodicPlan, ProposeDurable, ProposeEpisodic, RecallPlan, TurnContext
 from protocol.threads import ManifestPreflight
+
+ARTIFACT_TOOL = "artifact_read"
 
 
 class Preflight(NamedTuple):
@@ -15,6 +19,7 @@ class Preflight(NamedTuple):
 
     plan: RecallPlan | None
     manifest: ManifestPreflight
+    is_unsure: bool = False
 
 
 class Planners(NamedTuple):
@@ -24,7 +29,8 @@ class Planners(NamedTuple):
     episodic: ProposeEpisodic
 
 
-def _shown(plan: RecallPlan) -> dict[str, Any]:
+def shown(plan: RecallPlan) -> dict[str, Any]:
+    """A plan as the manifest shows it."""
     return {
         "tools": {"visible_tools": plan.visible_tools},
         "memory": {"active_recall": {"durable": plan.durable, "episodic": plan.episodic}},
@@ -32,13 +38,16 @@ def _shown(plan: RecallPlan) -> dict[str, Any]:
 
 
 def plan_turn(text: str, context: TurnContext, planners: Planners, *, is_enabled: bool) -> Preflight:
-    """The plan of a turn. Chat mode has none."""
+    """The local plan of a turn. Chat mode has none."""
     if context.mode == "chat" or not is_enabled:
         reason = "chat_mode" if context.mode == "chat" else "preflight_disabled"
         return Preflight(None, ManifestPreflight(source="none", reason=reason, plan=None))
     durable, tools = planners.durable(text, context)
     episodic = planners.episodic(text, context)
+    if says(text, "artifact"):
+        tools = [*tools, ARTIFACT_TOOL]
     plan = RecallPlan(visible_tools=tools, durable=durable, episodic=episodic)
-    is_trivial = durable == DurablePlan() and episodic == EpisodicPlan() and not tools
-    reason = "trivial" if is_trivial else "phrases"
-    return Preflight(plan, ManifestPreflight(source="local", reason=reason, plan=_shown(plan)))
+    says_nothing = durable == DurablePlan() and episodic == EpisodicPlan() and not tools
+    is_unsure = says_nothing and context.memory_mode != "ignored" and says(text, "hints")
+    reason = ("unsure" if is_unsure else "trivial") if says_nothing else "phrases"
+    return Preflight(plan, ManifestPreflight(source="local", reason=reason, plan=shown(plan)), is_unsure)

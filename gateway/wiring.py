@@ -16,6 +16,7 @@ from agent.imports import Imports
 from agent.ledger import Ledger
 from agent.pipeline import Pipeline
 from agent.preflight import Planners
+from agent.preflight_advice import Advisor
 from agent.redaction import forget_copies, redact_items
 from agent.registration import Registry
 from agent.runtime import HookRuntime
@@ -232,7 +233,12 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         db=db,
         clock=clock,
         ids=ids,
-        pipeline=Pipeline(runtime=runtime, planners=planners, settings=settings),
+        pipeline=Pipeline(
+            runtime=runtime,
+            planners=planners,
+            advisor=Advisor(model, [*memory_tools, *artifact_tools]),
+            settings=settings,
+        ),
         background=background,
         ledger=ledger,
         artifacts=artifacts,

@@ -30,6 +30,6 @@ def propose_durable(text: str, context: TurnContext) -> tuple[DurablePlan, list[
         (said.forget, ("memory_search", "memory_forget")),
     )
     tools = dict.fromkeys(name for is_wanted, names in wanted if is_wanted for name in names)
-    if not said.asks_memory:
+    if not said.asks_memory or said.no_recall:
         return DurablePlan(), list(tools)
     return DurablePlan(status="recall", modes=["category"], targets=list(ABOUT_THE_USER)), list(tools)

@@ -32,6 +32,7 @@ DENIALS: tuple[Denial, ...] = (
     Denial("memory_mode", PERMISSIONS, lambda turn, _: turn.memory_mode == "ignored"),
     Denial("memory_mode", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.memory_mode == "read_only"),
     Denial("skip_recall", (RECALL,), lambda turn, _: turn.options.skip_recall),
+    Denial("no_recall_requested", (RECALL,), lambda _, said: said.no_recall),
     Denial("skip_retention", (REMEMBER, EXTRACTION), lambda turn, _: turn.options.skip_retention),
     Denial("no_memory_requested", (REMEMBER, EXTRACTION), lambda _, said: said.no_save),
     Denial("subagent", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.parent_thread_id is not None),

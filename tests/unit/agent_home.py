@@ -15,6 +15,7 @@ from agent.background import Background
 from agent.ledger import Ledger
 from agent.pipeline import Pipeline
 from agent.preflight import Planners
+from agent.preflight_advice import Advisor
 from agent.registration import Registry
 from agent.runtime import HookRuntime
 from agent.threads import Neighbours, Threads, ensure_workspace
@@ -160,7 +161,9 @@ class AgentHome:
         settings = lambda: self.settings  # noqa: E731
         self.turns = Turns(
             db=self.db, clock=self.clock, ids=self.ids,
-            pipeline=Pipeline(runtime=self.runtime, planners=planners, settings=settings), background=self.background,
+            pipeline=Pipeline(
+                runtime=self.runtime, planners=planners, advisor=Advisor(model, list(tools or {})), settings=settings
+            ), background=self.background,
             ledger=self.ledger,
             artifacts=self.artifacts,
             model=model, tools=tools or {}, notify=self.notify, spawn=self.spawn, on_items=neighbours.on_items,

@@ -1,0 +1,150 @@
+"""Reads a model's plan, and says in one code why it is not to be used.
+
+Rule 1: pure. A plan is taken whole or not at all: a plan that was mended would be nobody's.
+Rule 2: the code goes into the manifest; nothing that the model wrote does.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Any, Final, cast, get_args
+
+import msgspec
+
+from protocol.base import Millis
+from protocol.hooks import DurablePlan, EpisodicPlan, EpisodicQuery, RecallPlan
+from protocol.memory import Category
+
+MAX_ANSWER_CHARS: Final = 20_000  # many times the largest valid plan
+MAX_TOOLS: Final = 6
+MAX_TARGETS: Final = 6
+MAX_QUERIES: Final = 3
+MAX_TEXT_CHARS: Final = 256
+MAX_CHARS: Final = 20_000  # more than any block of the prompt takes
+_CATEGORIES: Final = frozenset(cast("tuple[str, ...]", get_args(Category)))
+_MAX_CATEGORIES: Final = 6  # half of all: who wants more wants everything
+_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
+_WORD = re.compile(r"\w")
+
+
+class UnusablePlanError(ValueError):
+    """The plan is not used; `reason` is the code that says why."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class _Tools(msgspec.Struct, forbid_unknown_fields=True):
+    visible_tools: list[str] = []
+
+
+class _Query(msgspec.Struct, forbid_unknown_fields=True):
+    mode: str
+    query: str
+    from_at: Millis | None = None
+    to_at: Millis | None = None
+    max_chars: int | None = None
+    roles: list[str] | None = None
+
+
+class _Durable(msgspec.Struct, forbid_unknown_fields=True):
+    status: str = "skip"
+    modes: list[str] = []
+    targets: list[str] = []
+
+
+class _Episodic(msgspec.Struct, forbid_unknown_fields=True):
+    status: str = "skip"
+    queries: list[_Query] = []
+
+
+class _Recall(msgspec.Struct, forbid_unknown_fields=True):
+    durable: _Durable = msgspec.field(default_factory=_Durable)
+    episodic: _Episodic = msgspec.field(default_factory=_Episodic)
+
+
+class _Memory(msgspec.Struct, forbid_unknown_fields=True):
+    active_recall: _Recall
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+    tools: _Tools
+    memory: _Memory
+
+
+def _decoded(text: str) -> _Answer:
+    if len(text) > MAX_ANSWER_CHARS:
+        raise UnusablePlanError("too_long")
+    fenced = _FENCED.match(text)
+    try:
+        raw: Any = msgspec.json.decode(fenced["json"] if fenced else text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise UnusablePlanError("not_json") from None
+    try:
+        return msgspec.convert(raw, _Answer)
+    except msgspec.ValidationError:
+        raise UnusablePlanError("malformed") from None
+
+
+def _demand(*demands: tuple[bool, str]) -> None:
+    """Each demand in order; the first that is not met names the reason."""
+    for is_met, reason in demands:
+        if not is_met:
+            raise UnusablePlanError(reason)
+
+
+def _tools(asked: _Tools, known: Collection[str]) -> list[str]:
+    names = list(dict.fromkeys(asked.visible_tools))
+    _demand((all(name in known for name in names), "unknown_tool"), (len(names) <= MAX_TOOLS, "too_many_tools"))
+    return names
+
+
+def _durable(asked: _Durable) -> DurablePlan:
+    targets, modes = asked.targets, set(asked.modes)
+    _demand(
+        (asked.status in {"recall", "skip"}, "unknown_status"),
+        (modes <= {"key", "category", "query"}, "unknown_mode"),
+        ((asked.status == "recall") == bool(targets), "ambiguous"),
+        (not targets or len(modes) == 1, "ambiguous"),
+        (len(targets) <= MAX_TARGETS, "too_many_targets"),
+        (all(len(target) <= MAX_TEXT_CHARS for target in targets), "target_too_long"),
+        (all(_WORD.search(target) for target in targets), "too_broad"),
+        (modes != {"category"} or _CATEGORIES.issuperset(targets), "unknown_category"),
+        (modes != {"category"} or len(set(targets)) <= _MAX_CATEGORIES, "too_broad"),
+    )
+    return msgspec.convert({"status": asked.status, "modes": sorted(modes), "targets": targets}, DurablePlan)
+
+
+def _query(asked: _Query, now: int) -> EpisodicQuery:
+    has_time = asked.from_at is not None or asked.to_at is not None
+    begin, end = asked.from_at or 0, now if asked.to_at is None else asked.to_at
+    _demand(
+        (asked.mode in {"current_thread", "related_threads", "workspace_threads"}, "unknown_mode"),
+        (set(asked.roles or ()) <= {"user", "assistant"}, "unknown_role"),
+        (len(asked.query) <= MAX_TEXT_CHARS, "query_too_long"),
+        (has_time or _WORD.search(asked.query) is not None, "too_broad"),
+        (0 <= begin <= end and begin <= now, "bad_time"),
+        (asked.max_chars is None or 0 < asked.max_chars <= MAX_CHARS, "bad_max_chars"),
+    )
+    return msgspec.convert(msgspec.to_builtins(asked), EpisodicQuery)
+
+
+def _episodic(asked: _Episodic, now: int) -> EpisodicPlan:
+    _demand(
+        (asked.status in {"recall", "skip"}, "unknown_status"),
+        ((asked.status == "recall") == bool(asked.queries), "ambiguous"),
+        (len(asked.queries) <= MAX_QUERIES, "too_many_queries"),
+    )
+    plan = EpisodicPlan(queries=[_query(one, now) for one in asked.queries])
+    return msgspec.structs.replace(plan, status="recall" if plan.queries else "skip")
+
+
+def read_plan(text: str, known_tools: Collection[str], now: int) -> RecallPlan:
+    """The plan of a model's answer. Raises `UnusablePlanError`."""
+    answer = _decoded(text)
+    recall = answer.memory.active_recall
+    return RecallPlan(
+        visible_tools=_tools(answer.tools, known_tools),
+        durable=_durable(recall.durable),
+        episodic=_episodic(recall.episodic, now),
+    )
