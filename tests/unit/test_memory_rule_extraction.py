@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_home import MemoryHome
 
@@ -510,6 +510,7 @@ def test_long_statement_is_bounded() -> None:
     assert len(fact.evidence.quote) <= 500
 
 
+@settings(deadline=None)  # the first reading compiles the phrases
 @given(st.text(max_size=300), st.sampled_from([text for text, *_ in STATED]))
 def test_quote_is_always_the_users_own_words(noise: str, statement: str) -> None:
     text = f"{noise}\n{statement}"
