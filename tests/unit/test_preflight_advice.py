@@ -11,6 +11,7 @@ from agent_home import Answers
 
 from agent.preflight import Planners, Preflight, plan_turn
 from agent.preflight_advice import Advisor, advise
+from gateway.written_dates import WrittenDates
 from memory.hooks.policy import turn_policy
 from memory.planning import propose_durable
 from promt.phrases import detect
@@ -25,7 +26,7 @@ TURN = TurnContext(
     workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
     memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOW, time_zone="UTC",
 )  # fmt: skip
-PLANNERS = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history))
+PLANNERS = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
 TOOLS = ["memory_search", "memory_list", "artifact_read"]
 HINT = "Can you write it again in French?"
 

@@ -13,6 +13,7 @@ from typing import Literal
 import pytest
 
 from agent.preflight import Planners, plan_turn
+from gateway.written_dates import WrittenDates
 from memory.planning import propose_durable
 from promt.phrases import detect
 from protocol.hooks import TurnContext
@@ -25,7 +26,7 @@ TURN = TurnContext(
     workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",
     memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=NOW, time_zone="UTC",
 )  # fmt: skip
-PLANNERS = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history))
+PLANNERS = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
 BOUNDS = {"dev": (0.85, 0.95), "blind": (0.85, 0.95)}
 """Decided alone, and right of those."""
 
