@@ -143,7 +143,7 @@ async def fill(home: Path, contents: Sequence[tuple[Scope, str]]) -> None:
                 for number, (scope, content) in group:
                     if scope not in scopes:
                         scopes[scope] = ensure_scope(tx, scope)
-                    _add(tx, lexicon, ids.new("mem"), scope, scopes[scope], content, number)
+                    add_record(tx, lexicon, ids.new("mem"), scope, scopes[scope], content, number)
         connection.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('merge', 500)")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
@@ -155,9 +155,10 @@ def _grouped(numbered: Iterator[tuple[int, tuple[Scope, str]]]) -> Iterator[list
         yield group
 
 
-def _add(
+def add_record(
     tx: Transaction, lexicon: SnowballLexicon, memory_id: str, scope: Scope, scope_id: int, content: str, number: int
-) -> None:
+) -> int:
+    """A record as if it had been remembered; its row."""
     mark = number.to_bytes(16, "big")
     identity = Identity(f"{scope.kind}:{scope.key}:custom:{number}", None, mark, mark, is_single=False)
     values: dict[str, Any] = {
@@ -173,6 +174,7 @@ def _add(
     if stored is None:
         raise RuntimeError("a record that was just added")
     add_text(tx, stored, lexicon)
+    return stored.row
 
 
 def spread(words: Words, count: int) -> Iterator[tuple[Scope, str]]:

@@ -5,6 +5,8 @@ Rule 2: while a new model fills its space, the one before goes on answering; a m
 Rule 3: absent, late or broken is a state that `gateway/status` shows, never an error of a read.
 """
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -78,6 +80,8 @@ class Embedding:
         self._incoming: _Loaded | None = None
         self._asked = anyio.Event()
         self._settled = anyio.Event()
+        self._is_behind = anyio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- what others ask -------------------------------------------------------------------------------------------
 
@@ -135,8 +139,27 @@ class Embedding:
         return [one.space for one in (self._serving, self._incoming) if one is not None and one.space.id in wanted]
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> Nearness:
-        """Compare a query with everything in the partitions."""
-        return self._vectors.nearness(tx, table, partitions, query)
+        """Compare a query with everything in the partitions that is loaded; the rest is, in the background, from then on."""
+        near = self._vectors.nearness(tx, table, partitions, query)
+        if not near.is_whole and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody searches any more
+                self._loop.call_soon_threadsafe(self._note_behind)
+        return near
+
+    def _note_behind(self) -> None:
+        self._is_behind.set()
+
+    async def read_ahead(self) -> None:
+        """Load what searches did not wait for, in bounded snapshots, until cancelled."""
+        self._loop = asyncio.get_running_loop()
+        while True:
+            await self._is_behind.wait()
+            self._is_behind = anyio.Event()
+            try:
+                while await self._db.read(self._vectors.catch_up):
+                    pass
+            except GatewayError as error:  # the next search tries again
+                log.warning("read_ahead_failed", reason=error.reason)
 
     # -- the model's life ------------------------------------------------------------------------------------------
 

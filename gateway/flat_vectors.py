@@ -1,9 +1,14 @@
-"""Exact search over the vectors of a partition, in memory, kept current with their rows. The one home of numpy.
+"""Search over the vectors of partitions: every one is compared by a sketch in memory, the best by their rows. The one home of numpy.
 
-Rule 1: the rows decide: a copy in memory is brought up to date inside the snapshot that asks, and never shows a row more than it.
-Rule 2: what a search costs grows with its partitions, never with the home.
+Rule 1: the rows decide: who is near, and how near, is read from them in the snapshot that asks. A sketch only says where to
+look, so that whatever is wrong with one can neither show what is gone, nor what belongs elsewhere, nor a wrong cosine.
+Rule 2: a sketch is the signs of a vector's numbers, 48 bytes of 768: what a search costs grows with its partitions, never with
+the home, and stays small.
+Rule 3: nothing is loaded ahead of the first search of a partition, and one search loads a bounded part; the rest follows in
+the background, and until then the search says that it did not see everything.
 """
 
+import json
 import os
 import threading
 from collections import OrderedDict
@@ -18,11 +23,21 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float32]
     Rows: TypeAlias = NDArray[np.int64]
+    Words: TypeAlias = NDArray[np.uint64]
+    Distances: TypeAlias = NDArray[np.uint16]
 
 BUDGET_BYTES = 256 * 1024 * 1024
-"""What copies may hold together; past it the one that was used longest ago goes, and is read again when it is wanted."""
-FIRST_ROWS = 64
-RANKED_AT_ONCE = 256  # sorting the few that are looked at is cheaper than sorting all
+"""What sketches may hold together, those of four million vectors; past it the ones that were used longest ago go."""
+RESCORED = 256
+"""How many of the best sketches are compared by their rows first. They held 99.4 % of the ten nearest of 50,000 sentences, twice
+as many 99.9 %; reading them is most of what a search costs (`python -m benchmarks vectors` tells both)."""
+DEEPER = 4  # how many times as many there are in each further step, when the ones before were not enough
+LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
+READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
+LOOKED_AHEAD = 64  # what a search reads of each partition whatever it has loaded already: most have nothing new
+FIRST_ROOM = 64
+GHOSTS_KEPT = 64  # one of so many may be of a removed row before they are dropped: they take places among the best
+WORD_BYTES = 8
 
 PartitionKey: TypeAlias = tuple[str, int, int]
 
@@ -36,138 +51,218 @@ def numpy() -> Any:
     return np
 
 
+def sketches_of(numbers: Sequence[bytes]) -> "Words":
+    """The sign bits of some float16 vectors of one length, 64 in a word: a row for each word, a column for each vector."""
+    np = numpy()
+    size = len(numbers[0])
+    tops = np.frombuffer(b"".join(numbers), np.uint8).reshape(len(numbers), size)[:, 1::2]  # where the sign is
+    packed = np.packbits(tops & 0x80, axis=1)
+    whole = np.zeros((len(numbers), -(-packed.shape[1] // WORD_BYTES) * WORD_BYTES), np.uint8)
+    whole[:, : packed.shape[1]] = packed
+    return np.ascontiguousarray(whole.view(np.uint64).T)
+
+
 class _Copy:
-    """The vectors of one partition: row numbers, subjects and numbers, in the order of their rows."""
+    """The sketches of one partition with the rows that they are of, in the order of their rows."""
 
     def __init__(self, dim: int) -> None:
         np = numpy()
         self.dim = dim
-        self.size = 0
-        self.last = 0
-        self.losses = 0
         self.lock = threading.Lock()
-        self._rows: Rows = np.zeros(FIRST_ROWS, np.int64)
-        self._subjects: Rows = np.zeros(FIRST_ROWS, np.int64)
-        self._numbers: Floats = np.zeros((FIRST_ROWS, dim), np.float32)
+        self._size = 0
+        self._last = 0
+        self._losses: int | None = None
+        self._rows: Rows = np.zeros(FIRST_ROOM, np.int64)
+        self._subjects: Rows = np.zeros(FIRST_ROOM, np.int64)
+        self._words: Words = np.zeros((-(-dim // (8 * WORD_BYTES)), FIRST_ROOM), np.uint64)
 
     @property
     def nbytes(self) -> int:
-        return int(self._numbers.nbytes + 2 * self._rows.nbytes)
+        return int(self._words.nbytes + self._rows.nbytes + self._subjects.nbytes)
 
-    def subjects(self) -> "Rows":
-        return self._subjects[: self.size]
+    def held(self) -> "tuple[Rows, Words]":
+        """Subject rows and sketches; what comes later does not change them."""
+        return self._subjects[: self._size], self._words[:, : self._size]
 
-    def numbers(self) -> "Floats":
-        return self._numbers[: self.size]
+    def follow(self, tx: Tx, table: VectorTable, key: PartitionKey, room: int) -> tuple[int, bool]:
+        """Take in what was added since the last look, up to `room`; how much it was, and whether it was all."""
+        place = {"space": key[1], "partition": key[2]}
+        self._drop_ghosts(tx, table, place)
+        read = 0
+        while read < room:
+            limit = min(room - read, READ_AT_ONCE)
+            added = tx.all(table.added, {**place, "after": self._last, "limit": limit})
+            if added:
+                self._extend(added)
+            read += len(added)
+            if len(added) < limit:
+                return read, True
+        return read, False
 
-    def follow(self, tx: Tx, table: VectorTable, key: PartitionKey) -> None:
-        """Take in what was added, and drop what was removed, since the last look."""
-        _, space, partition = key
-        place = {"space": space, "partition": partition}
+    def _drop_ghosts(self, tx: Tx, table: VectorTable, place: dict[str, int]) -> None:
+        """Removed rows are not found whether their sketches are here or not; many would crowd the others out."""
         lost = tx.one(table.losses, place)
-        losses = lost[0] if lost else 0
-        if losses > self.losses:
-            self._keep([row for (row,) in tx.all(table.present, place)])
-            self.losses = losses
-        added = tx.all(table.added, {**place, "after": self.last})
-        if added:
-            self._extend(added)
+        losses: int = lost[0] if lost else 0
+        if self._losses is None or losses - self._losses > max(FIRST_ROOM, self._size // GHOSTS_KEPT):
+            if self._size:
+                self._keep([row for (row,) in tx.all(table.present, place)])
+            self._losses = losses
 
     def _keep(self, present: Sequence[int]) -> None:
         np = numpy()
-        kept = np.isin(self._rows[: self.size], np.asarray(present, np.int64))
-        self._rows = self._rows[: self.size][kept]
-        self._subjects = self._subjects[: self.size][kept]
-        self._numbers = self._numbers[: self.size][kept]
-        self.size = int(kept.sum())
+        kept = np.isin(self._rows[: self._size], np.asarray(present, np.int64))
+        self._rows = self._rows[: self._size][kept]
+        self._subjects = self._subjects[: self._size][kept]
+        self._words = self._words[:, : self._size][:, kept]
+        self._size = int(kept.sum())
 
     def _extend(self, added: Sequence[tuple[int, int, bytes]]) -> None:
         np = numpy()
-        sound = [(row, subject, blob) for row, subject, blob in added if len(blob) == 2 * self.dim]
-        size = self.size + len(sound)
+        sound = [entry for entry in added if len(entry[2]) == 2 * self.dim]
+        size = self._size + len(sound)
         if size > len(self._rows):
-            room = max(FIRST_ROWS, 2 * size)
-            for name in ("_rows", "_subjects", "_numbers"):
+            room = max(FIRST_ROOM, size + size // 2)
+            for name in ("_rows", "_subjects", "_words"):
                 old = getattr(self, name)
-                grown = np.zeros((room, *old.shape[1:]), old.dtype)
-                grown[: self.size] = old[: self.size]
+                grown = np.zeros((*old.shape[:-1], room), old.dtype)
+                grown[..., : self._size] = old[..., : self._size]
                 setattr(self, name, grown)  # a search that runs meanwhile keeps the array that it began with
         if sound:
-            here = slice(self.size, size)
+            here = slice(self._size, size)
             self._rows[here] = [row for row, _, _ in sound]
             self._subjects[here] = [subject for _, subject, _ in sound]
-            numbers = np.frombuffer(b"".join(blob for _, _, blob in sound), "<f2").reshape(len(sound), self.dim)
-            self._numbers[here] = np.nan_to_num(numbers, copy=True, nan=0.0, posinf=0.0, neginf=0.0)
-        self.size = size
-        self.last = added[-1][0]
+            self._words[:, here] = sketches_of([numbers for _, _, numbers in sound])
+        self._size = size
+        self._last = added[-1][0]
 
 
-class _Part(NamedTuple):
-    subjects: "Rows"
-    cosines: "Floats"
+def _distances(words: "Words", asked: "Words") -> "Distances":
+    """In how many signs each sketch differs from the one that is asked about."""
+    np = numpy()
+    total: Distances = np.zeros(words.shape[1], np.uint16)
+    for word, wanted in zip(words, asked[:, 0], strict=True):
+        total += np.bitwise_count(word ^ wanted)
+    return total
+
+
+class _Place(NamedTuple):
+    """What a search is confined to, and in which snapshot."""
+
+    tx: Tx
+    table: VectorTable
+    partitions: Sequence[int]
+    query: Vector
 
 
 class FlatNearness:
-    """The cosines of a query with every vector of some partitions. Satisfies `Nearness`."""
+    """How near the vectors of some partitions are to a query. Lives as long as its snapshot. Satisfies `Nearness`."""
 
-    def __init__(self, parts: Sequence[_Part]) -> None:
+    def __init__(self, place: _Place, parts: "Sequence[tuple[Rows, Distances]]", *, is_whole: bool) -> None:
         np = numpy()
-        self._subjects: Rows = np.concatenate([p.subjects for p in parts]) if parts else np.zeros(0, np.int64)
-        self._cosines: Floats = np.concatenate([p.cosines for p in parts]) if parts else np.zeros(0, np.float32)
-        self._sorted: tuple[Rows, Rows] | None = None
+        self.is_whole = is_whole
+        self._place = place
+        self._query: Floats = np.frombuffer(place.query.numbers, "<f2").astype(np.float32)
+        self._subjects: Rows = np.concatenate([subjects for subjects, _ in parts] or [np.zeros(0, np.int64)])
+        self._distances: Distances = np.concatenate([found for _, found in parts] or [np.zeros(0, np.uint16)])
+        self._known: dict[int, float | None] = {}
 
-    def ranked(self) -> Iterator[tuple[int, float]]:
-        """Subject rows and cosines, nearest first, equal ones by row."""
-        np = numpy()
-        total, begun = len(self._cosines), 0
-        while begun < total:
-            end = min(total, max(RANKED_AT_ONCE, 4 * begun))
-            if end < total:
-                chosen = np.argpartition(-self._cosines, end - 1)[:end]
-                edge = self._cosines[chosen].min()
-                chosen = np.flatnonzero(
-                    self._cosines >= edge
-                )  # equal ones at the edge come together, in the order of rows
-            else:
-                chosen = np.arange(total)
-            order = chosen[np.lexsort((self._subjects[chosen], -self._cosines[chosen]))]
-            for place in order[begun:]:
-                yield int(self._subjects[place]), float(self._cosines[place])
-            begun = len(order)
+    def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
+        """Subject rows and cosines of at least so much, nearest first, equal ones by row.
 
-    def of(self, row: int) -> float | None:
-        """The cosine of one subject row."""
+        First of those whose sketches are best, then of more and more further ones, until none of a step is near enough.
+        """
         np = numpy()
-        if self._sorted is None:
-            order = np.argsort(self._subjects, kind="stable")  # quick: they are embedded nearly in this order
-            self._sorted = (self._subjects[order], order)
-        subjects, order = self._sorted
-        place = int(np.searchsorted(subjects, row))
-        return float(self._cosines[order[place]]) if place < len(subjects) and subjects[place] == row else None
+        subjects, distances = self._subjects, self._distances
+        if among is not None:
+            kept = np.isin(subjects, np.asarray(among, np.int64))
+            subjects, distances = subjects[kept], distances[kept]
+        told: set[int] = set()
+        begun = 0
+        while begun < len(subjects):
+            end = min(len(subjects), begun * (1 + DEEPER) or RESCORED)
+            edge = np.partition(distances, end - 1)[end - 1]
+            near = np.flatnonzero(distances <= edge)
+            order = near[np.argsort(distances[near], kind="stable")][begun:end]
+            found = self.of([row for row in subjects[order].tolist() if row not in told])
+            near_enough = [entry for entry in found.items() if entry[1] >= least]
+            yield from sorted(near_enough, key=lambda entry: (-entry[1], entry[0]))
+            told.update(found)
+            is_telling = 2 * len(found) >= end - begun  # and not mostly of rows that are gone
+            begun = end if near_enough or not is_telling else len(subjects)
+
+    def of(self, rows: Sequence[int]) -> dict[int, float]:
+        """The cosines of those of some subject rows that have a vector here."""
+        new = [row for row in rows if row not in self._known]
+        if new:
+            self._known.update(dict.fromkeys(new))
+            self._read(new)
+        return {row: cosine for row in rows if (cosine := self._known[row]) is not None}
+
+    def _read(self, rows: Sequence[int]) -> None:
+        np = numpy()
+        tx, table, partitions, query = self._place
+        values = {
+            "subjects": json.dumps(list(rows)),
+            "space": query.space_id,
+            "partitions": json.dumps(list(partitions)),
+        }
+        found = [(row, numbers) for row, numbers in tx.all(table.numbers, values) if len(numbers) == len(query.numbers)]
+        if found:
+            vectors = np.frombuffer(b"".join([numbers for _, numbers in found]), "<f2").reshape(len(found), -1)
+            with np.errstate(all="ignore"):
+                cosines = vectors.astype(np.float32) @ self._query
+            cosines[~np.isfinite(cosines)] = 0.0  # of a row that no model of ours made
+            self._known.update(zip([row for row, _ in found], cosines.tolist(), strict=True))
 
 
 class FlatVectors:
-    """Copies of partitions, within a budget of bytes. Any thread may ask."""
+    """Sketches of partitions, within a budget of bytes. Any thread may ask."""
 
-    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+    def __init__(self, budget_bytes: int = BUDGET_BYTES, loaded_at_once: int = LOADED_AT_ONCE) -> None:
         self._budget = budget_bytes
+        self._loaded_at_once = loaded_at_once
         self._copies: OrderedDict[PartitionKey, _Copy] = OrderedDict()
+        self._behind: dict[PartitionKey, VectorTable] = {}
         self._lock = threading.Lock()
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> FlatNearness:
         """Compare a query with everything in the partitions, as this snapshot knows them."""
-        np = numpy()
-        wanted = np.frombuffer(query.numbers, "<f2").astype(np.float32)
-        parts: list[_Part] = []
+        asked = sketches_of([query.numbers])
+        room, is_whole = self._loaded_at_once, True
+        parts: list[tuple[Rows, Distances]] = []
         for partition in partitions:
             key = (table.name, query.space_id, partition)
-            copy = self._copy(key, len(wanted))
+            copy = self._copy(key, len(query.numbers) // 2)
             with copy.lock:
-                copy.follow(tx, table, key)
-                subjects, numbers = copy.subjects(), copy.numbers()
-            parts.append(_Part(subjects, numbers @ wanted))
+                read, is_all = copy.follow(tx, table, key, max(room, LOOKED_AHEAD))
+                subjects, words = copy.held()
+            room -= read
+            is_whole &= is_all
+            if not is_all:
+                self._note_behind(key, table)
+            parts.append((subjects, _distances(words, asked)))
         self._keep_to_budget()
-        return FlatNearness(parts)
+        return FlatNearness(_Place(tx, table, partitions, query), parts, is_whole=is_whole)
+
+    def catch_up(self, tx: Tx) -> bool:
+        """Load a part of what searches did not wait for; whether there is more."""
+        with self._lock:
+            key, table = next(iter(self._behind.items()), (None, None))
+            copy = self._copies.get(key) if key is not None else None
+        if key is None or table is None:
+            return False
+        is_all = True
+        if copy is not None:
+            with copy.lock:
+                _, is_all = copy.follow(tx, table, key, self._loaded_at_once)
+        with self._lock:
+            if is_all:
+                self._behind.pop(key, None)
+            return bool(self._behind)
+
+    def _note_behind(self, key: PartitionKey, table: VectorTable) -> None:
+        with self._lock:
+            self._behind[key] = table
 
     def _copy(self, key: PartitionKey, dim: int) -> _Copy:
         with self._lock:
@@ -180,4 +275,5 @@ class FlatVectors:
     def _keep_to_budget(self) -> None:
         with self._lock:
             while len(self._copies) > 1 and sum(copy.nbytes for copy in self._copies.values()) > self._budget:
-                self._copies.popitem(last=False)
+                key, _ = self._copies.popitem(last=False)
+                self._behind.pop(key, None)

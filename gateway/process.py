@@ -165,6 +165,7 @@ async def running(base: Foundations, writer: Writer, client: Client) -> AsyncGen
         app.outbox.tasks = tasks
         tasks.start_soon(app.runner.run)
         tasks.start_soon(app.embedding.run)
+        tasks.start_soon(app.embedding.read_ahead)
         tasks.start_soon(pulse.run)
         tasks.start_soon(pulse.tell_changes)
         try:

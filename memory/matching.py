@@ -9,7 +9,7 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -95,7 +95,7 @@ class Finder:
     def by_meaning(self, near: Nearness, known: AbstractSet[int]) -> list[Candidate]:
         """Those that are nearest in meaning, beside the known ones."""
         found: list[Candidate] = []
-        ranked = takewhile(lambda entry: entry[1] >= COSINE_FLOOR, near.ranked())
+        ranked = near.ranked(COSINE_FLOOR)
         while len(found) < NEAR_LIMIT and (rows := [row for row, _ in islice(ranked, NEAR_LIMIT)]):
             found += self._read([row for row in rows if row not in known])
         return found

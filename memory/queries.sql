@@ -473,6 +473,12 @@ INSERT INTO memory_vec (space_id, scope_id, record_id, vector) VALUES (:space, :
 -- name: vectors_added
 -- Vectors of a scope that came after a place.
 SELECT id, record_id, vector FROM memory_vec WHERE space_id = :space AND scope_id = :partition AND id > :after ORDER BY id
+LIMIT :limit
+
+-- name: vectors_of_records
+-- The vectors of records that are in some scopes. The plus keeps the planner at the records' own index.
+SELECT record_id, vector FROM memory_vec WHERE space_id = :space AND record_id IN (SELECT value FROM json_each(:subjects))
+AND +scope_id IN (SELECT value FROM json_each(:partitions))
 
 -- name: vectors_present
 -- Every vector of a scope.

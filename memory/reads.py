@@ -172,23 +172,28 @@ class Reader:
             if not ids:
                 return Ranking([], [], state)
             view = View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive)
-            matches = wanted.matches
+            matches, is_whole = wanted.matches, True
             if matches is None:
-                matches = self._matches(question, Finder(tx, self._means.lexicon, ids, view, filters), tx, list(ids))
+                finder = Finder(tx, self._means.lexicon, ids, view, filters)
+                matches, is_whole = self._matches(question, finder, tx, list(ids))
             waits = tx.one(SQL["has_pending"]) if state == "ready" else None
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
-            return Ranking(found, matches, "pending" if waits and waits[0] else state)
+            return Ranking(found, matches, "pending" if (waits and waits[0]) or not is_whole else state)
 
         return await self._read(read, QUERY_SECONDS)
 
-    def _matches(self, question: Question, finder: Finder, tx: Tx, scope_ids: list[int]) -> list[Match]:
+    def _matches(
+        self, question: Question, finder: Finder, tx: Tx, scope_ids: list[int]
+    ) -> tuple[list[Match], bool]:  # fmt: skip
+        """What fits, and whether everything was compared."""
         found = finder.by_words(question.terms)
         cosines: dict[int, float] = {}
+        is_whole = True
         if question.vector is not None:
             near = self._means.meaning.nearness(tx, TABLE, scope_ids, question.vector)
             found += finder.by_meaning(near, {c.row for c in found})
-            cosines = {c.row: cosine for c in found if (cosine := near.of(c.row)) is not None}
-        return finder.rank(question.terms, found, cosines)
+            cosines, is_whole = near.of([c.row for c in found]), near.is_whole
+        return finder.rank(question.terms, found, cosines), is_whole
 
     def _found(
         self, tx: Tx, question: Question, matches: Sequence[Match], view: View, wanted: Wanted

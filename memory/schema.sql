@@ -229,8 +229,8 @@ CREATE TABLE memory_fact (
     value TEXT NOT NULL
 ) STRICT;
 
--- Vectors by space and scope, float16 of unit length. Rows are never changed, and their numbers only grow: a copy in memory
--- is brought up to date by what came after, and made anew when the count of losses says that something went.
+-- Vectors by space and scope, float16 of unit length. Rows are never changed, and their numbers only grow: sketches in memory
+-- are brought up to date by what came after, and thinned out when the count of losses says that much went.
 CREATE TABLE memory_vec (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     space_id  INTEGER NOT NULL REFERENCES space (id),

@@ -6,7 +6,7 @@ Rule 2: a partition is a scope; what another scope holds has no part in an answe
 
 import json
 from collections.abc import Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from typing import NamedTuple
 
 from memory.ports import Collaborators
@@ -19,8 +19,9 @@ from protocol.memory import Category
 from protocol.ports import GiveUpJob, JobHandle, Space, Tx, Vector, VectorTable
 
 TABLE = VectorTable(
-    name="memory", added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"]
-)
+    name="memory", added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
+    numbers=SQL["vectors_of_records"],
+)  # fmt: skip
 
 SUBJECT = "memory"
 """There is one embed job of this house at a time: it works until nothing is missing."""
@@ -107,8 +108,8 @@ class Vectors:
         scope_id = scope_id_of(tx, scope)
         if scope_id is None:
             return []
-        ranked = self._means.meaning.nearness(tx, TABLE, [scope_id], vector).ranked()
-        best = dict(takewhile(lambda entry: entry[1] >= NEAR_COSINE, islice(ranked, NEAR_LOOKED_AT)))
+        ranked = self._means.meaning.nearness(tx, TABLE, [scope_id], vector).ranked(NEAR_COSINE)
+        best = dict(islice(ranked, NEAR_LOOKED_AT))
         stored = records_by_row(tx, list(best))
         return [
             Near(found.record.memory_id, cosine)

@@ -173,25 +173,35 @@ class Vector(msgspec.Struct, frozen=True):
 class VectorTable(msgspec.Struct, frozen=True):
     """The statements by which a house's vectors are read; a partition is what a search is confined to.
 
-    `added`: `:space, :partition, :after` → (vector row, subject row, numbers), by vector row, which only grows.
+    `added`: `:space, :partition, :after, :limit` → (vector row, subject row, numbers), by vector row, which only grows.
     `present`: `:space, :partition` → (vector row). `losses`: `:space, :partition` → (count of rows ever removed).
+    `numbers`: `:space, :partitions, :subjects` (lists as JSON) → (subject row, numbers).
     """
 
     name: str
     added: str
     present: str
     losses: str
+    numbers: str
 
 
 class Nearness(Protocol):
-    """How near every vector of some partitions is to a query."""
+    """How near the vectors of some partitions are to a query, within the snapshot that it was asked in."""
 
-    def ranked(self) -> Iterator[tuple[int, float]]:
-        """Subject rows and cosines, nearest first, equal ones by row."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether every vector of the partitions was compared; `of` finds the others too."""
         ...
 
-    def of(self, row: int) -> float | None:
-        """The cosine of one subject row, or None where it has no vector."""
+    def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
+        """Subject rows and cosines of at least so much, nearest first, equal ones by row; of all, or among some subject rows.
+
+        The first hundreds are in exact order; of what follows, later ones may be a little nearer.
+        """
+        ...
+
+    def of(self, rows: Sequence[int]) -> dict[int, float]:
+        """The cosines of those of some subject rows that have a vector."""
         ...
 
 

@@ -121,7 +121,8 @@ class Finder:
         if vector is None:
             return None, False
         segments, is_limited = lookups.segments_to_compare(self._tx, self._places, self._wanted, self._max_segments)
-        return self._meaning.nearness(self._tx, TABLE, segments, vector), is_limited
+        near = self._meaning.nearness(self._tx, TABLE, segments, vector)
+        return near, is_limited or not near.is_whole
 
     def _passages(
         self, asked: Asked, candidates: Mapping[int, Candidate], beside: Mapping[int, Beside], near: Nearness | None
@@ -136,6 +137,7 @@ class Finder:
             if asks:
                 asking.add(row)
         alone, nothing, terms = Beside(), frozenset[str](), frozenset(asked.terms)
+        cosines = near.of(list(candidates)) if near is not None else {}
         passages: list[Passage] = []
         for row, one in candidates.items():
             before, after = beside.get(row, alone)
@@ -145,7 +147,7 @@ class Finder:
                     around=held[row].union(held.get(before, nothing), held.get(after, nothing)),
                     answered=held.get(before, nothing) if before in asking else nothing,
                     speaker=terms.intersection(one.speaker.split(" ")), asks=bool(one.asks),
-                    is_dated=bool(one.is_dated), cosine=near.of(row) if near is not None else None,
+                    is_dated=bool(one.is_dated), cosine=cosines.get(row),
                 )
             )  # fmt: skip
         return [passage for passage in passages if passage.is_about]

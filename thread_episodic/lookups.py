@@ -12,6 +12,7 @@ from thread_episodic.model import Beside, Candidate, Filter, Places
 from thread_episodic.store import SQL
 
 LAST = 2**62  # later than any time
+LATEST_OF_THREAD = 4096  # messages of a thread that say which partitions are its own: more would cost what they save
 
 
 def _common_values(wanted: Filter) -> dict[str, SqlValue]:
@@ -77,7 +78,9 @@ def segments_to_compare(tx: Tx, places: Places, wanted: Filter, limit: int) -> t
     """The partitions whose vectors are compared, and whether some had to be left out."""
     count = tx.all(SQL["count_workspace_segments"], {"workspace": places.workspace})[0][0]
     is_limited = count > limit  # only then it matters which come first
-    values: dict[str, SqlValue] = {"workspace": places.workspace, "limit": limit, "thread": None}
+    values: dict[str, SqlValue] = {
+        "workspace": places.workspace, "limit": limit, "thread": None, "looked_at": LATEST_OF_THREAD
+    }  # fmt: skip
     if not is_limited or (wanted.from_at is None and wanted.to_at is None):
         values |= {"from_at": LAST, "to_at": 0}  # no time comes first
     else:

@@ -86,9 +86,15 @@ SELECT :workspace, coalesce(max(position) + 1, 0), 'open' FROM segment WHERE wor
 -- A full partition takes no more chunks.
 UPDATE segment SET state = 'sealed' WHERE id = :id
 
--- name: count_in_segment
--- A chunk came or went.
-UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count + :terms WHERE id = :id
+-- name: enter_segment
+-- A chunk came, said when its message was.
+UPDATE segment SET chunk_count = chunk_count + 1, term_count = term_count + :terms,
+    first_at = min(coalesce(first_at, said.at), said.at), last_at = max(coalesce(last_at, said.at), said.at)
+FROM (SELECT at FROM chunk_source WHERE id = :source) AS said WHERE segment.id = :id
+
+-- name: leave_segment
+-- A chunk went.
+UPDATE segment SET chunk_count = chunk_count - 1, term_count = term_count - :terms WHERE id = :id
 
 -- name: remove_segments
 -- A workspace is gone.
@@ -191,12 +197,13 @@ SELECT c.id, c.terms, c.asks FROM json_each(:rows) AS wanted CROSS JOIN chunk AS
 WHERE c.status = 'indexed' AND c.terms IS NOT NULL
 
 -- name: segments_to_compare
--- A workspace's partitions: those of a time and a thread first, then the newest.
+-- A workspace's partitions: those of a time and of what a thread said last first, then the newest.
 SELECT g.id FROM segment AS g WHERE g.workspace = :workspace AND g.chunk_count > 0 ORDER BY
+    (g.first_at <= :to_at AND g.last_at >= :from_at) DESC,
     g.id IN (
-        SELECT c.segment FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
-        WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at) DESC,
-    g.id IN (SELECT c.segment FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id WHERE s.thread = :thread) DESC,
+        SELECT c.segment FROM (
+            SELECT id FROM chunk_source WHERE thread = :thread ORDER BY turn_seq DESC, item_seq DESC LIMIT :looked_at
+        ) AS s CROSS JOIN chunk AS c ON c.source = s.id) DESC,
     g.position DESC LIMIT :limit
 
 -- name: count_workspace_segments
@@ -212,6 +219,12 @@ ON CONFLICT (chunk, space_id) DO NOTHING
 -- name: vectors_added
 -- Vectors of a segment that came after a place.
 SELECT id, chunk, vector FROM chunk_vec WHERE space_id = :space AND segment = :partition AND id > :after ORDER BY id
+LIMIT :limit
+
+-- name: vectors_of_chunks
+-- The vectors of chunks that are in some segments. The plus keeps the planner at the chunks' own index.
+SELECT chunk, vector FROM chunk_vec WHERE space_id = :space AND chunk IN (SELECT value FROM json_each(:subjects))
+AND +segment IN (SELECT value FROM json_each(:partitions))
 
 -- name: vectors_present
 -- Every vector of a segment.

@@ -8,7 +8,8 @@ CREATE TABLE chunk_scope (
     UNIQUE (kind, key)
 ) STRICT;
 
--- A partition chain per workspace. Lexical search needs only the sums; vectors are searched segment by segment.
+-- A partition chain per workspace. Lexical search needs only the sums; vectors are searched segment by segment. What it holds was
+-- said between `first_at` and `last_at`: they only grow, and order what is compared first.
 CREATE TABLE segment (
     id          INTEGER PRIMARY KEY,
     workspace   INTEGER NOT NULL REFERENCES chunk_scope (id) ON DELETE CASCADE,
@@ -16,6 +17,8 @@ CREATE TABLE segment (
     state       TEXT NOT NULL CHECK (state IN ('open', 'sealed')),
     chunk_count INTEGER NOT NULL DEFAULT 0 CHECK (chunk_count >= 0),
     term_count  INTEGER NOT NULL DEFAULT 0 CHECK (term_count >= 0),
+    first_at    INTEGER,
+    last_at     INTEGER,
     UNIQUE (workspace, position)
 ) STRICT;
 CREATE UNIQUE INDEX segment_open ON segment (workspace) WHERE state = 'open';
@@ -86,8 +89,8 @@ CREATE TABLE chunk_exclusion (
     PRIMARY KEY (item_id, from_char, to_char)
 ) STRICT, WITHOUT ROWID;
 
--- Vectors by space and segment, float16 of unit length. Rows are never changed, and their numbers only grow: a copy in memory
--- is brought up to date by what came after, and made anew when the count of losses says that something went.
+-- Vectors by space and segment, float16 of unit length. Rows are never changed, and their numbers only grow: sketches in memory
+-- are brought up to date by what came after, and thinned out when the count of losses says that much went.
 CREATE TABLE chunk_vec (
     id       INTEGER PRIMARY KEY AUTOINCREMENT,
     space_id INTEGER NOT NULL REFERENCES space (id),

@@ -146,7 +146,7 @@ def add_chunk(
         "index_state": "pending" if is_found and awaits_vector else "indexed",
     }  # fmt: skip
     row = tx.insert(SQL["add_chunk"], values)
-    tx.run(SQL["count_in_segment"], {"id": segment, "chunks": 1, "terms": chunk.term_count})
+    tx.run(SQL["enter_segment"], {"id": segment, "source": source.id, "terms": chunk.term_count})
     if is_found:
         tx.run(SQL["add_fts_row"], {"id": row, "scope": source.tokens, "body": unpack(chunk.terms)})
 
@@ -169,7 +169,7 @@ def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
 
 
 def _leave_segment(tx: Tx, chunk: StoredChunk) -> None:
-    tx.run(SQL["count_in_segment"], {"id": chunk.segment, "chunks": -1, "terms": -chunk.term_count})
+    tx.run(SQL["leave_segment"], {"id": chunk.segment, "terms": chunk.term_count})
 
 
 def retire(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> int:

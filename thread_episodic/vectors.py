@@ -6,7 +6,7 @@ Rule 3: what means something is who said what; neighbours blur it, and secrets a
 """
 
 from collections.abc import Callable, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -32,13 +32,14 @@ from thread_episodic.store import SQL
 from thread_episodic.visibility import mask_range
 
 TABLE = VectorTable(
-    name="chunk", added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"]
-)
+    name="chunk", added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
+    numbers=SQL["vectors_of_chunks"],
+)  # fmt: skip
 
 SUBJECT = "thread_episodic"
 """There is one embed job of this house at a time: it works until nothing is missing."""
 BATCH = 64  # a transaction of this many vectors takes a few milliseconds
-FEW = 2000  # chunks of a thread or a time that are compared one by one; more are walked through from the nearest on
+FEW = 2000  # chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on
 DEEPER = 4  # how many times as many are looked at when a filter left too few
 WALKED = 4000  # of the nearest, how many are looked at for some that pass the filter
 
@@ -75,12 +76,7 @@ def spoken(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -
 def nearest(tx: Tx, near: Nearness, places: Places, wanted: Filter, limit: int) -> list[Candidate]:
     """The chunks nearest in meaning that pass the filter, nearest first."""
     few = lookups.chunks_within(tx, places, wanted, FEW)
-    if few is None:
-        ranked = islice(near.ranked(), WALKED)
-    else:
-        known = [(row, cosine) for row in few if (cosine := near.of(row)) is not None]
-        ranked = iter(sorted(known, key=lambda entry: (-entry[1], entry[0])))
-    ranked = takewhile(lambda entry: entry[1] >= USUAL_COSINE, ranked)
+    ranked = islice(near.ranked(USUAL_COSINE, few), WALKED)
     found: list[Candidate] = []
     batch = limit
     while len(found) < limit and (rows := [row for row, _ in islice(ranked, batch)]):

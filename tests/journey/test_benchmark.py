@@ -140,3 +140,28 @@ def test_a_real_conversation_is_found_again():
     floor = re.search(r"recall@10 >= 0\.62, MRR >= 0\.0: \w+ \((\d\.\d+), ", printed)
     assert floor is not None
     assert float(floor[1]) >= 0.7
+
+
+def measured(*arguments, seconds):
+    """A benchmark without data or a model beside the repository, to its end."""
+    plain = {**os.environ, "PIONEER_TEST_MODEL": "nowhere", "PIONEER_BENCH_DATA": "nowhere"}
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, timeout=seconds, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_home_of_a_size_is_made_and_measured(tmp_path):
+    told = measured("turn_scale", "--chunks", "300", "--calls", "2", "--folder", str(tmp_path), seconds=90)
+    assert re.search(r"30 memories, 300 chunks in 1 workspaces", told)
+    assert re.search(r"turn/prepare, words +300 +300 +\d", told)
+    assert re.search(r"1\.00 times the processor time", told)
+
+
+@pytest.mark.slow
+def test_ways_to_search_vectors_are_measured_on_the_same_ones():
+    told = measured("vectors", "--vectors", "500", seconds=90)
+    rows = re.findall(r"^  (float32|int8|float16|sign).*?  +\d+\.\d+ +\d+\.\d+ +(\d\.\d+)", told, re.MULTILINE)
+    assert rows[-1][0] == "sign"
+    assert float(rows[-1][1]) >= 0.98

@@ -5,6 +5,7 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from protocol.memory import SemanticState
 from protocol.ports import GiveUpJob, PauseQueue, Space, Tx, Vector, VectorTable
@@ -44,11 +45,15 @@ class ListedNearness:
     def __init__(self, cosines: dict[int, float]) -> None:
         self._cosines = cosines
 
-    def ranked(self) -> Iterator[tuple[int, float]]:
-        yield from sorted(self._cosines.items(), key=lambda entry: (-entry[1], entry[0]))
+    is_whole = True
 
-    def of(self, row: int) -> float | None:
-        return self._cosines.get(row)
+    def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
+        wanted = self._cosines if among is None else self.of(among)
+        ordered = sorted(wanted.items(), key=lambda entry: (-entry[1], entry[0]))
+        yield from takewhile(lambda entry: entry[1] >= least, ordered)
+
+    def of(self, rows: Sequence[int]) -> dict[int, float]:
+        return {row: self._cosines[row] for row in rows if row in self._cosines}
 
 
 class WordedMeaning:
@@ -88,6 +93,6 @@ class WordedMeaning:
         rows = [
             row
             for partition in partitions
-            for row in tx.all(table.added, {"space": query.space_id, "partition": partition, "after": 0})
+            for row in tx.all(table.added, {"space": query.space_id, "partition": partition, "after": 0, "limit": -1})
         ]
         return ListedNearness({subject: cosine(numbers, query.numbers) for _, subject, numbers in rows})
