@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from benchmarks.search_scale import cpu_ms
 from benchmarks.wire import spent
@@ -59,7 +59,7 @@ class Server:
         self._stdin: Any = self._process.stdin
         self._stdout: Any = self._process.stdout
 
-    def __enter__(self) -> "Server":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
