@@ -1,12 +1,13 @@
-"""`python -m benchmarks [episodic|hygiene|locomo|ranking|search_scale|speed|turn_scale|vectors|wire] [options]`: one benchmark, or without a name each of them."""
+"""`python -m benchmarks [episodic|hygiene|locomo|peers|ranking|search_scale|speed|turn_scale|vectors|wire] [options]`: one benchmark, or without a name each of them."""
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import episodic, hygiene, locomo, ranking, search_scale, speed, turn_scale, vectors, wire
+from benchmarks import episodic, hygiene, locomo, peers, ranking, search_scale, speed, turn_scale, vectors, wire
 
 BENCHMARKS: dict[str, Callable[[list[str]], int]] = {
     "speed": speed.main,
+    "peers": peers.main,
     "wire": wire.main,
     "search_scale": search_scale.main,
     "turn_scale": turn_scale.main,
