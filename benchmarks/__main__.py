@@ -1,9 +1,21 @@
-"""`python -m benchmarks [episodic|hygiene|locomo|peers|ranking|search_scale|speed|turn_scale|vectors|wire] [options]`: one benchmark, or without a name each of them."""
+"""`python -m benchmarks [episodic|hygiene|locomo|peers|performance|ranking|search_scale|speed|turn_scale|vectors|wire] [options]`: one benchmark, or without a name each of them."""
 
 import sys
 from collections.abc import Callable
 
-from benchmarks import episodic, hygiene, locomo, peers, ranking, search_scale, speed, turn_scale, vectors, wire
+from benchmarks import (
+    episodic,
+    hygiene,
+    locomo,
+    peers,
+    performance,
+    ranking,
+    search_scale,
+    speed,
+    turn_scale,
+    vectors,
+    wire,
+)
 
 BENCHMARKS: dict[str, Callable[[list[str]], int]] = {
     "speed": speed.main,
@@ -16,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[list[str]], int]] = {
     "episodic": episodic.main,
     "locomo": locomo.main,
     "hygiene": hygiene.main,
+    "performance": performance.main,
 }
 
 

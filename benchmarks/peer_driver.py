@@ -31,10 +31,11 @@ class Model:
     def __init__(self, folder: str) -> None:
         fastembed: Any = __import__("fastembed")
         described: Any = __import__("fastembed.common.model_description", fromlist=["PoolingType"])
-        fastembed.TextEmbedding.add_custom_model(
-            model=MODEL_NAME, pooling=described.PoolingType.MEAN, normalization=True, dim=DIM,
-            sources=described.ModelSource(hf=MODEL_NAME), model_file="onnx/model.onnx",
-        )  # fmt: skip
+        if MODEL_NAME not in (known["model"] for known in fastembed.TextEmbedding.list_supported_models()):
+            fastembed.TextEmbedding.add_custom_model(
+                model=MODEL_NAME, pooling=described.PoolingType.MEAN, normalization=True, dim=DIM,
+                sources=described.ModelSource(hf=MODEL_NAME), model_file="onnx/model.onnx",
+            )  # fmt: skip
         self._model = fastembed.TextEmbedding(
             model_name=MODEL_NAME, specific_model_path=folder, threads=1, providers=["CPUExecutionProvider"]
         )
