@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.report import cell, machine, show_table
 
-OUT = Path(__file__).resolve().parent / "out"
+OUT_VARIABLE = "PIONEER_BENCH_OUT"
+OUT = Path(os.environ.get(OUT_VARIABLE) or Path(__file__).resolve().parent / "out")
 """Where results and generated homes are kept; never part of the repository."""
 HEADS = ("what", "figure", "unit", "wall", "beside it", "floor", "ratio", "goal", "met")
 
@@ -82,6 +83,12 @@ def keep(name: str, result: dict[str, Any]) -> Path:
     told = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "load": load_average()} | result
     path.write_text(json.dumps(told, indent=1, ensure_ascii=False), encoding="utf-8")
     return path
+
+
+def kept(name: str) -> dict[str, Any]:
+    """A result that was kept; nothing if there is none."""
+    path = OUT / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def as_markdown(rows: Sequence[Sequence[object]], heads: Sequence[str]) -> str:

@@ -299,11 +299,12 @@ class McpMemoryService(McpServer):
 
     def fill(self, items: list[Item]) -> None:
         for i in items:
-            self.call(i.group, "memory_store", {"content": i.text, "metadata": {"tags": i.name.replace(":", "_")}})
+            tags = {"tags": i.name.replace(":", "_").lower()}
+            self.call(i.group, "memory_store", {"content": i.text, "conversation_id": i.group, "metadata": tags})
 
     def search(self, group: str, query: str, vector: list[float]) -> list[str]:  # noqa: ARG002  # it makes its own
         told = self.call(group, "memory_search", {"query": query, "limit": LIMIT, "output_format": "json"})
-        return list(dict.fromkeys(f"{group}:D{a}:{b}" for a, b in re.findall(rf"{group}_D(\d+)_(\d+)", told)))
+        return list(dict.fromkeys(f"{group}:D{a}:{b}" for a, b in re.findall(rf"{group}_d(\d+)_(\d+)", told)))
 
 
 class McpMemory(McpServer):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.conversations import Conversation, Question, absence, data_folder, read_conversations
-from benchmarks.goals import OUT, keep
+from benchmarks.goals import OUT, keep, kept
 from benchmarks.locomo import import_all, make_plan
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.retrieval import ask
@@ -261,12 +261,19 @@ def cells(row: Figures) -> list[object]:
     ]  # fmt: skip
 
 
-def _note(rows: Sequence[Figures], command: str) -> None:
-    keep("peers", {"command": command, "rows": [row._asdict() for row in rows]})
+def _note(rows: Sequence[Figures], before: Sequence[Figures]) -> None:
+    """Keep the rows, and those from before of systems that were not measured now."""
+    named = {(row.system, row.how) for row in rows}
+    whole = [*rows, *(row for row in before if (row.system, row.how) not in named)]
+    keep("peers", {"command": "python -m benchmarks peers", "rows": [row._asdict() for row in whole]})
+
+
+def _before() -> list[Figures]:
+    return [Figures(**row) for row in kept("peers").get("rows", [])]
 
 
 async def _run(options: argparse.Namespace, conversations: list[Conversation], model: Path) -> list[Figures]:
-    data = await read(conversations, model)
+    data, before = await read(conversations, model), [] if set(options.only) == set(PEERS) else _before()
     rows = [await measure_ours(data, model), await measure_ours(data, None)]
     fewer = min((PEERS[name].conversations for name in options.only), default=len(conversations))
     if fewer < len(conversations):
@@ -275,7 +282,7 @@ async def _run(options: argparse.Namespace, conversations: list[Conversation], m
     for name in options.only:
         rows.append(await asyncio.to_thread(measure_peer, name, PEERS[name], data, model))
         print(f"  {rows[-1].system}: {rows[-1].reason or f'recall@10 {rows[-1].recall:.3f}'}", flush=True)
-        _note(rows, "python -m benchmarks peers")
+        _note(rows, before)
     return rows
 
 

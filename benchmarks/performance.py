@@ -4,12 +4,11 @@ Rule 1: nothing is measured here; a result that is not there leaves its section 
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.goals import HEADS, OUT, Row, as_markdown, cells
+from benchmarks.goals import HEADS, Row, as_markdown, cells, kept
 from benchmarks.peers import HEADS as PEER_HEADS
 from benchmarks.peers import Figures
 from benchmarks.peers import cells as peer_cells
@@ -26,11 +25,6 @@ nothing here is written by hand. CPU is processor time of the gateway's process,
 uses the machine. A floor is measured in the same run: the least that the work could cost, or what another implementation costs.
 Homes and texts are generated from one seed; conversations beside peers are LoCoMo's.
 """
-
-
-def _result(name: str) -> dict[str, Any] | None:
-    path = OUT / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _where(result: dict[str, Any]) -> str:
@@ -73,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     sections = [OPENING]
     for name, write in ((options.speed, _speed), ("peers", _peers)):
-        result = _result(name)
+        result = kept(name)
         sections.append(write(result, options.folder) if result else f"Not measured: `python -m benchmarks {name}`\n")
     (options.folder / "performance.md").write_text("\n".join(sections), encoding="utf-8")
     print(options.folder / "performance.md")

@@ -45,6 +45,7 @@ class Size(NamedTuple):
 
 
 QUICK = Size(chunks=3000, embedded=60, under_load=1500, searches=60)
+TINY = Size(chunks=40, embedded=4, under_load=40, searches=5)
 FULL = Size(chunks=20_000, embedded=1000, under_load=10_000, searches=400)
 
 

@@ -58,6 +58,7 @@ class Size(NamedTuple):
 
 
 QUICK = Size(pings=400, remembered=60, grouped=600, idle_seconds=3)
+TINY = Size(pings=20, remembered=5, grouped=64, idle_seconds=0.2)
 FULL = Size(pings=2000, remembered=300, grouped=3000, idle_seconds=10)
 
 
@@ -243,4 +244,4 @@ async def measure(folder: Path, size: Size) -> list[Row]:
     return [*rows, *await idle(folder, size)]
 
 
-__all__ = ["FULL", "QUICK", "Size", "measure"]
+__all__ = ["FULL", "QUICK", "TINY", "Size", "measure"]

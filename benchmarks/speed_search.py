@@ -240,10 +240,10 @@ def _growth_rows(least: Figures, most: Figures) -> list[Row]:
     return rows
 
 
-async def disk_rows(model: Model) -> list[Row]:
+async def disk_rows(model: Model, chunks: int) -> list[Row]:
     """Bytes of a chunk of 1,000 characters besides its text, on the line through homes of two lengths of message."""
-    size = HomeSize(DISK_CHUNKS // 10, DISK_CHUNKS)
-    shorter, longer = [disk(await home_of(size, model, chars) / "gateway.db", DISK_CHUNKS) for chars in (CHARS, LONGER)]
+    size = HomeSize(chunks // 10, chunks)
+    shorter, longer = [disk(await home_of(size, model, chars) / "gateway.db", chunks) for chars in (CHARS, LONGER)]
     on_line = {
         use: longer[use] + (longer[use] - shorter[use]) * (WANTED_CHARS - LONGER) / (LONGER - CHARS) for use in longer
     }
@@ -279,4 +279,4 @@ async def measure(sizes: Sequence[HomeSize], model: Model, calls: int) -> tuple[
             ),
         ]
     rows.append(at_most(f"RSS after start, home of {most.size.chunks:,} chunks", most.rss["after start"], "MB", 60))
-    return [*rows, *await disk_rows(model)], plotted(found)
+    return [*rows, *await disk_rows(model, min(DISK_CHUNKS, most.size.chunks))], plotted(found)
