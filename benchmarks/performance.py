@@ -12,7 +12,7 @@ from benchmarks.goals import HEADS, Row, as_markdown, cells, kept
 from benchmarks.peers import HEADS as PEER_HEADS
 from benchmarks.peers import Figures
 from benchmarks.peers import cells as peer_cells
-from benchmarks.plots import peers_by_latency, recall_by_size
+from benchmarks.plots import peers_by_cost, recall_by_size
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TITLES = {
@@ -48,12 +48,13 @@ def _peers(result: dict[str, Any], folder: Path) -> str:
     rows = [Figures(**row) for row in result["rows"]]
     table = as_markdown([peer_cells(row) for row in rows if not row.reason], PEER_HEADS)
     left_out = "".join(f"- {row.system} is left out: {row.reason}\n" for row in rows if row.reason)
-    (folder / "performance-peers.svg").write_text(peers_by_latency(result["rows"]), encoding="utf-8")
+    (folder / "performance-peers.svg").write_text(peers_by_cost(result["rows"]), encoding="utf-8")
     return (
         f"## Beside others\n\n{_where(result)}\nThe same messages, questions and embedding model for all. Libraries run in the asking"
         " process and are given the vectors of stored messages; ours and the MCP servers are asked over pipes and make their own."
-        " A latency includes the embedding of the question. Open is from nothing to the first answer.\n\n"
-        f"{table}\n\n{left_out}\n![Evidence found and latency](performance-peers.svg)\n"
+        " A latency includes the embedding of the question. Open is from nothing to the first answer."
+        " Our ranking was fitted on three of the five conversations; `python -m benchmarks locomo` tells the others apart.\n\n"
+        f"{table}\n\n{left_out}\n![Evidence found and its cost](performance-peers.svg)\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Two pictures of results, as SVG written by hand: what a recall costs at every size, and evidence found against latency.
+"""Two pictures of results, as SVG written by hand: what a recall costs at every size, and evidence found against its cost.
 
 Rule 1: a picture shows nothing that the result does not hold; colours are read on light and dark pages alike.
 """
@@ -128,10 +128,10 @@ def recall_by_size(points: Sequence[dict[str, Any]]) -> str:
     return chart(title, "chunks in the workspace", "CPU p50, ms", series)
 
 
-def peers_by_latency(rows: Sequence[dict[str, Any]]) -> str:
-    """Evidence found over latency, one point for each system."""
+def peers_by_cost(rows: Sequence[dict[str, Any]]) -> str:
+    """Evidence found over processor time, one point for each system; of ours the whole set of questions."""
     series = [
-        Series(f"{row['system']}: {row['how']}"[:34], [Point(row["p50"], row["recall"], row["system"])])
-        for row in rows if not row["reason"]
+        Series(f"{row['system']}: {row['how']}"[:34], [Point(row["cpu"], row["recall"], row["system"])])
+        for row in rows if not row["reason"] and "conversations alone" not in row["how"]
     ]  # fmt: skip
-    return chart("Evidence found among the first ten, and how fast", "latency p50, ms", "recall@10", series)
+    return chart("Evidence found among the first ten, and at what cost", "CPU of a search p50, ms", "recall@10", series)
