@@ -10,7 +10,7 @@ STAMP := $(VENV)/.stamp
 CODE := gateway agent memory thread_episodic promt protocol
 CHECKED := $(CODE) tests benchmarks examples
 
-.PHONY: help setup demo test campaign lint bench schemas format lock clean
+.PHONY: help setup demo test campaign lint bench bench-quick schemas format lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -47,8 +47,11 @@ format: setup ## format the code and mend what can be mended by itself
 schemas: setup ## generate schemas/ from protocol/
 	@$(BIN)/pioneer schemas
 
-bench: setup ## run the benchmarks (what needs absent data says so)
-	@$(BIN)/python -m benchmarks
+bench: setup ## every promised figure of speed and size beside its floor, on homes of up to a million chunks (long)
+	@$(BIN)/python -m benchmarks speed
+
+bench-quick: setup ## the same on small homes, in three minutes
+	@$(BIN)/python -m benchmarks speed --quick
 
 lock: setup ## renew constraints.txt from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml requirements-dev.txt -o constraints.txt

@@ -4,7 +4,8 @@ import sys
 from importlib import import_module
 
 BENCHMARKS = (
-    "wire", "hooks", "search_scale", "turn_scale", "vectors", "chunking", "ranking", "episodic", "locomo", "hygiene",
+    "speed", "hooks", "wire", "search_scale", "turn_scale", "vectors", "chunking", "ranking", "episodic", "locomo", "hygiene", "peers",
+    "performance",
 )  # fmt: skip
 """Modules of this package, each with a `main(arguments)` that returns an exit code."""
 

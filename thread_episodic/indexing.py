@@ -44,6 +44,7 @@ MONTHS = (
 )  # fmt: skip
 """Spelt here: `strftime` asks the locale, and an index must not."""
 
+PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
 SECONDS_TO_GATHER = 2.0
 
 
@@ -241,7 +242,7 @@ class Indexer:
         if not waiting:
             await self._db.note(handle.finish)
             return
-        plans = await anyio.to_thread.run_sync(self._plan, waiting, sizes_of(settings))
+        plans = await self._planned(waiting, sizes_of(settings))
         steps, limit = _steps_of(plans), settings.index_batch_limit
         for first in range(0, len(steps), limit):
             is_end = first + limit >= len(steps)
@@ -279,6 +280,12 @@ class Indexer:
         """Take up messages that came, changed or were muted without our being told."""
         for fact in self._facts(tx, turn_id):
             self._note_item(tx, fact)
+
+    async def _planned(self, waiting: Sequence[Waiting], sizes: ChunkSizes) -> list[ItemPlan]:
+        """The plans; of little text at once, because the way to a thread and back costs more than a short message."""
+        if sum(len(item.fact.text) for item in waiting) <= PLANNED_AT_ONCE:
+            return self._plan(waiting, sizes)
+        return await anyio.to_thread.run_sync(self._plan, waiting, sizes)
 
     def _plan(self, waiting: Sequence[Waiting], sizes: ChunkSizes) -> list[ItemPlan]:
         return [plan_item(item, sizes, self._lexicon, self._scanner) for item in waiting]

@@ -1,0 +1,97 @@
+"""Figures beside their floors and goals: what a benchmark of speed prints, keeps as JSON and is judged by.
+
+Rule 1: a figure that is judged is processor time, memory, bytes, a count, or a ratio to a floor of the same run; wall time is shown.
+Rule 2: a goal stands only in the call that makes its row.
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.report import cell, machine, show_table
+
+OUT_VARIABLE = "PIONEER_BENCH_OUT"
+OUT = Path(os.environ.get(OUT_VARIABLE) or Path(__file__).resolve().parent / "out")
+"""Where results and generated homes are kept; never part of the repository."""
+HEADS = ("what", "figure", "unit", "wall", "beside it", "floor", "ratio", "goal", "met")
+
+
+class Row(NamedTuple):
+    """A figure, what was measured beside it in the same run, and whether it is as good as it has to be."""
+
+    what: str
+    figure: float
+    unit: str
+    wall: float | None
+    beside: str
+    floor: float | None
+    goal: str
+    is_met: bool | None
+
+    @property
+    def ratio(self) -> float | None:
+        """The figure as a multiple of its floor."""
+        return self.figure / self.floor if self.floor else None
+
+
+def at_most(
+    what: str, figure: float, unit: str, limit: float, *, wall: float | None = None, beside: str = "", floor: float | None = None
+) -> Row:  # fmt: skip
+    """A figure that has to be small."""
+    return Row(what, figure, unit, wall, beside, floor, f"≤ {limit:g}", figure <= limit)
+
+
+def at_least(
+    what: str, figure: float, unit: str, limit: float, *, wall: float | None = None, beside: str = "", floor: float | None = None
+) -> Row:  # fmt: skip
+    """A figure that has to be large."""
+    return Row(what, figure, unit, wall, beside, floor, f"≥ {limit:g}", figure >= limit)
+
+
+def shown(
+    what: str, figure: float, unit: str, *, wall: float | None = None, beside: str = "", floor: float | None = None
+) -> Row:  # fmt: skip
+    """A figure without a goal."""
+    return Row(what, figure, unit, wall, beside, floor, "", None)
+
+
+def cells(row: Row) -> list[object]:
+    """A row as a table has it."""
+    met = "" if row.is_met is None else "yes" if row.is_met else "NO"
+    optional = (row.wall, row.floor, row.ratio)
+    wall, floor, ratio = ("" if value is None else value for value in optional)
+    return [row.what, row.figure, row.unit, wall, row.beside, floor, ratio, row.goal, met]
+
+
+def show(title: str, rows: Sequence[Row]) -> None:
+    """Print rows as a table."""
+    show_table(title, HEADS, [cells(row) for row in rows])
+
+
+def load_average() -> float | None:
+    """How busy the machine is, where the system tells."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def keep(name: str, result: dict[str, Any]) -> Path:
+    """Write a result for the tables and plots of `docs/performance.md`."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    path = OUT / f"{name}.json"
+    told = {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "load": load_average()} | result
+    path.write_text(json.dumps(told, indent=1, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def kept(name: str) -> dict[str, Any]:
+    """A result that was kept; nothing if there is none."""
+    path = OUT / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def as_markdown(rows: Sequence[Sequence[object]], heads: Sequence[str]) -> str:
+    """A table for a document."""
+    lines = [list(heads), ["---"] * len(heads), *([cell(value) for value in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,79 @@
+"""`docs/performance.md` and its pictures, from the results that are kept in benchmarks/out.
+
+Rule 1: nothing is measured here; a result that is not there leaves its section out, and says by which command it comes.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.goals import HEADS, Row, as_markdown, cells, kept
+from benchmarks.peers import HEADS as PEER_HEADS
+from benchmarks.peers import Figures
+from benchmarks.peers import cells as peer_cells
+from benchmarks.plots import peers_by_cost, recall_by_size
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+TITLES = {
+    "process": "The process", "search": "Searches and turns, memory and disk", "load": "Indexing, and searches under load",
+}  # fmt: skip
+OPENING = """# Performance
+
+Made by `python -m benchmarks performance` from the results of `python -m benchmarks speed` and `python -m benchmarks peers`;
+nothing here is written by hand. CPU is processor time of the gateway's process, and what is judged: wall time depends on who else
+uses the machine. A floor is measured in the same run: the least that the work could cost, or what another implementation costs.
+Homes and texts are generated from one seed; conversations beside peers are LoCoMo's.
+"""
+
+
+def _where(result: dict[str, Any]) -> str:
+    seed = f", seed {result['seed']}" if "seed" in result else ""
+    load = f", load at the end {result['load']:.1f}" if result.get("load") is not None else ""
+    return f"`{result['command']}`, {result['date']}{seed}, {result['machine']}{load}.\n"
+
+
+def _speed(result: dict[str, Any], folder: Path) -> str:
+    parts = [f"## Goals\n\n{_where(result)}"]
+    for part, rows in result["parts"].items():
+        table = as_markdown([cells(Row(**row)) for row in rows], HEADS)
+        parts.append(f"### {TITLES[part]}\n\n{table}\n")
+    if result["points"]:
+        (folder / "performance-size.svg").write_text(recall_by_size(result["points"]), encoding="utf-8")
+        parts.append("![What a recall costs at each size](performance-size.svg)\n")
+    return "\n".join(parts)
+
+
+def _peers(result: dict[str, Any], folder: Path) -> str:
+    rows = [Figures(**row) for row in result["rows"]]
+    table = as_markdown([peer_cells(row) for row in rows if not row.reason], PEER_HEADS)
+    left_out = "".join(f"- {row.system} is left out: {row.reason}\n" for row in rows if row.reason)
+    (folder / "performance-peers.svg").write_text(peers_by_cost(result["rows"]), encoding="utf-8")
+    return (
+        f"## Beside others\n\n{_where(result)}\nThe same messages, questions and embedding model for all. Libraries run in the asking"
+        " process and are given the vectors of stored messages; ours and the MCP servers are asked over pipes and make their own."
+        " A latency includes the embedding of the question. Open is from nothing to the first answer."
+        " Our ranking was fitted on three of the five conversations; `python -m benchmarks locomo` tells the others apart.\n\n"
+        f"{table}\n\n{left_out}\n![Evidence found and its cost](performance-peers.svg)\n"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks performance", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--folder", type=Path, default=DOCS, help="where it is written")
+    parser.add_argument("--speed", default="speed", help="the name of the result of speed")
+    options = parser.parse_args(arguments)
+    sections = [OPENING]
+    for name, write in ((options.speed, _speed), ("peers", _peers)):
+        result = kept(name)
+        sections.append(write(result, options.folder) if result else f"Not measured: `python -m benchmarks {name}`\n")
+    (options.folder / "performance.md").write_text("\n".join(sections), encoding="utf-8")
+    print(options.folder / "performance.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

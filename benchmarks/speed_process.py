@@ -1,0 +1,247 @@
+"""What the process itself costs: start, wire, acknowledged writes, hooks, floods, doing nothing; each beside its floor.
+
+Rule 1: ours and the floor take turns in one run.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from agent.registration import Registry
+from agent.runtime import HookRuntime
+from benchmarks.goals import Row, at_least, at_most, shown
+from benchmarks.pipes import echo, gateway, ping, sdk_echo
+from benchmarks.report import percentile
+from benchmarks.search_scale import cpu_ms
+from benchmarks.wire import (
+    PIPELINED,
+    imported_modules,
+    measure_disk,
+    measure_starts,
+    one_by_one,
+    opened,
+    per_second,
+    sentence,
+)
+from gateway.clock import SystemClock
+from gateway.ids import SortableIds
+from protocol import methods as call
+from protocol.gateway import DrainParams
+from protocol.hooks import PHASES, HookInput, HookOutput, Subscription, TurnContext
+from protocol.memory import RememberParams
+from protocol.threads import TurnOptions
+
+HEAVY = ("numpy", "onnxruntime", "fastembed", "usearch", "tokenizers", "pydantic", "mcp", "requests")
+LARGE = 8_000_000
+FLOOD = 10_000
+FLOOD_MB = 16
+"""What a flood may add to memory: what is on its way in both directions, and no queue of it all."""
+
+ROUNDS = 3
+HOOKS = 10
+TURNS = 50
+IDLE_SHARE = 0.001
+"""Of one processor: a process that waits is woken by nothing but its lease."""
+
+
+class Size(NamedTuple):
+    """How much is measured."""
+
+    pings: int
+    remembered: int
+    grouped: int
+    idle_seconds: float
+
+
+QUICK = Size(pings=400, remembered=60, grouped=600, idle_seconds=3)
+TINY = Size(pings=20, remembered=5, grouped=64, idle_seconds=0.2)
+FULL = Size(pings=2000, remembered=300, grouped=3000, idle_seconds=10)
+
+
+async def starts(folder: Path) -> list[Row]:
+    """Spawn to `initialize`."""
+    modules = imported_modules()
+    ours, same, _bare = await measure_starts(folder, modules)
+    sdk: list[float] = []
+    for _ in range(ROUNDS):
+        try:
+            with sdk_echo() as server:
+                sdk.append(cpu_ms(server.pid))
+        except (EOFError, OSError):  # not installed
+            break
+    cpu, rss = (float(str(ours[place])) for place in (3, 5))
+    heavy = sorted({name.partition(".")[0] for name in modules} & set(HEAVY))
+    rows = [
+        at_most(
+            "spawn → `initialize`, CPU", cpu, "ms", 350, wall=float(str(ours[1])), beside="Python with the same imports",
+            floor=float(str(same[3])),
+        ),
+        at_most("heavy libraries imported at start", len(heavy), "", 0),
+        at_most("RSS after start", rss, "MB", 60, beside="Python with the same imports", floor=float(str(same[5]))),
+    ]  # fmt: skip
+    if sdk:
+        rows.insert(1, shown("official MCP SDK echo server, CPU to start", min(sdk), "ms", beside="ours", floor=cpu))
+    return rows
+
+
+def pings(folder: Path, size: Size) -> list[Row]:
+    """Round trips and rates of `ping`, beside a tool call of the official SDK, which does the least that one can."""
+    with gateway(folder / "home") as ours:
+        ours.round_trips(size.pings // 10, ping)
+        trips = min((ours.round_trips(size.pings, ping) for _ in range(ROUNDS)), key=lambda cost: cost.cpu_us)
+        lined = min((ours.pipelined(PIPELINED, ping) for _ in range(ROUNDS)), key=lambda cost: cost.cpu_us)
+        walls = percentile(trips.wall_us, 50), 1e6 / lined.wall_us[0]
+    rows = [
+        at_most("`ping` round trip, CPU", trips.cpu_us, "µs", 350, wall=walls[0]),
+        at_least("`ping` pipelined, per second of CPU", 1e6 / lined.cpu_us, "/s", 8000, wall=walls[1]),
+    ]
+    try:
+        with sdk_echo() as sdk:
+            sdk.round_trips(size.pings // 10, echo)
+            sdk_trips = min((sdk.round_trips(size.pings // 2, echo) for _ in range(ROUNDS)), key=lambda c: c.cpu_us)
+            sdk_lined = min((sdk.pipelined(size.pings, echo) for _ in range(ROUNDS)), key=lambda c: c.cpu_us)
+    except (EOFError, OSError):
+        return [*rows, shown("official MCP SDK: not installed, no comparison", 0, "")]
+    times = sdk_trips.cpu_us / trips.cpu_us, sdk_lined.cpu_us / lined.cpu_us
+    walls = percentile(sdk_trips.wall_us, 50) / walls[0], walls[1] * sdk_lined.wall_us[0] / 1e6
+    return [
+        *rows,
+        at_least("the SDK's echo call beside `ping`, CPU", times[0], "times", 3, wall=walls[0]),
+        at_least("the SDK's echo calls beside pings, pipelined, CPU", times[1], "times", 3, wall=walls[1]),
+        shown("echo call of the SDK, CPU", sdk_trips.cpu_us, "µs", wall=percentile(sdk_trips.wall_us, 50)),
+    ]
+
+
+async def remembered(folder: Path, size: Size) -> list[Row]:
+    """Acknowledged writes, one by one and grouped."""
+    client = await opened(folder / "home")
+
+    async def remember(number: int) -> object:
+        return await client.call(call.MEMORY_REMEMBER, RememberParams(content=sentence(number)))
+
+    try:
+        await one_by_one(5, remember)
+        used = cpu_ms(client.pid)
+        walls = await one_by_one(size.remembered, lambda number: remember(number + 5))
+        cpu = (cpu_ms(client.pid) - used) / size.remembered
+        disk = measure_disk(folder)
+        first = size.remembered + 5
+        grouped = await per_second(range(first, first + size.grouped), remember)
+        await client.call(call.DRAIN, DrainParams())
+    finally:
+        await client.close()
+    alone = 1000 * len(walls) / sum(walls)
+    return [
+        at_most("`memory/remember`, durable, CPU", cpu, "ms", 3, wall=percentile(walls, 50)),
+        shown(
+            "its wall time", percentile(walls, 50), "ms", beside="page written and synced", floor=percentile(disk, 50)
+        ),
+        at_least("`memory/remember`, 64 at once beside one by one, rate", grouped / alone, "times", 10),
+        shown("64 at once, records", grouped, "/s", beside="one by one", floor=alone),
+    ]
+
+
+def large_messages(folder: Path) -> list[Row]:
+    """A message of eight megabytes, and ten thousand requests before anything is read."""
+    padded = b'{"jsonrpc":"2.0","id":0,"method":"ping","params":{"_meta":{"padding":"%s"}}}\n' % (b"x" * LARGE)
+    begun = time.process_time()
+    msgspec.json.decode(padded)
+    floor = (time.process_time() - begun) * 1000
+    with gateway(folder / "home") as ours:
+        ours.round_trips(5, ping)
+        taken = [ours.round_trips(1, lambda _: padded) for _ in range(ROUNDS)]
+        best = min(taken, key=lambda cost: cost.cpu_us)
+        flood = ours.flood(FLOOD, ping)
+    grown = flood.most_mb - flood.before_mb
+    return [
+        at_most(
+            "a message of 8,000,000 bytes, CPU", best.cpu_us / 1000, "ms", 200,
+            wall=min(min(cost.wall_us) for cost in taken) / 1000, beside="decoded in this process", floor=floor,
+        ),
+        at_least("10,000 requests before one answer is read: answered", flood.answered, "", FLOOD),
+        at_most("memory they add", grown, "MB", FLOOD_MB, beside="before them", floor=flood.before_mb),
+    ]  # fmt: skip
+
+
+async def idle(folder: Path, size: Size) -> list[Row]:
+    """Processor time of a gateway that has nothing to do."""
+    client = await opened(folder / "home")
+    try:
+        await client.call(call.DRAIN, DrainParams())
+        used = cpu_ms(client.pid)
+        await asyncio.sleep(size.idle_seconds)
+        cpu = cpu_ms(client.pid) - used
+    finally:
+        await client.close()
+    limit = size.idle_seconds * 1000 * IDLE_SHARE
+    return [at_most(f"doing nothing for {size.idle_seconds:g} s, CPU", cpu, "ms", limit)]
+
+
+async def _nothing(_given: HookInput) -> HookOutput:
+    return HookOutput(contributions=[])
+
+
+def _ignored(_error: BaseException) -> str:
+    raise RuntimeError("a hook that does nothing failed")
+
+
+async def _cpu_of(work: Callable[[], Awaitable[object]]) -> float:
+    """The least milliseconds of processor time of several tries."""
+    taken: list[float] = []
+    for _ in range(TURNS):
+        begun = time.process_time()
+        await work()
+        taken.append((time.process_time() - begun) * 1000)
+    return min(taken)
+
+
+async def hooks() -> list[Row]:
+    """Ten hooks that do nothing, in every phase of a turn; as floor the same calls as bare tasks."""
+    clock = SystemClock()
+    context = TurnContext(
+        workspace_id="ws_1", thread_id="thr_1", turn_id="trn_1", agent_id=None, task_id=None, parent_thread_id=None,
+        mode="agent", memory_mode="normal", origin="user", driver="gateway", options=TurnOptions(), now=clock.now(),
+        time_zone="UTC",
+    )  # fmt: skip
+    given = {phase: HookInput(phase=phase, run_id="", context=context, text="hello") for phase in PHASES}
+
+    def runtime(per_phase: int, phases: int) -> HookRuntime:
+        subscriptions = [
+            Subscription(hook_id=f"hook_{number}", phase=phase, call=_nothing)
+            for phase in PHASES[:phases] for number in range(per_phase)
+        ]  # fmt: skip
+        return HookRuntime(registry=Registry(subscriptions), ids=SortableIds(clock), clock=clock, incident=_ignored)
+
+    async def turn(of: HookRuntime) -> None:
+        for phase in PHASES:
+            await of.dispatch(phase, given[phase])
+
+    async def floor() -> None:
+        for phase in PHASES:
+            await asyncio.gather(*(_nothing(given[phase]) for _ in range(HOOKS)))
+
+    one_phase, every = runtime(HOOKS, 1), runtime(HOOKS, len(PHASES))
+    return [
+        at_most(
+            f"{HOOKS} hooks that do nothing, each in all {len(PHASES)} phases, CPU a turn",
+            await _cpu_of(lambda: turn(every)), "ms", 2, beside="bare tasks", floor=await _cpu_of(floor),
+        ),
+        shown(f"{HOOKS} hooks that do nothing, in one phase", await _cpu_of(lambda: turn(one_phase)), "ms"),
+    ]  # fmt: skip
+
+
+async def measure(folder: Path, size: Size) -> list[Row]:
+    """All of it."""
+    rows = [*await starts(folder)]
+    rows += await asyncio.to_thread(pings, folder, size)
+    rows += await remembered(folder, size)
+    rows += await hooks()
+    rows += await asyncio.to_thread(large_messages, folder)
+    return [*rows, *await idle(folder, size)]
+
+
+__all__ = ["FULL", "QUICK", "TINY", "Size", "measure"]
