@@ -108,7 +108,7 @@ def test_every_denial_has_its_own_case() -> None:
         "skip_recall",
         "skip_retention",
         "no_recall_requested",
-            "no_memory_requested",
+        "no_memory_requested",
         "subagent",
         "task_owned",
         "system_or_tool_only",
