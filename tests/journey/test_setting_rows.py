@@ -13,12 +13,19 @@ from gateway.client import Client
 from protocol.settings import AgentSettings, MemorySettings, PreflightSettings
 
 AWAITED = {
-    "preflight.timeout_ms": "no model is asked for a plan yet",
     "memory.capsules_dir": "no capsule is published yet; an unsafe folder is refused",
 }
 """Settings whose effect is not built; a row belongs here as soon as it is."""
 
 DAY_MS = 86_400_000
+NOTHING_TO_RECALL = {
+    "tools": {"visible_tools": []},
+    "memory": {
+        "active_recall": {
+            "durable": {"status": "skip", "modes": [], "targets": []}, "episodic": {"status": "skip", "queries": []},
+        }
+    },
+}  # fmt: skip
 
 numbers = itertools.count(1)
 
@@ -161,6 +168,11 @@ async def plans(seen: Seen) -> str:
     return preflight["reason"] if preflight["source"] == "none" else "planned"
 
 
+async def waits_for_a_plan(seen: Seen) -> str:
+    """The reason of a plan that takes its model 400 ms."""
+    return (await seen.live("Can you write it again in French?")).manifest["preflight"]["reason"]
+
+
 class Row(NamedTuple):
     """A value, what shows it, and what that is before and after."""
 
@@ -187,6 +199,7 @@ ROWS: dict[str, Row] = {
     "agent.history_turns_min": Row(2, history, 0, 2),
     "agent.context_chars": Row(24_000, history, 0, 3),
     "agent.system_prompt": Row("Be a pirate.", says_its_prompt, False, True),
+    "preflight.timeout_ms": Row(100, waits_for_a_plan, "unsure", "late"),
     "preflight.enabled": Row(False, plans, "planned", "preflight_disabled"),
 }
 RESET = {"agent.context_chars": 1000, "agent.history_turns_min": 0}
@@ -206,6 +219,7 @@ async def test_every_setting_does_something_here_and_in_another_process(tmp_path
     den.write_script([
         {"role": "main", "input_contains": "LOOP", "respond": {"tool_calls": [reveal]}},
         {"role": "extractor", "respond": {"json": {"facts": []}}},
+        {"role": "preflight", "respond": {"json": NOTHING_TO_RECALL}, "delay_ms": 400},
     ])  # fmt: skip
     clock = tmp_path / "clock"
     clock.write_text("1800000000000", encoding="utf-8")
@@ -218,6 +232,7 @@ async def test_every_setting_does_something_here_and_in_another_process(tmp_path
                 "protocol_version": "2026-11", "client": {"name": "journey", "version": "1"}, "workspace_id": "ws_here",
             })  # fmt: skip
             both.append(Seen(client, den, clock))
+        await here.request("settings/update", {"update": {"roles": {"preflight": "scripted"}}})
         await remember(here, "The user's favourite tea is sencha")
         agent = {"scope": {"kind": "agent", "key": "agent_1"}, "context": {"agent_id": "agent_1"}}
         await remember(here, "The agent brews oolong tea", **agent)
