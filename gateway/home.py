@@ -3,6 +3,7 @@
 import os
 import sys
 import unicodedata
+from contextlib import suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import platformdirs
@@ -139,6 +140,8 @@ class Home:
     def _holds(self, path: Path) -> bool:
         """Whether the path leads below the home, also through links that point at nothing yet."""
         try:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                path.stat()  # a loop of links: from Python 3.13 on `resolve` says nothing of it
             return path.resolve().is_relative_to(self.root)
         except (OSError, RuntimeError):  # a loop of links leads nowhere
             return False
