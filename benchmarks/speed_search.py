@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from benchmarks.big_home import make, workspaces_of
 from benchmarks.goals import OUT, Row, at_most, shown
 from benchmarks.report import percentile
-from benchmarks.search_scale import KINDS, SEED, Words, cpu_ms
+from benchmarks.search_scale import KINDS, SEED, Words
 from benchmarks.turn_scale import Cost, anchors_of, cost_of, disk, loaded, search, started
 from benchmarks.wire import spent
 from gateway.client import Client
