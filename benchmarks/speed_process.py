@@ -214,7 +214,10 @@ async def hooks() -> list[Row]:
             Subscription(hook_id=f"hook_{number}", phase=phase, call=_nothing)
             for phase in PHASES[:phases] for number in range(per_phase)
         ]  # fmt: skip
-        return HookRuntime(registry=Registry(subscriptions), ids=SortableIds(clock), clock=clock, incident=_ignored)
+        return HookRuntime(
+            registry=Registry(subscriptions), ids=SortableIds(clock), clock=clock, incident=_ignored,
+            mask=lambda text: text, is_strict=lambda: False,
+        )  # fmt: skip
 
     async def turn(of: HookRuntime) -> None:
         for phase in PHASES:

@@ -1,11 +1,13 @@
 """What a turn may do with memory: one table, one function.
 
 Rule 1: every reason to say no is a row of `DENIALS`; the first row that denies a permission names its reason.
-Rule 2: pure. The user's own words of this message count, quoted words do not; an advisor's absence changes nothing.
+Rule 2: a pure function of the turn and its words. The user's own words of this message count, quoted words do not; an advisor's absence changes nothing.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+
+import anyio.to_thread
 
 from promt.phrases import Intents, detect
 from protocol.hooks import HookInput, HookOutput, PolicyContribution, TurnContext
@@ -63,4 +65,5 @@ def policy_of(given: HookInput) -> TurnPolicy:
 
 async def decide(given: HookInput) -> HookOutput:
     """The hook `memory.policy`."""
-    return HookOutput(contributions=[PolicyContribution(policy=turn_policy(given.context, detect(given.text)))])
+    intents = await anyio.to_thread.run_sync(detect, given.text)  # the first message of a process compiles its phrases
+    return HookOutput(contributions=[PolicyContribution(policy=turn_policy(given.context, intents))])

@@ -293,4 +293,10 @@ def test_who_trusts_the_log_after_a_failed_sync_loses_acknowledged_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_file.DatabaseFile, "doubt", lambda _file, _failure: None)
-    assert any(losses(tmp_path))
+
+    def found(attempt: int) -> list[list[str]]:
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        return losses(folder)
+
+    assert any(any(found(attempt)) for attempt in range(5))  # writes that share a sync may leave no moment for a loss
