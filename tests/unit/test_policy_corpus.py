@@ -16,7 +16,7 @@ LANGUAGES = {"en", "ru", "de", "es", "fr", "zh", "ja"}
 INTENTS = ("no_save", "no_recall", "remember", "forget")
 BOUNDS = {
     "dev": {"no_save": (0.02, 0.01), "no_recall": (0.02, 0.02), "remember": (0.02, 0.02), "forget": (0.03, 0.02)},
-    "blind": {"no_save": (0.13, 0.025), "no_recall": (0.21, 0.025), "remember": (0.16, 0.02), "forget": (0.15, 0.015)},
+    "blind": {"no_save": (0.12, 0.021), "no_recall": (0.2, 0.022), "remember": (0.16, 0.019), "forget": (0.145, 0.015)},
 }
 """Missed and falsely heard, per intent. The aim for `no_save` is 0.02 and 0.01 on both; on `blind` it is not reached."""
 
