@@ -4,6 +4,7 @@ Rule 1: everything is derived from the Structs and tables of this package; nothi
 Rule 2: the same contract gives the same bytes, so that a difference is a change of the contract.
 """
 
+import inspect
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -92,7 +93,11 @@ def _encoded(document: dict[str, Any]) -> bytes:
 
 
 def _components(types: Iterable[Any], template: str) -> dict[str, Any]:
-    return msgspec.json.schema_components(list(types), ref_template=template)[1]
+    components = msgspec.json.schema_components(list(types), ref_template=template)[1]
+    for component in components.values():
+        if "description" in component:  # a docstring, which Python 3.13 and later keep without its indentation
+            component["description"] = inspect.cleandoc(component["description"])
+    return components
 
 
 def _bundle(about: str, types: Iterable[Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The tools a model may be offered: their arguments, and their schemas made from them."""
 
+import inspect
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -127,4 +128,4 @@ def tool_spec(name: str) -> ToolSpec:
     parameters = {
         key: schema[key] for key in ("type", "properties", "required", "additionalProperties") if key in schema
     }
-    return ToolSpec(name=name, domain=domain, description=(arguments.__doc__ or "").strip(), parameters=parameters)
+    return ToolSpec(name=name, domain=domain, description=inspect.cleandoc(arguments.__doc__ or ""), parameters=parameters)
