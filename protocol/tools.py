@@ -128,4 +128,6 @@ def tool_spec(name: str) -> ToolSpec:
     parameters = {
         key: schema[key] for key in ("type", "properties", "required", "additionalProperties") if key in schema
     }
-    return ToolSpec(name=name, domain=domain, description=inspect.cleandoc(arguments.__doc__ or ""), parameters=parameters)
+    return ToolSpec(
+        name=name, domain=domain, description=inspect.cleandoc(arguments.__doc__ or ""), parameters=parameters
+    )
