@@ -7,11 +7,12 @@ Rule 3: pure, and bounded: only the beginning and the end of a long message are 
 # ruff: noqa: RUF001  # quotation marks of many languages are the subject here
 
 import re
+import threading
 import tomllib
 import unicodedata
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, Final, Literal, NamedTuple
 
@@ -22,7 +23,10 @@ TAIL_CHARS: Final = 2000
 MASK: Final = "\ufffc"
 """Stands for each character of quoted text, so that places keep their numbers."""
 
-_TABLES: Final = ("policy_phrases.toml", "phrases.toml")
+_TABLES: Final = ("phrases.toml", "policy_phrases.toml")
+ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
+_READING = threading.Lock()
+"""Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
 _INTENTS: Final = ("no_save", "no_recall", "remember", "forget", "history", "asks")
 _SUBJECTS: Final = ("artifact", "hints")
 
@@ -38,7 +42,8 @@ _QUOTED = re.compile(
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _WORDS = re.compile(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
 _QUESTION_MARKS = frozenset("?？")
-_SYNTAX = re.compile(r"[()\[\]|^$~?¦]|[^\s()\[\]|^$~?¦]+")
+_SYNTAX = re.compile(r"\([^()\[\]^$~?¦<]*\)|[()\[\]|^$~?¦]|<\w+>|[^()\[\]|^$~?¦<\s][^()\[\]|^$~?¦<]*")
+_ESCAPED = {ord(sign): f"\\{sign}" for sign in ".+{}\\"}
 _SIMPLIFIED = str.maketrans(
     "記憶儲錄別請將麻煩幫這個說話對過無從刪關於數據檔寫進還後們會紀歷問題備長願給許銷號礙須讓試應該聽見戶舊認識參慮",
     "记忆储录别请将麻烦帮这个说话对过无从删关于数据档写进还后们会纪历问题备长愿给许销号碍须让试应该听见户旧认识参虑",
@@ -49,9 +54,9 @@ _CURLY = str.maketrans({"’": "'", "ʼ": "'", "＇": "'"})
 _WITH_BLANKS = {"^": "[¦,] ", "$": r"(?:\? )?[¦,] ", "~": r"(?:[^¦? ]+ ){0,4}?", "?": r"\? ", "¦": "[¦,] "}
 _WITHOUT_BLANKS = {"^": "[¦,] ", "$": r" (?:\? )?[¦,]", "~": "[^¦? ]{0,12}?", "?": r" \?", "¦": " [¦,]"}
 _REST_OF_WORD = {True: "[^ ]{0,12}", False: "[^¦? ]{0,4}?"}
-_WORD_LIST = re.compile(r"<(\w+)>")
 _AFTER_WORD = " (?:, )?"  # many languages put a comma before "that": it may stand between any two words
-_GROUPING = {"(": "(?:", ")": ")", "[": "(?:", "]": ")?", "|": "|"}
+_GROUPS: Final = frozenset("([")
+_CLOSING: Final = frozenset("|)]")
 
 
 class Intents(NamedTuple):
@@ -66,72 +71,122 @@ class Intents(NamedTuple):
     language: str | None = None
 
 
-class _Phrase:
-    """A phrase, compiled only once one of its words is seen: most never are."""
+class _Words(str):
+    """Words as a row has them, `|` between choices: a piece that becomes an expression only when one is compiled."""
 
-    def __init__(self, source: str, *, spaced: bool) -> None:
-        self._parts: list[str] = _SYNTAX.findall(_folded(source))
+    __slots__ = ()
+
+
+class _Pattern(NamedTuple):
+    """A phrase or a part of one: the pieces of its expression, and what a text that matches it must contain."""
+
+    pieces: tuple[str, ...]
+    needs: tuple[frozenset[str], ...] = ()
+    """Of each of these sets at least one string occurs in every match, with a blank before it (and after a whole word)."""
+
+
+class _Reader:
+    """Reads the rows of a language; what many rows name is read once."""
+
+    def __init__(self, words: dict[str, str], *, spaced: bool) -> None:
+        self._sources = words
         self._spaced = spaced
-        self.anchors = _anchors([_bounded(part) for part in self._parts] if spaced else self._parts)
+        self._marks = _WITH_BLANKS if spaced else _WITHOUT_BLANKS
+        self._known: dict[str, _Pattern] = {}
+
+    def phrase(self, source: str) -> "_Phrase":
+        return _Phrase(self._sequence(deque(_SYNTAX.findall(_folded(source)))), spaced=self._spaced)
+
+    def _sequence(self, parts: deque[str]) -> _Pattern:
+        """What stands up to the end of the group or of its alternative."""
+        pieces: list[str] = []
+        needs: list[frozenset[str]] = []
+        while parts and parts[0] not in _CLOSING:
+            part = parts.popleft()
+            read = self._group(part, parts) if part in _GROUPS else self._known.get(part) or self._simple(part)
+            pieces += read.pieces
+            needs += read.needs
+        return _Pattern(tuple(pieces), tuple(needs))
+
+    def _simple(self, part: str) -> _Pattern:
+        """A mark, a list by its name, words, or a group that has but words."""
+        if part in self._marks:
+            read = _Pattern((self._marks[part],))
+        elif part[0] == "<":
+            read = self._group("(", deque([*_SYNTAX.findall(_folded(self._sources[part[1:-1]])), ")"]))
+        elif part[0] == "(":
+            words = part[1:-1]
+            longest = [max(choice.split(), key=len) for choice in words.split("|")]
+            read = _Pattern(("(?:", _Words(words), ")"), (frozenset(map(self._need, longest)),))
+        else:
+            read = _Pattern((_Words(part),), tuple(frozenset((self._need(word),)) for word in part.split()))
+        self._known[part] = read
+        return read
+
+    def _need(self, word: str) -> str:
+        """The word with the blanks around it, so that it is not sought within others; a stem keeps its end."""
+        return f" {word} ".replace("* ", "") if self._spaced else word.rstrip("*")
+
+    def _group(self, opening: str, parts: deque[str]) -> _Pattern:
+        choices = [self._sequence(parts)]
+        while parts.popleft() == "|":
+            choices.append(self._sequence(parts))
+        pieces = [piece for choice in choices for piece in ("|", *choice.pieces)][1:]
+        if opening == "[":
+            return _Pattern(("(?:", *pieces, ")?"))
+        return _Pattern(("(?:", *pieces, ")"), _needs_of_any(choices))
+
+
+def _needs_of_any(choices: list[_Pattern]) -> tuple[frozenset[str], ...]:
+    """What every match of one of them contains: all that a single one needs, or of each the need that is rarest."""
+    if len(choices) == 1:
+        return choices[0].needs
+    if not all(choice.needs for choice in choices):
+        return ()
+    return (frozenset().union(*(max(choice.needs, key=_strength) for choice in choices)),)
+
+
+def _strength(need: frozenset[str]) -> int:
+    """The longer the shortest of its strings, the fewer the texts that contain one."""
+    return min(map(len, need))
+
+
+class _Text:
+    """The clauses of a message, which remember what they were found to contain."""
+
+    def __init__(self, clauses: str) -> None:
+        self.clauses = clauses
+        self._contains: dict[frozenset[str], bool] = {}
+
+    def contains(self, need: frozenset[str]) -> bool:
+        known = self._contains.get(need)
+        if known is None:
+            known = self._contains[need] = any(string in self.clauses for string in need)
+        return known
+
+
+class _Phrase:
+    """A phrase, compiled only for a text that contains what it needs: most never are."""
+
+    def __init__(self, pattern: _Pattern, *, spaced: bool) -> None:
+        self._pieces, self.needs = pattern
+        self._spaced = spaced
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
-        marks, blank = (_WITH_BLANKS, _AFTER_WORD) if self._spaced else (_WITHOUT_BLANKS, "")
-        parts = [
-            _GROUPING.get(part) or marks.get(part) or _word(part, spaced=self._spaced) + blank for part in self._parts
+        pieces = [self._choices(piece) if isinstance(piece, _Words) else piece for piece in self._pieces]
+        return re.compile(("(?<= )" if self._spaced else "") + "".join(pieces))
+
+    def _choices(self, words: _Words) -> str:
+        """The expression of words: with `*` every word that begins so."""
+        blank = _AFTER_WORD if self._spaced else ""
+        choices = [
+            "".join([word + blank for word in choice.split()]) for choice in words.translate(_ESCAPED).split("|")
         ]
-        return re.compile(("(?<= )" if self._spaced else "") + "".join(parts))
+        return "|".join(choices).replace("*", _REST_OF_WORD[self._spaced])
 
-    def occurs(self, text: str) -> bool:
-        return any(anchor in text for anchor in self.anchors) and self.regex.search(text) is not None
-
-
-def _word(part: str, *, spaced: bool) -> str:
-    """A word, or with `*` every word that begins so."""
-    stem = part.rstrip("*")
-    return re.escape(stem) + (_REST_OF_WORD[spaced] if stem != part else "")
-
-
-class _Language(NamedTuple):
-    """A language's phrases by intent, and those that only look like it."""
-
-    name: str
-    yes: dict[str, list[_Phrase]]
-    no: dict[str, list[_Phrase]]
-
-
-def _bounded(part: str) -> str:
-    """A word of a spaced language with the blanks around it, so that it is not sought within others; a stem keeps its end."""
-    if part in _WITH_BLANKS or part in "()[]|":
-        return part
-    return f" {part}" if part.endswith("*") else f" {part} "
-
-
-def _anchors(parts: list[str]) -> tuple[str, ...]:
-    """Words of which every match of the phrase has at least one; the best such set, or the empty word."""
-    best: tuple[str, ...] = ("",)
-    open_groups: list[str] = []
-    choice: list[str] = []
-    for part in parts:
-        if part in "([|":
-            choice = [*choice, ""] if part == "|" and len(open_groups) == 1 else choice
-            if part != "|":
-                open_groups.append(part)
-                choice = [""] if len(open_groups) == 1 else choice
-        elif part in ")]":
-            open_groups.pop()
-            if part == ")" and not open_groups:
-                best = max(best, tuple(choice), key=_strength)
-        elif part not in _WITH_BLANKS and "[" not in open_groups:
-            if not open_groups:
-                best = max(best, (part.rstrip("*"),), key=_strength)
-            elif len(open_groups) == 1:
-                choice[-1] = max(choice[-1], part.rstrip("*"), key=len)
-    return best
-
-
-def _strength(anchors: tuple[str, ...]) -> int:
-    return min(map(len, anchors))
+    def occurs(self, text: _Text) -> bool:
+        return all(map(text.contains, self.needs)) and self.regex.search(text.clauses) is not None
 
 
 def _folded(text: str) -> str:
@@ -164,69 +219,79 @@ def _clauses(text: str) -> str:
     return " ¦ " + " ".join(_tokens(_folded(lines))) + " ¦ "
 
 
+class _Language:
+    """A language's phrases by intent, and those that only look like it (`not_…`), each list read when it is first asked for."""
+
+    def __init__(self, name: str, tables: list[dict[str, Any]]) -> None:
+        self.name = name
+        self._tables = tables
+        words = {name: row for table in tables for name, row in table.get("words", {}).items()}
+        self._reader = _Reader(words, spaced=tables[0]["spaced"])
+        self._letters = re.compile(f"[{tables[0]['letters']}]")
+        self._read: dict[str, list[_Phrase]] = {}
+
+    def may_be(self, text: "_Text") -> bool:
+        """Whether the text has a letter without which nothing can be said in this language."""
+        return self._letters.search(text.clauses) is not None
+
+    def phrases(self, intent: str) -> list[_Phrase]:
+        read = self._read.get(intent)
+        if read is None:
+            rows = [row for table in self._tables for row in table.get(intent, [])]
+            read = self._read[intent] = [self._reader.phrase(row) for row in rows]
+        return read
+
+
 def _rows(table: str) -> dict[str, dict[str, Any]]:
     return tomllib.loads(files("promt").joinpath(table).read_text(encoding="utf-8"))
-
-
-def _spelled_out(row: str, words: dict[str, str]) -> str:
-    """The row with each `<name>` replaced by its list, which may name others."""
-    while _WORD_LIST.search(row):
-        row = _WORD_LIST.sub(lambda found: f"({words[found[1]]})", row)
-    return row
 
 
 @cache
 def _languages() -> tuple[_Language, ...]:
     tables = [_rows(name) for name in _TABLES]
-
-    def read(name: str, prefix: str, *, spaced: bool) -> dict[str, list[_Phrase]]:
-        words: dict[str, str] = tables[0][name].get("words", {})
-        return {
-            intent: [
-                _Phrase(_spelled_out(row, words), spaced=spaced)
-                for table in tables
-                for row in table[name].get(prefix + intent, [])
-            ]
-            for intent in (*_INTENTS, *_SUBJECTS)
-        }
-
-    return tuple(
-        _Language(name, read(name, "", spaced=rows["spaced"]), read(name, "not_", spaced=rows["spaced"]))
-        for name, rows in tables[1].items()
-    )
+    return tuple(_Language(name, [table[name] for table in tables]) for name in tables[0])
 
 
-def _occurs(language: _Language, intent: str, text: str) -> bool:
-    if not any(phrase.occurs(text) for phrase in language.yes[intent]):
+def _occurs(language: _Language, intent: str, text: _Text) -> bool:
+    if not any(phrase.occurs(text) for phrase in language.phrases(intent)):
         return False
     cleared = text
-    for phrase in language.no[intent]:
+    for phrase in language.phrases(f"not_{intent}"):
         if phrase.occurs(cleared):
-            cleared = phrase.regex.sub(f"{MASK} ", cleared)
-    return cleared is text or any(phrase.occurs(cleared) for phrase in language.yes[intent])
+            cleared = _Text(phrase.regex.sub(f"{MASK} ", cleared.clauses))
+    return cleared is text or any(phrase.occurs(cleared) for phrase in language.phrases(intent))
 
 
-def _read(text: str) -> str:
+def _read(text: str) -> _Text:
     """The clauses of the part of a message that is read."""
-    return _clauses(text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}")
+    return _Text(
+        _clauses(text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}")
+    )
 
 
 def says(text: str, subject: Literal["artifact", "hints"]) -> bool:
     """Whether the message names a file of the conversation, or hints at the past without saying what of it."""
-    folded = _read(text)
-    return any(_occurs(language, subject, folded) for language in _languages())
+    with _READING:
+        folded = _read(text)
+        return any(_occurs(language, subject, folded) for language in _languages() if language.may_be(folded))
 
 
 def detect(text: str) -> Intents:
     """What the message asks of memory; all false for one that asks nothing."""
+    with _READING:
+        return _detect(text)
+
+
+@lru_cache(maxsize=ASKED_AGAIN)
+def _detect(text: str) -> Intents:
     folded = _read(text)
     said = Counter[str]()
     found: set[str] = set()
     for language in _languages():
-        for intent in _INTENTS:
-            if _occurs(language, intent, folded):
-                found.add(intent)
-                said[language.name] += 1
+        if language.may_be(folded):
+            intents = [intent for intent in _INTENTS if _occurs(language, intent, folded)]
+            found.update(intents)
+            said[language.name] += len(intents)
     return Intents(
         no_save="no_save" in found,
         no_recall="no_recall" in found,
@@ -234,5 +299,5 @@ def detect(text: str) -> Intents:
         forget="forget" in found,
         refers_to_history="history" in found and "no_recall" not in found,
         asks_memory="asks" in found,
-        language=said.most_common(1)[0][0] if said else None,
+        language=said.most_common(1)[0][0] if found else None,
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import statistics
 import sys
 from pathlib import Path
 
@@ -332,7 +333,7 @@ def test_no_query_takes_a_quarter_of_a_second(tmp_path):
                     took = [await cost(client, query, place)]
                     if took[0] >= QUERY_MS:  # what a busy machine adds, it does not add every time
                         took += [await cost(client, query, place) for _ in range(TRIES - 1)]
-                    slow[name, bool(place)] = min(took)
+                    slow[name, bool(place)] = statistics.median(took)
             best = (await client.request("memory/search", {"query": COMMON, "limit": 1}))["hits"][0]
             assert len(best["matched_terms"]) >= len(FREQUENT) // 3
 
