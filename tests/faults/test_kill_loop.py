@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import random
+import time
 from dataclasses import dataclass, field
 
 import pytest
@@ -18,8 +19,9 @@ ROUNDS = -(-KILLS // HOMES)
 REPEATS = max(5, KILLS // 10)
 TURNS_EACH = 8
 THREADS = ("thr_1", "thr_2", "thr_3")
-LATEST_KILL_SECONDS = 0.35
-"""After the handshake; by then some dozens of operations are answered and some are under way."""
+LATEST_KILL_TURNS = 3
+"""A kill comes at the latest after so many times what the first turn of a process takes alone, on this machine as it is now:
+by then some dozens of operations are answered, a turn or two of each thread, and some are under way."""
 
 WORKSPACE = {"kind": "workspace", "key": "ws_here"}
 
@@ -128,7 +130,17 @@ async def keep_importing(client, known):
         known.imported.add(number)
 
 
-async def load(client, known, rng, numbers):
+async def first_turn(den, known, number):
+    """How long the first turn of a process takes when nothing else goes on, in seconds."""
+    async with await den.spawn() as client:
+        await hello(client)
+        await client.request("thread/start", {"thread_id": THREADS[0]})
+        began = time.monotonic()
+        await keep_talking(client, known, THREADS[0], [number])
+        return time.monotonic() - began
+
+
+async def load(client, known, rng, numbers, latest):
     """Everything at once, until the process is dead."""
     tasks = [
         asyncio.create_task(work)
@@ -140,7 +152,7 @@ async def load(client, known, rng, numbers):
             *(keep_talking(client, known, thread, numbers[n::3]) for n, thread in enumerate(THREADS)),
         )
     ]
-    asyncio.get_running_loop().call_later(rng.uniform(0.0, LATEST_KILL_SECONDS), client.kill)
+    asyncio.get_running_loop().call_later(rng.uniform(0.0, latest), client.kill)
     for ended in await asyncio.gather(*tasks, return_exceptions=True):
         if ended is not None and not isinstance(ended, ConnectionClosed):
             raise ended
@@ -223,7 +235,7 @@ def test_kills_lose_nothing_and_bring_nothing_back(home, tmp_path):
 
 async def kill_again_and_again(tmp_path, seed):
     rng = random.Random(seed)
-    numbers = [100_000 + n for n in range(ROUNDS * TURNS_EACH)]
+    numbers = [100_000 + n for n in range(ROUNDS * TURNS_EACH + 1)]
     den = Den(tmp_path, scripted=True)
     den.write_script(
         [
@@ -232,6 +244,7 @@ async def kill_again_and_again(tmp_path, seed):
         ]
     )
     known = Known()
+    latest = LATEST_KILL_TURNS * await first_turn(den, known, numbers.pop())
     for turn in range(ROUNDS + 1):
         client = await den.spawn()
         interrupted = (await hello(client))["interrupted_turns"]
@@ -244,7 +257,7 @@ async def kill_again_and_again(tmp_path, seed):
         if turn == ROUNDS:
             assert await client.close() == 0
         else:
-            await load(client, known, rng, numbers[turn * TURNS_EACH : (turn + 1) * TURNS_EACH])
+            await load(client, known, rng, numbers[turn * TURNS_EACH : (turn + 1) * TURNS_EACH], latest)
     assert min(map(len, (known.kept, known.forgotten, known.completed, known.imported))) >= ROUNDS // 4
 
 
