@@ -77,7 +77,7 @@ def spoken(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -
 
 def as_bytes(numbers: bytes) -> bytes:
     """A float16 vector as int8, its largest number as 127: half the room, and cosines within .004 of those of all its bits."""
-    values = struct.unpack(f"<{len(numbers) // 2}e", numbers)
+    values: tuple[float, ...] = struct.unpack(f"<{len(numbers) // 2}e", numbers)
     step = (max(map(abs, values)) or 1.0) / INT8_MOST
     return struct.pack(f"{len(values)}b", *[round(value / step) for value in values])
 
