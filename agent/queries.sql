@@ -3,6 +3,11 @@
 INSERT INTO workspace (workspace_id, name, root_path, created_at, updated_at) VALUES (:workspace_id, :name, :root_path, :now, :now)
 ON CONFLICT (workspace_id) DO NOTHING
 
+-- name: describe_workspace
+-- A workspace learns what it was not told when it was made.
+UPDATE workspace SET name = coalesce(name, :name), root_path = coalesce(root_path, :root_path), updated_at = :now
+WHERE workspace_id = :workspace_id
+
 -- name: get_workspace
 -- A workspace by id.
 SELECT workspace_id, name, root_path, created_at, updated_at FROM workspace WHERE workspace_id = :workspace_id
