@@ -45,7 +45,9 @@ async def test_a_configuration_that_somebody_holds_keeps_nothing_else_waiting(tm
     den = Den(tmp_path)
     async with den.client() as client:
         with FileLock(den.config.with_name(f".{den.config.name}.lock")):
-            update = asyncio.create_task(client.request("settings/update", {"update": {"memory": {"retention_days": 3}}}))
+            update = asyncio.create_task(
+                client.request("settings/update", {"update": {"memory": {"retention_days": 3}}})
+            )
             for _ in range(5):
                 await client.request("ping")
             assert not update.done()
