@@ -9,6 +9,7 @@ from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK, USAGE, Stop
 from gateway.commands.memories import value_of
 from gateway.commands.options import (
+    KEY_SCOPES,
     add_context,
     add_place,
     add_sureness,
@@ -61,32 +62,31 @@ def _arrange_forget(to: argparse.ArgumentParser) -> None:
     add_sureness(to)
     what = to.add_mutually_exclusive_group(required=True)
     what.add_argument("memory", nargs="?", metavar="ID", help="a memory's id")
-    what.add_argument("--key", help="the memory of this key, in --scope")
+    what.add_argument("--key", help="the memory of this key, in --scope, else in the workspace or of the user")
     what.add_argument("--turn", metavar="ID", help="everything learnt from this turn")
     what.add_argument("--of-thread", metavar="ID", help="everything learnt from this conversation")
     what.add_argument("--everything", action="store_true", help="everything in --scope")
-    to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread (default: user)")
+    to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread; --everything needs it")
     to.add_argument("--erase", action="store_true", help="for ever, to the last byte; not restorable")
     to.add_argument("--include-sources", action="store_true", help="with --erase: its words in conversations, too")
     to.add_argument("--reason", help="your own words, kept with it")
     to.add_argument("--dry-run", action="store_true", help="only say what would be forgotten")
 
 
-def _target_of(given: argparse.Namespace) -> dict[str, Any]:
+def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
+    """What is meant; of several, the first that there is."""
     if given.memory is not None:
-        return {"kind": "id", "memory_id": given.memory}
+        return [{"kind": "id", "memory_id": given.memory}]
     if given.turn is not None:
-        return {"kind": "turn", "turn_id": given.turn}
+        return [{"kind": "turn", "turn_id": given.turn}]
     if given.of_thread is not None:
-        return {"kind": "thread", "thread_id": given.of_thread}
-    if given.everything and given.scope is None:
-        raise Stop(USAGE, "--everything needs a --scope")
-    scope = scope_of(given.scope or "user", given)
-    return (
-        {"kind": "scope", "scope": scope}
-        if given.everything
-        else {"kind": "scoped_key", "scope": scope, "key": given.key}
-    )
+        return [{"kind": "thread", "thread_id": given.of_thread}]
+    if given.everything:
+        if given.scope is None:
+            raise Stop(USAGE, "--everything needs a --scope")
+        return [{"kind": "scope", "scope": scope_of(given.scope, given)}]
+    scopes = (given.scope,) if given.scope else KEY_SCOPES
+    return [{"kind": "scoped_key", "scope": scope_of(scope, given), "key": given.key} for scope in scopes]
 
 
 async def _contents(door: Door, ids: list[str], context: dict[str, Any]) -> list[list[str]]:
@@ -96,13 +96,18 @@ async def _contents(door: Door, ids: list[str], context: dict[str, Any]) -> list
 
 def _forget(given: argparse.Namespace) -> int:
     context = context_of(given)
+    targets = _targets_of(given)
     params = present(
-        target=_target_of(given), mode="erase" if given.erase else "tombstone", reason=given.reason,
+        target=targets[0], mode="erase" if given.erase else "tombstone", reason=given.reason,
         include_sources=given.include_sources or None, context=context,
     )  # fmt: skip
 
     async def work(door: Door) -> ForgetResult:
         would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
+        for target in targets[1:]:
+            if not would.forgotten_memory_ids:
+                params["target"] = target
+                would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
         ids = would.forgotten_memory_ids
         if given.dry_run or not ids:
             return would

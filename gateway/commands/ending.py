@@ -6,6 +6,7 @@ Rule 2: who stops reading or stops waiting is no error worth a word.
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import cast
@@ -14,6 +15,9 @@ from gateway import logs
 from gateway.commands.exits import BROKEN_PIPE, DEFECT, INTERRUPTED, IO_ERROR, Stop, code_for, code_of
 from gateway.commands.terminal import prepare, show_error
 from protocol.errors import GatewayError
+
+_AT = re.compile(r"^(.*) - at `\$\.?([^`]+)`$")
+"""Where in a message the contract's checks say that a member is wrong."""
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -32,7 +36,7 @@ def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, Stop):
         return error.code, error.line
     if isinstance(error, GatewayError) and error.reason != "internal":
-        return code_of(error), error.message
+        return code_of(error), _AT.sub(r"\2: \1", error.message).replace("`", "")
     if isinstance(error, OSError):
         return IO_ERROR, f"the system says: {error.strerror or type(error).__name__}"
     return (

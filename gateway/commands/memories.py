@@ -9,6 +9,7 @@ from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import DATA, NEGATIVE, OK, Stop
 from gateway.commands.options import (
+    KEY_SCOPES,
     add_context,
     add_filters,
     add_place,
@@ -174,7 +175,7 @@ async def _found(door: Door, given: argparse.Namespace) -> m.m.GetResult:
         result = await door.call(m.MEMORY_GET, {"memory_id": given.memory, "context": context})
     except CallerError:  # no id can look like that, but a key can
         result = m.m.GetResult(record=None)
-    for scope in ("workspace", "user"):
+    for scope in KEY_SCOPES:
         if result.record is not None or given.memory.startswith("mem_"):
             break
         result = await door.call(

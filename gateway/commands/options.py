@@ -68,7 +68,11 @@ def add_filters(to: argparse.ArgumentParser) -> None:
         "--scope", action="append", metavar="SCOPE", help="only user, workspace, agent or thread; repeatable"
     )
     to.add_argument(
-        "--status", action="append", choices=get_args(Status), metavar="NAME", help="default: active; repeatable"
+        "--status",
+        action="append",
+        choices=[status for status in get_args(Status) if status != "deleted"],
+        metavar="NAME",
+        help="default: active; repeatable",
     )
     to.add_argument("--sensitive", action="store_true", help="with what is only shown when it is asked for")
     to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
@@ -95,6 +99,10 @@ def scope_of(text: str, given: argparse.Namespace) -> dict[str, str]:
     if kind not in {*own, "task"} or not key:
         raise Stop(USAGE, f"{text!r} is no scope: user, workspace, agent:ID, thread:ID or task:ID")
     return {"kind": kind, "key": key}
+
+
+KEY_SCOPES = ("workspace", "user")
+"""Where a key is looked for when no scope is named, in this order: what belongs to the project is nearer."""
 
 
 def filters_of(given: argparse.Namespace) -> dict[str, Any]:
@@ -127,6 +135,13 @@ def time_of(text: str | None, *, is_future: bool = False) -> int | None:
     """A time: `2026-05-19`, `2026-05-19 14:30`, or a span from now such as `30d`. Raises `Stop`."""
     if text is None:
         return None
+    at, now = _time_of(text, is_future=is_future), datetime.now().astimezone().timestamp()
+    if is_future and at <= now * 1000:
+        raise Stop(USAGE, f"{text!r} is over already")
+    return at
+
+
+def _time_of(text: str, *, is_future: bool) -> int:
     now = datetime.now().astimezone().timestamp()
     if (span := _SPAN.fullmatch(text)) is not None:
         seconds = 3600 * int(span[1]) * _HOURS[span[2]]

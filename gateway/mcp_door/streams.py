@@ -12,10 +12,11 @@ from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPC
 from pydantic import ValidationError
 
 from gateway.framing import TOO_LONG, Frame, LineReceiver
-from gateway.rpc import error_reply, is_request_id
+from gateway.rpc import BadMessage, Request, decode, error_reply, is_request_id, message_of
 from gateway.session import GRACE_SECONDS
 from gateway.stdio import Reader, Writer
 from protocol.envelope import RequestId
+from protocol.errors import CallerError
 
 
 class Wire:
@@ -57,7 +58,7 @@ class Wire:
         try:
             message = jsonrpc_message_adapter.validate_json(frame, by_name=False)
         except ValidationError:
-            self._writer.send(error_reply(None, "parse_error"))
+            self._writer.send(_refusal(frame))
             return
         if isinstance(message, JSONRPCRequest):
             if len(self._pending) >= self._max_in_flight:
@@ -82,3 +83,12 @@ class Wire:
                 if isinstance(said.message, (JSONRPCResponse, JSONRPCError)):
                     self._settle(said.message.id)
                 await self._writer.wait_writable()
+
+
+def _refusal(frame: bytes) -> bytes:
+    """The answer to a line that is no message, with its id where it has one."""
+    try:
+        message = message_of(decode(frame))
+    except CallerError:
+        return error_reply(None, "parse_error")
+    return error_reply(message.request_id if isinstance(message, (Request, BadMessage)) else None, "invalid_request")

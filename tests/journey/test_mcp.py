@@ -292,12 +292,13 @@ def call(number, tool, **arguments):
 def test_input_that_ends_is_answered_whole_and_the_process_ends(tmp_path):
     den = McpDen(tmp_path)
     calls = [call(n, "memory_search", query="zanzibar") for n in range(2, 30)]
-    answers, code, errors = run(den, HELLO, READY, b"{not json", b"x" * (9 * 1024 * 1024), *calls)
+    answers, code, errors = run(den, HELLO, READY, b"{not json", b'{"id": 99}', b"x" * (9 * 1024 * 1024), *calls)
     assert code == 0
-    assert {answer["id"] for answer in answers} == {None, *range(1, 30)}
+    assert {answer["id"] for answer in answers} == {None, 99, *range(1, 30)}
     failed = [answer["error"]["code"] for answer in answers if answer["id"] is None]
     assert failed == [-32700, -32600]
-    assert all("result" in answer for answer in answers if answer["id"] is not None)
+    assert all("result" in answer for answer in answers if answer["id"] not in {None, 99})
+    assert [answer["error"]["code"] for answer in answers if answer["id"] == 99] == [-32600]
     assert "zanzibar" not in errors
 
 

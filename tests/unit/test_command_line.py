@@ -131,6 +131,27 @@ def test_a_key_names_a_fact_that_a_later_one_replaces() -> None:
     assert run("show", "no such key").code == 1
 
 
+@pytest.mark.parametrize("scope", ["workspace", "user"])
+def test_a_key_is_forgotten_where_it_is_shown(scope: str) -> None:
+    run("remember", "The port of the staging server is 4004.", "--key", "staging port", "--scope", scope)
+    assert run("show", "staging port").code == 0
+    assert run("forget", "--key", "staging port").code == 0
+    assert run("show", "staging port").code == 1
+
+
+def test_nothing_is_kept_until_yesterday() -> None:
+    ended = run("remember", "The port is 4004.", "--expires", "2020-01-01")
+    assert (ended.code, "is over already" in ended.err) == (64, True)
+
+
+def test_what_is_wrong_with_a_number_is_told_by_its_name() -> None:
+    remember("The port is 4004.")
+    ended = run("list", "--limit", "0")
+    assert ended.code == 64
+    assert "limit: Expected int >= 1" in ended.err
+    assert "$" not in ended.err
+
+
 def test_a_secret_is_refused_with_its_reason_and_not_repeated() -> None:
     ended = run("remember", "The key is AKIAQ3EXAMPLE7HARBOR", "--json")
     assert ended.code == 77
