@@ -35,6 +35,7 @@ from thread_episodic import store
 from thread_episodic.indexing import Waiting, header_of, plan_item, segment_room, sizes_of, source_hash_of
 from thread_episodic.model import NewChunk
 from thread_episodic.store import SQL as EPISODIC_SQL
+from thread_episodic.vectors import as_bytes
 
 GROUP = 4000  # messages of a transaction
 SMALL = 10_000
@@ -225,7 +226,7 @@ class _Writer:
         numbers = self.next_vector()
         if numbers is not None:
             row = store.chunks_of(tx, known.source)[0].id
-            tx.run(EPISODIC_SQL["add_vector"], {"space": self._space, "row": row, "numbers": numbers})
+            tx.run(EPISODIC_SQL["add_vector"], {"space": self._space, "row": row, "numbers": as_bytes(numbers)})
 
 
 async def make(

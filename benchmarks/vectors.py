@@ -31,7 +31,7 @@ from gateway.model_files import locate
 from gateway.sqlite import Handle, Transaction, connect
 from protocol.ports import Vector
 from protocol.settings import EmbeddingSettings
-from thread_episodic.vectors import TABLE
+from thread_episodic.vectors import TABLE, as_bytes
 
 SIZES = (10_000, 50_000)
 QUERIES = 200
@@ -57,12 +57,13 @@ class Way(NamedTuple):
 
 def _rows(connection: Handle) -> Any:
     found = connection.execute("SELECT vector FROM chunk_vec ORDER BY chunk").fetchall()
-    return np.frombuffer(b"".join(numbers for (numbers,) in found), "<f2").reshape(len(found), -1)
+    return np.frombuffer(b"".join(numbers for (numbers,) in found), np.int8).reshape(len(found), -1)
 
 
 def _by_floats(connection: Handle, count: int) -> Searched:
     held = np.zeros((count, DIM), np.float32)
     held[:] = _rows(connection)
+    held /= np.linalg.norm(held, axis=1, keepdims=True)
 
     def search(query: bytes) -> list[int]:
         cosines = held @ np.frombuffer(query, "<f2").astype(np.float32)
@@ -80,7 +81,7 @@ def _eighths(numbers: Any) -> Any:
 
 def _by_bytes(connection: Handle, _count: int) -> Searched:
     index: Any = importlib.import_module("usearch.index")
-    held = _eighths(_rows(connection))
+    held = _rows(connection)
 
     def search(query: bytes) -> list[int]:
         asked = _eighths(np.frombuffer(query, "<f2"))
@@ -93,7 +94,7 @@ def _by_bytes(connection: Handle, _count: int) -> Searched:
 def _by_graph(connection: Handle, count: int) -> Searched:
     index: Any = importlib.import_module("usearch.index")
     graphs: list[Any] = []
-    rows = _rows(connection)
+    rows = _rows(connection).astype(np.float16) / 127
     for first in range(0, count, SEGMENT):
         graph = index.Index(ndim=DIM, metric="cos", dtype="f16")
         part = rows[first : first + SEGMENT]
@@ -162,7 +163,7 @@ def write(path: Path, vectors: Any) -> None:
     for first in range(0, len(vectors), WRITTEN_AT_ONCE):
         with connection:
             some = enumerate(vectors[first : first + WRITTEN_AT_ONCE], first)
-            connection.executemany(statement, [(n // SEGMENT, n + 1, row.tobytes()) for n, row in some])
+            connection.executemany(statement, [(n // SEGMENT, n + 1, as_bytes(row.tobytes())) for n, row in some])
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
 

@@ -287,6 +287,11 @@ class Database:
         """Commits at synchronous=FULL since the start."""
         return self._writer.commits
 
+    @property
+    def commits(self) -> int:
+        """Commits of this process since the start, durable or not."""
+        return self._writer.commits + self._notes.commits
+
     async def write(self, work: Callable[[Tx], T], *, is_vital: bool = False) -> T:
         """Run `work` in a transaction that is durable when this returns; what is vital may use the disk's last room."""
         if not is_vital:

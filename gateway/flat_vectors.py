@@ -39,6 +39,8 @@ FIRST_ROOM = 64
 GHOSTS_KEPT = 64  # one of so many may be of a removed row before they are dropped: they take places among the best
 WORD_BYTES = 8
 
+_FORMS = {1: "i1", 2: "<f2"}
+
 PartitionKey: TypeAlias = tuple[str, int, int]
 
 
@@ -51,11 +53,11 @@ def numpy() -> Any:
     return np
 
 
-def sketches_of(numbers: Sequence[bytes]) -> "Words":
-    """The sign bits of some float16 vectors of one length, 64 in a word: a row for each word, a column for each vector."""
+def sketches_of(numbers: Sequence[bytes], number_bytes: int) -> "Words":
+    """The sign bits of some vectors of one length, 64 in a word: a row for each word, a column for each vector."""
     np = numpy()
-    size = len(numbers[0])
-    tops = np.frombuffer(b"".join(numbers), np.uint8).reshape(len(numbers), size)[:, 1::2]  # where the sign is
+    every = np.frombuffer(b"".join(numbers), np.uint8).reshape(len(numbers), -1)
+    tops = every[:, number_bytes - 1 :: number_bytes]  # where the sign is
     packed = np.packbits(tops & 0x80, axis=1)
     whole = np.zeros((len(numbers), -(-packed.shape[1] // WORD_BYTES) * WORD_BYTES), np.uint8)
     whole[:, : packed.shape[1]] = packed
@@ -65,9 +67,10 @@ def sketches_of(numbers: Sequence[bytes]) -> "Words":
 class _Copy:
     """The sketches of one partition with the rows that they are of, in the order of their rows."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, number_bytes: int) -> None:
         np = numpy()
         self.dim = dim
+        self._number_bytes = number_bytes
         self.lock = threading.Lock()
         self._size = 0
         self._last = 0
@@ -118,7 +121,7 @@ class _Copy:
 
     def _extend(self, added: Sequence[tuple[int, int, bytes]]) -> None:
         np = numpy()
-        sound = [entry for entry in added if len(entry[2]) == 2 * self.dim]
+        sound = [entry for entry in added if len(entry[2]) == self._number_bytes * self.dim]
         size = self._size + len(sound)
         if size > len(self._rows):
             room = max(FIRST_ROOM, size + size // 2)
@@ -131,7 +134,7 @@ class _Copy:
             here = slice(self._size, size)
             self._rows[here] = [row for row, _, _ in sound]
             self._subjects[here] = [subject for _, subject, _ in sound]
-            self._words[:, here] = sketches_of([numbers for _, _, numbers in sound])
+            self._words[:, here] = sketches_of([numbers for _, _, numbers in sound], self._number_bytes)
         self._size = size
         self._last = added[-1][0]
 
@@ -206,11 +209,16 @@ class FlatNearness:
             "space": query.space_id,
             "partitions": json.dumps(list(partitions)),
         }
-        found = [(row, numbers) for row, numbers in tx.all(table.numbers, values) if len(numbers) == len(query.numbers)]
+        length = table.number_bytes * len(self._query)
+        found = [(row, numbers) for row, numbers in tx.all(table.numbers, values) if len(numbers) == length]
         if found:
-            vectors = np.frombuffer(b"".join([numbers for _, numbers in found]), "<f2").reshape(len(found), -1)
+            form = _FORMS[table.number_bytes]
+            vectors = np.frombuffer(b"".join([numbers for _, numbers in found]), form).reshape(len(found), -1)
+            vectors = vectors.astype(np.float32)
             with np.errstate(all="ignore"):
-                cosines = vectors.astype(np.float32) @ self._query
+                cosines = vectors @ self._query
+                if table.number_bytes == 1:
+                    cosines /= np.linalg.norm(vectors, axis=1)
             cosines[~np.isfinite(cosines)] = 0.0  # of a row that no model of ours made
             self._known.update(zip([row for row, _ in found], cosines.tolist(), strict=True))
 
@@ -227,12 +235,12 @@ class FlatVectors:
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> FlatNearness:
         """Compare a query with everything in the partitions, as this snapshot knows them."""
-        asked = sketches_of([query.numbers])
+        asked = sketches_of([query.numbers], 2)
         room, is_whole = self._loaded_at_once, True
         parts: list[tuple[Rows, Distances]] = []
         for partition in partitions:
             key = (table.name, query.space_id, partition)
-            copy = self._copy(key, len(query.numbers) // 2)
+            copy = self._copy(key, len(query.numbers) // 2, table.number_bytes)
             with copy.lock:
                 read, is_all = copy.follow(tx, table, key, max(room, LOOKED_AHEAD))
                 subjects, words = copy.held()
@@ -264,11 +272,11 @@ class FlatVectors:
         with self._lock:
             self._behind[key] = table
 
-    def _copy(self, key: PartitionKey, dim: int) -> _Copy:
+    def _copy(self, key: PartitionKey, dim: int, number_bytes: int) -> _Copy:
         with self._lock:
             found = self._copies.get(key)
             if found is None or found.dim != dim:
-                found = self._copies[key] = _Copy(dim)
+                found = self._copies[key] = _Copy(dim, number_bytes)
             self._copies.move_to_end(key)
             return found
 

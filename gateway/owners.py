@@ -1,6 +1,7 @@
 """Which processes live in a home. A life is an operating-system lock, so the end of one needs no time-out to be known."""
 
 import contextlib
+import time
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -9,6 +10,9 @@ from protocol.ports import Clock, Ids, Transact, Tx
 from protocol.statements import Statements
 
 SQL = Statements("gateway")
+
+COARSEST_NS = 3_000_000_000
+"""Within so long two changes of a folder may carry the same time: the coarsest file systems count in steps of 2 s."""
 
 
 def is_free(lock: Path) -> bool:
@@ -32,6 +36,8 @@ class Owners:
         self._run = run
         self._clock = clock
         self.owner = ids.new("own")
+        self._listed_at = 0
+        self._is_alone = False
         self._lock = FileLock(self._file(self.owner), timeout=0, mode=0o600, thread_local=False)
         self._lock.acquire()
 
@@ -52,6 +58,19 @@ class Owners:
         """Give the lock back; the file goes with it."""
         self._lock.release()
         self._file(self.owner).unlink(missing_ok=True)
+
+    def alone_since(self) -> int | None:
+        """When the last other process left, as a number that no later leaving has; None while others are, or may be, here."""
+        try:
+            changed_at = self._run.stat().st_mtime_ns
+            if changed_at != self._listed_at:
+                if abs(time.time_ns() - changed_at) < COARSEST_NS:
+                    return None
+                self._is_alone = {lock.name for lock in self._run.glob("own_*.lock")} <= {self._file(self.owner).name}
+                self._listed_at = changed_at
+        except OSError:
+            return None
+        return changed_at if self._is_alone else None
 
     def others(self, tx: Tx) -> list[str]:
         """Owners in the home's book beside this one, dead or alive."""

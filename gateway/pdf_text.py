@@ -5,13 +5,13 @@ holds up nobody; the child is given the open file and nothing else, no name, no 
 Rule 2: pages come as they are read: what was read before a deadline is not lost.
 """
 
-import faulthandler
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import anyio
@@ -76,10 +76,14 @@ def _say(**said: Any) -> None:
 
 def _limit(seconds: float) -> None:
     """End this process at the deadline even when its parent is gone, and keep it small where the platform can."""
-    faulthandler.dump_traceback_later(seconds, exit=True, file=Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # until the end
-    if sys.platform != "win32":
+    if sys.platform == "win32":
+        watch = threading.Timer(seconds, os._exit, [1])
+        watch.daemon = True
+        watch.start()
+    else:
         import resource  # noqa: PLC0415  # not on Windows
 
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # what SIGALRM does by itself needs no line of Python to run
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 

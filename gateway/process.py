@@ -44,6 +44,7 @@ class Pulse:
         self._app = app
         self._is_reading = is_reading
         self._version = -1
+        self._seen: tuple[int, int | None] = (0, None)
         self._seen_change = 0
         self._due_at: int | None = None
         self._has_neighbours = True
@@ -81,7 +82,12 @@ class Pulse:
         await self.look()
         if app.base.config.refresh():
             self.apply_settings()
-        version = await db.data_version()
+        seen = (db.commits, app.base.owners.alone_since())
+        if seen[1] is None or seen != self._seen or self._version < 0:
+            version = await db.data_version()
+            self._seen = seen
+        else:
+            version = self._version  # nobody was there who could have changed it, nor have we
         if version != self._version:
             self._version = version
             try:
@@ -116,8 +122,12 @@ class Pulse:
     async def tell_changes(self) -> None:
         """Tell, until cancelled, what other processes changed; nothing else that is looked after holds it up."""
         app = self._app
+        told_alone: int | None = None
         while True:
             await anyio.sleep(PULSE_SECONDS)
+            alone = app.base.owners.alone_since()
+            if alone is not None and alone == told_alone:
+                continue  # nobody has come since
             if not self._is_reading():
                 continue  # a client that does not read is told once, of everything, when it reads again
             seen = self._seen_change
@@ -128,6 +138,7 @@ class Pulse:
             except GatewayError as error:
                 log.warning("pulse_failed", reason=error.reason)
                 continue
+            told_alone = alone
             if scopes and app.base.config.config.memory.enabled:
                 app.outbox.notify("memory/invalidated", MemoryInvalidated(scopes=scopes))
 

@@ -21,7 +21,7 @@ from protocol.memory import Category
 from protocol.ports import GiveUpJob, JobHandle, Space, Tx, Vector, VectorTable
 
 TABLE = VectorTable(
-    name="memory", added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
+    name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
     numbers=SQL["vectors_of_records"],
 )  # fmt: skip
 

@@ -143,7 +143,8 @@ def _needs_of_any(choices: list[_Pattern]) -> tuple[frozenset[str], ...]:
         return choices[0].needs
     if not all(choice.needs for choice in choices):
         return ()
-    return (frozenset().union(*(max(choice.needs, key=_strength) for choice in choices)),)
+    rarest = [max(choice.needs, key=_strength) for choice in choices]
+    return (rarest[0].union(*rarest[1:]),)
 
 
 def _strength(need: frozenset[str]) -> int:

@@ -185,9 +185,11 @@ class VectorTable(msgspec.Struct, frozen=True):
     `added`: `:space, :partition, :after, :limit` → (vector row, subject row, numbers), by vector row, which only grows.
     `present`: `:space, :partition` → (vector row). `losses`: `:space, :partition` → (count of rows ever removed).
     `numbers`: `:space, :partitions, :subjects` (lists as JSON) → (subject row, numbers).
+    A number of a row has two bytes, float16 of a unit vector, or one: int8 of a vector whose length says nothing.
     """
 
     name: str
+    number_bytes: Literal[1, 2]
     added: str
     present: str
     losses: str

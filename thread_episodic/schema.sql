@@ -93,7 +93,7 @@ CREATE TABLE chunk_exclusion (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX chunk_exclusion_thread ON chunk_exclusion (thread_id);
 
--- Vectors by space and segment, float16 of unit length. Rows are never changed, and their numbers only grow: sketches in memory
+-- Vectors by space and segment, int8. Rows are never changed, and their numbers only grow: sketches in memory
 -- are brought up to date by what came after, and thinned out when the count of losses says that much went.
 CREATE TABLE chunk_vec (
     id       INTEGER PRIMARY KEY AUTOINCREMENT,

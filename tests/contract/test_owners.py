@@ -1,8 +1,10 @@
 """Who lives in a home: a life is a lock, and its end is known at once."""
 
+import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
@@ -146,4 +148,28 @@ def test_a_process_is_dead_as_soon_as_it_ended(how: str, tmp_path: Path) -> None
         process.kill()
     process.communicate(timeout=10)
     assert owners.is_dead(other)
+    owners.release()
+
+
+def long_ago(run: Path, seconds: int) -> None:
+    """As if nothing had happened in the folder for so long."""
+    at = time.time_ns() - seconds * 1_000_000_000
+    os.utime(run, ns=(at, at))
+
+
+def test_a_process_knows_since_when_it_is_alone(tmp_path: Path) -> None:
+    owners = make(tmp_path)
+    assert owners.alone_since() is None, "somebody may have come in the same moment"
+    long_ago(tmp_path, 30)
+    alone = owners.alone_since()
+    assert alone is not None
+    assert owners.alone_since() == alone
+    other = make(tmp_path)
+    assert owners.alone_since() is None
+    long_ago(tmp_path, 20)
+    assert owners.alone_since() is None, "it has been here for a while"
+    other.release()
+    assert owners.alone_since() is None
+    long_ago(tmp_path, 10)
+    assert owners.alone_since() not in {None, alone}, "somebody was here"
     owners.release()

@@ -34,9 +34,10 @@ def numbers_of(text: str, salt: str = "") -> bytes:
 
 
 def cosine(one: bytes, other: bytes) -> float:
-    """Of two unit vectors."""
-    pairs = zip(struct.unpack(f"<{DIM}e", one), struct.unpack(f"<{DIM}e", other), strict=True)
-    return sum(a * b for a, b in pairs)
+    """Of a stored vector, int8 or float16, and a unit vector."""
+    stored = struct.unpack(f"{DIM}b" if len(one) == DIM else f"<{DIM}e", one)
+    length = math.hypot(*stored) if len(one) == DIM else 1.0
+    return sum(a * b for a, b in zip(stored, struct.unpack(f"<{DIM}e", other), strict=True)) / length
 
 
 class ListedNearness:
