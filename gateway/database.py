@@ -28,6 +28,7 @@ from gateway.sqlite import (
     Transaction,
     Trouble,
     sqlite_version,
+    touch,
     unavailable,
 )
 from protocol.errors import Defect, GatewayError, Unavailable
@@ -351,7 +352,7 @@ class Database:
                 await asyncio.get_running_loop().run_in_executor(None, self._ballast.keep)
                 self._is_drained = False
             if self._trouble is not None:
-                await self._submit(self._writer, _Request(_touch))
+                await self._submit(self._writer, _Request(touch))
         except (OSError, GatewayError) as failure:
             told = unavailable(failure)
             if isinstance(told, StoreFailed):
@@ -390,12 +391,6 @@ class Database:
         self._file.close()
         for worker in (self._writer, self._notes, *self._readers):
             worker.close(seconds)
-
-
-def _touch(tx: Tx) -> None:
-    """A write that changes nothing and yet must reach the disk."""
-    version = tx.one("PRAGMA user_version")
-    tx.run(f"PRAGMA user_version = {int(version[0]) if version else 0}")
 
 
 def _size(path: Path) -> int:

@@ -5,12 +5,10 @@ Rule 2: whether two statements are one fact is decided by `likeness` alone; here
 """
 
 import json
-import math
 import re
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
-from heapq import nlargest
 from typing import NamedTuple
 
 from memory.likeness import is_same_fact
@@ -26,7 +24,7 @@ SHARED_WORDS = 0.4
 """Of the telling words of the longer statement; with fewer in common two statements are no paraphrase that a table knows. A comparison takes half
 a millisecond, this takes a hundredth."""
 _FIGURES = re.compile(r"\d+")
-NEWEST = 50  # records that a word is looked up in; one that is in more tells little
+NEWEST = 40  # records that a word is looked up in; one that is in more tells little
 LOOKED_THROUGH = 1000  # the most that a word is looked up in where other scopes and categories use it
 
 
@@ -37,11 +35,13 @@ class _Said(NamedTuple):
     figures: Sequence[str]
 
 
-def find_paraphrase(tx: Tx, means: Collaborators, scope_id: int, proposed: Proposed) -> Stored | None:
-    """The one active record that the proposal restates; None when there is none, or more than one."""
+def find_paraphrase(
+    tx: Tx, means: Collaborators, scope_id: int, proposed: Proposed, gist: Sequence[str]
+) -> Stored | None:
+    """The one active record that the proposal, of that gist, restates; None when there is none, or more than one."""
     if proposed.alias is not None:
         return None  # under a name of the caller's other words are news
-    said = _Said(means.lexicon.query_terms(proposed.content), _figures_of(proposed.content))
+    said = _Said(gist, _figures_of(proposed.content))
     cosines = _nearest(tx, proposed)
     rows = [*cosines, *(row for row in _sharing(tx, scope_id, proposed, said.terms) if row not in cosines)]
     place = {"rows": json.dumps(rows), "scope_id": scope_id, "category": proposed.semantic.category}
@@ -72,15 +72,14 @@ def _nearest(tx: Tx, proposed: Proposed) -> dict[int, float]:
 def _sharing(tx: Tx, scope_id: int, proposed: Proposed, terms: Sequence[str]) -> list[int]:
     """The rows of what shares the most telling words; the fewer records a word is in, the more it tells."""
     told: defaultdict[int, float] = defaultdict(float)
-    needed = math.ceil(SHARED_WORDS * len(terms))
-    for term in sorted(terms, key=len)[max(0, needed - 1) :]:  # what shares as many as are needed shares one of these
+    for term in terms:
         rows = tx.all(SQL["newest_with_term"], {
             "match": f'body:"{term}"', "scope_id": scope_id, "category": proposed.semantic.category,
             "budget": LOOKED_THROUGH, "limit": NEWEST,
         })  # fmt: skip
         for (row,) in rows:
             told[row] += 1 / len(rows)
-    return nlargest(COMPARED_BY_WORDS, told, key=lambda row: (told[row], row))
+    return sorted(told, key=told.__getitem__, reverse=True)[:COMPARED_BY_WORDS]
 
 
 def _figures_of(text: str) -> list[str]:

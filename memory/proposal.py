@@ -47,6 +47,10 @@ _OWNERS: tuple[ThreadOrigin, ...] = ("user", "task", "system")
 """Words that the user also said in a thread of their own are theirs."""
 
 
+_OWN_WORDS = frozenset({"", SemanticFields().attribute})
+"""What the contract says where nobody says anything."""
+
+
 class Near(NamedTuple):
     """An active record of the same scope and category whose meaning is near."""
 
@@ -115,7 +119,7 @@ def texts_of(proposed: Proposed) -> list[str]:
     parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
     parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
     parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
-    return [part for part in dict.fromkeys(parts) if part]
+    return [part for part in dict.fromkeys(parts) if part not in _OWN_WORDS]
 
 
 def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:

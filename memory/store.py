@@ -281,9 +281,9 @@ def gist_of(record: Record, lexicon: Lexicon) -> list[str]:
     return lexicon.query_terms(record.content)
 
 
-def packed_terms(stored: Stored, lexicon: Lexicon) -> bytes:
+def packed_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> bytes:
     """The terms of a record as `record_terms` keeps them: a line with all of them, a line with the gist."""
-    lines = body_terms(stored.record, stored.alias, lexicon), gist_of(stored.record, lexicon)
+    lines = body_terms(stored.record, stored.alias, lexicon), gist_of(stored.record, lexicon) if gist is None else gist
     packer = zlib.compressobj(wbits=WINDOW_BITS, memLevel=1)
     return packer.compress("\n".join(map(" ".join, lines)).encode()) + packer.flush()
 
@@ -305,9 +305,9 @@ def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
     add_first_text(tx, stored, lexicon)
 
 
-def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
-    """Make a record findable of which nothing was ever in the index."""
-    terms, scope = packed_terms(stored, lexicon), f"s{stored.scope_id}"
+def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> None:
+    """Make a record findable of which nothing was ever in the index. `gist` is that of its content, where it is known."""
+    terms, scope = packed_terms(stored, lexicon, gist), f"s{stored.scope_id}"
     tx.run(SQL["add_text"], {"row": stored.row, "scope": scope, "body": unpacked(terms)})
     tx.run(SQL["keep_terms"], {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version})
 

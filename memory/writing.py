@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.admission import Proposal
-from memory.identity import Identity, identify
+from memory.identity import identify
 from memory.notices import Notice, changed, expire, note_change
 from memory.paraphrase import find_paraphrase
 from memory.ports import Collaborators
@@ -113,12 +113,14 @@ class _Write:
         self._p = proposed
         self._value = encoded(proposed.value) if proposed.value is not None else None
         self._scope = scope
+        self._gist = means.lexicon.query_terms(proposed.content)
         self._now = means.clock.now()
         self._vectors = Vectors(means)
         self._notices: list[Notice] = []
         self._meets_candidate = False
         self._findings = self._judge()
-        self._identity = self._identify()
+        p, keyed = proposed, means.keyed
+        self._identity = identify(scope, p.semantic, p.content, p.value, p.alias, keyed)
         self._scope_id = ensure_scope(tx, scope)
 
     # -- gather ----------------------------------------------------------------------------------------------------
@@ -129,10 +131,6 @@ class _Write:
         if self._p.declared == "secret_like" or self._p.semantic.sensitivity == "secret":
             return found._replace(secret_kinds=[*found.secret_kinds, "declared_secret"])
         return found
-
-    def _identify(self) -> Identity:
-        p = self._p
-        return identify(self._scope, p.semantic, p.content, p.value, p.alias, self._means.keyed)
 
     def _is_own_block(self) -> bool:
         text = self._p.content
@@ -163,7 +161,7 @@ class _Write:
         pending = get_candidate(tx, self._p.approves) if self._p.approves is not None else None
         pending = pending or (self._pending() if met.candidate else None)
         is_new = duplicate is None and superseded is None
-        reworded = find_paraphrase(tx, self._means, scope_id, self._p) if is_new else None
+        reworded = find_paraphrase(tx, self._means, scope_id, self._p, self._gist) if is_new else None
         turns = (
             earlier_turns(tx, scope_id, self._identity.text_hash, self._identity.fingerprint)
             if met.repetition
@@ -277,7 +275,7 @@ class _Write:
             stored = self._take_over(plan.promote, memory_id)
         change = Change("created", actor_of(self._p), plan.decision.reason_code, None, "active")
         add_event(tx, memory_id, self._now, change)
-        add_first_text(tx, stored, self._means.lexicon)
+        add_first_text(tx, stored, self._means.lexicon, self._gist)
         stored = self._vectors.keep(tx, stored, self._p.meant)
         self._notices.append(changed(stored.record, "created", plan.decision.reason_code))
         return stored.record
