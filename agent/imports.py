@@ -49,6 +49,8 @@ class Known(NamedTuple):
     driver: str
     content: bytes | None
     position: int
+    source: str | None = None
+    """Names where an imported turn came from; none for a live one."""
 
 
 class Incoming(NamedTuple):
@@ -90,10 +92,13 @@ def echoed(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words
     return places
 
 
-def plan_import(known: Sequence[Known], incoming: Sequence[Incoming], *, is_replacing: bool) -> Plan:
+def plan_import(
+    known: Sequence[Known], incoming: Sequence[Incoming], *, is_replacing: bool, source: str | None = None
+) -> Plan:
     """Compare a source with a thread.
 
-    Replacing makes the imported turns equal to the source and keeps live ones behind them; appending only adds.
+    Replacing makes the turns of that source equal to it, in the place where they stood; those of other sources stay, and live
+    ones come behind all. Appending only adds.
     Raises `Refused("conflict")` when the source names a live turn.
     """
     present = {turn.turn_id: turn for turn in known}
@@ -109,9 +114,16 @@ def plan_import(known: Sequence[Known], incoming: Sequence[Incoming], *, is_repl
     if not is_replacing:
         order = [turn.turn_id for turn in known] + [entry.turn_id for entry in add]
         return Plan(add, [], [], len(incoming) - len(add), order, is_moving=False)
-    remove = [turn.turn_id for turn in known if turn.driver == "import" and turn.turn_id not in named]
-    live = [turn.turn_id for turn in known if turn.driver != "import"]
-    order = [entry.turn_id for entry in incoming] + live
+    own = [turn for turn in known if turn.driver == "import" and (turn.source == source or turn.turn_id in named)]
+    remove = [turn.turn_id for turn in own if turn.turn_id not in named]
+    first = min((turn.position for turn in own), default=len(known) + 1)
+    others = [turn for turn in known if turn.driver == "import" and turn not in own]
+    order = [
+        *(turn.turn_id for turn in others if turn.position < first),
+        *(entry.turn_id for entry in incoming),
+        *(turn.turn_id for turn in others if turn.position > first),
+        *(turn.turn_id for turn in known if turn.driver != "import"),
+    ]
     stays = [turn.turn_id for turn in known if turn.turn_id in {*order}]
     is_moving = [turn_id for turn_id in order if turn_id in present] != stays
     return Plan(add, changed, remove, len(incoming) - len(add) - len(changed), order, is_moving=is_moving)
@@ -174,6 +186,7 @@ class _Import:
     ) -> None:
         self._params = params
         self._thread_id = thread_id
+        self._origin = derived_id("src", params.source.kind, params.source.id)
         self._ledger = ledger
         self._neighbours = neighbours
         self._now = now
@@ -185,13 +198,15 @@ class _Import:
         if found is not None and found.thread.workspace_id != self._params.workspace_id:
             raise Refused("conflict", "A thread of that id exists in another workspace.")
         rows = tx.all(SQL["turns_of_thread"], {"thread_id": self._thread_id})
-        known = [Known(turn_id, driver, content, position) for turn_id, driver, content, position, _ in rows]
+        known = [
+            Known(turn_id, driver, content, position, origin) for turn_id, driver, content, position, origin in rows
+        ]
         source, is_replacing = self._params.source, self._params.mode == "replace"
         place = (self._thread_id, source.kind, source.id)
         turns = self._params.turns
         echoes = self._echoes(tx, known, turns)
         incoming = identified(known, turns, place, is_replacing=is_replacing, echoes=echoes)
-        plan = plan_import(known, incoming, is_replacing=is_replacing)
+        plan = plan_import(known, incoming, is_replacing=is_replacing, source=self._origin)
         return plan._replace(skipped=plan.skipped + len(echoes))
 
     def _echoes(self, tx: Tx, known: Sequence[Known], turns: Sequence[ImportTurn]) -> set[int]:
@@ -215,7 +230,11 @@ class _Import:
         found = get_thread(tx, self._thread_id)
         thread = _new_thread(self._params, self._thread_id, self._now) if found is None else found.thread
         return ThreadImportResult(
-            thread=thread, imported=len(plan.add), skipped=plan.skipped, replaced=len(plan.replace)
+            thread=thread,
+            imported=len(plan.add),
+            skipped=plan.skipped,
+            replaced=len(plan.replace),
+            removed=len(plan.remove),
         )
 
     def apply(self, tx: Tx) -> ThreadImportResult:
@@ -243,7 +262,11 @@ class _Import:
         if stored is None:
             raise CallerError.missing("thread")
         return ThreadImportResult(
-            thread=stored.thread, imported=len(plan.add), skipped=plan.skipped, replaced=len(plan.replace)
+            thread=stored.thread,
+            imported=len(plan.add),
+            skipped=plan.skipped,
+            replaced=len(plan.replace),
+            removed=len(plan.remove),
         )
 
     def _add(self, tx: Tx, entry: Incoming, position: int) -> None:
@@ -255,6 +278,7 @@ class _Import:
             "mode": "agent", "status": "completed", "options": "{}", "input_hash": entry.content, "started_at": at,
             "completed_at": at, "owner": None,
         })  # fmt: skip
+        tx.run(SQL["mark_origin"], {"turn_id": entry.turn_id, "origin": self._origin})
         for index, said in enumerate(entry.turn.items):
             item_id = said.item_id or derived_id("itm", entry.turn_id, str(index))
             if read_items(tx, [item_id]):

@@ -3,6 +3,11 @@
 INSERT INTO workspace (workspace_id, name, root_path, created_at, updated_at) VALUES (:workspace_id, :name, :root_path, :now, :now)
 ON CONFLICT (workspace_id) DO NOTHING
 
+-- name: describe_workspace
+-- A workspace learns what it was not told when it was made.
+UPDATE workspace SET name = coalesce(name, :name), root_path = coalesce(root_path, :root_path), updated_at = :now
+WHERE workspace_id = :workspace_id
+
 -- name: get_workspace
 -- A workspace by id.
 SELECT workspace_id, name, root_path, created_at, updated_at FROM workspace WHERE workspace_id = :workspace_id
@@ -75,6 +80,10 @@ SELECT coalesce(max(position), 0) FROM turn WHERE thread_id = :thread_id
 INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner)
 VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner)
 
+-- name: mark_origin
+-- An imported turn came from there.
+UPDATE turn SET origin = :origin WHERE turn_id = :turn_id
+
 -- name: get_turn
 -- A turn by id, with its workspace.
 SELECT turn.turn_id, turn.thread_id, thread.workspace_id, turn.driver, turn.mode, turn.status, turn.started_at, turn.completed_at, turn.error_reason,
@@ -83,7 +92,7 @@ FROM turn JOIN thread USING (thread_id) WHERE turn.turn_id = :turn_id
 
 -- name: turns_of_thread
 -- A thread's turns in order.
-SELECT turn_id, driver, input_hash, position, started_at FROM turn WHERE thread_id = :thread_id ORDER BY position, id
+SELECT turn_id, driver, input_hash, position, origin FROM turn WHERE thread_id = :thread_id ORDER BY position, id
 
 -- name: ended_turns_of_thread
 -- The newest finished turns of a thread before a position, newest first.

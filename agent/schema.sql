@@ -39,6 +39,7 @@ CREATE TABLE turn (
     status          TEXT NOT NULL CHECK (status IN ('in_progress', 'awaiting_host', 'completed', 'failed', 'cancelled', 'interrupted')),
     options         TEXT NOT NULL DEFAULT '{}',
     input_hash      BLOB,
+    origin          TEXT,
     started_at      INTEGER NOT NULL,
     completed_at    INTEGER,
     error_reason    TEXT,

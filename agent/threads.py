@@ -87,7 +87,7 @@ class Threads:
     # -- workspaces ------------------------------------------------------------------------------------------------
 
     async def workspace_create(self, params: WorkspaceCreateParams) -> WorkspaceResult:
-        """Make a workspace; one that exists with the same values is confirmed."""
+        """Make a workspace; one that exists is confirmed, and told what it was not told before."""
         workspace_id = params.workspace_id or self._ids.new("ws")
         now = self._clock.now()
 
@@ -97,9 +97,15 @@ class Threads:
                 values = {"workspace_id": workspace_id, "name": params.name, "root_path": params.root_path, "now": now}
                 tx.run(SQL["add_workspace"], values)
                 found = get_workspace(tx, workspace_id)
-            if found is None or (found.name, found.root_path) != (params.name, params.root_path):
+            if found is None:
+                raise CallerError.missing("workspace")
+            told = {"name": params.name, "root_path": params.root_path}
+            new = {name: value for name, value in told.items() if value is not None and value != getattr(found, name)}
+            if any(getattr(found, name) is not None for name in new):
                 raise Refused("conflict", "A workspace of that id exists with other values.")
-            return found
+            if new:
+                tx.run(SQL["describe_workspace"], {**told, "workspace_id": workspace_id, "now": now})
+            return get_workspace(tx, workspace_id) or found
 
         return WorkspaceResult(workspace=await self._db.write(create))
 

@@ -20,6 +20,7 @@ from gateway.keys import HomeKey
 from gateway.migrations import migrate
 from gateway.owners import SQL, Owners
 from gateway.secret_scanner import RuleScanner
+from gateway.sqlite import StoreFailed
 from protocol.errors import GatewayError
 from protocol.ports import Clock, Tx
 
@@ -61,9 +62,10 @@ class Options:
 class UnusableError(Exception):
     """The process cannot begin: an exit code and one line for a person."""
 
-    def __init__(self, code: int, line: str) -> None:
+    def __init__(self, code: int, line: str, reason: str | None = None) -> None:
         self.code = code
         self.line = line
+        self.reason = reason
         super().__init__(line)
 
 
@@ -75,8 +77,9 @@ def told_to_a_person() -> Generator[None]:
     except ConfigError as error:
         raise UnusableError(EXIT_CONFIG, f"configuration: {error}") from error
     except GatewayError as error:
-        code = EXIT_CONFIG if error.reason == "invalid_params" else EXIT_UNUSABLE
-        raise UnusableError(code, error.message) from error
+        if error.reason == "invalid_params":
+            raise UnusableError(EXIT_CONFIG, error.message) from error
+        raise UnusableError(EXIT_UNUSABLE, error.message, error.reason) from error
     except OSError as error:
         raise UnusableError(EXIT_UNUSABLE, f"the home cannot be used ({type(error).__name__})") from error
 
@@ -91,16 +94,32 @@ async def open_home(options: Options) -> Foundations:
         config = ConfigStore(options.config or home.root / "config.toml")
         logs.configure(home.logs, options.log_level, scanner.mask, speaks=options.speaks)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
-        migrate(home.database, home.run, home.backups)
-        database = Database(home.database, ballast=Ballast(home.ballast))
+        database = _opened(home)
         ids = SortableIds(clock)
         owners = Owners(home.run, ids, clock)
         await owners.enter(database)
         key = HomeKey.load(home.keys)
-        await database.write(lambda tx: _name_home(tx, ids.new("home")))
+        if await database.read(lambda tx: tx.one(SQL["get_home"], {"name": "home_id"})) is None:
+            await database.write(lambda tx: _name_home(tx, ids.new("home")))
     return Foundations(
         home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner
     )
+
+
+def _opened(home: Home) -> Database:
+    """The home's database; where the disk has no room even to open it, the room that is kept for forgetting is given up."""
+    ballast = Ballast(home.ballast)
+
+    def open_it() -> Database:
+        migrate(home.database, home.run, home.backups)
+        return Database(home.database, ballast=ballast)
+
+    try:
+        return open_it()
+    except StoreFailed as failure:
+        if failure.trouble != "storage_full" or not ballast.release():
+            raise
+    return open_it()
 
 
 def _name_home(tx: Tx, home_id: str) -> None:

@@ -24,10 +24,15 @@ OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "models", 
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
 
+def path_of(text: str) -> Path:
+    """The path that somebody wrote; `~` is their own folder also where no shell has read it."""
+    return Path(text).expanduser()
+
+
 def default_root() -> Path:
     """`PIONEER_HOME`, else the platform's per-user data folder."""
     given = os.environ.get("PIONEER_HOME")
-    return Path(given) if given else Path(platformdirs.user_data_dir("pioneer-gateway", appauthor=False))
+    return path_of(given) if given else Path(platformdirs.user_data_dir("pioneer-gateway", appauthor=False))
 
 
 def file_system_of(path: Path) -> str | None:

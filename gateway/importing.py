@@ -24,7 +24,7 @@ from gateway.import_formats.sources import Source, read, walk
 from gateway.import_formats.turns import Sizes, requests, turns
 from gateway.import_report import Outcome, Report, Ticker
 from protocol import methods as call
-from protocol.base import ID_PATTERN, PROTOCOL_VERSION
+from protocol.base import ID_TEXT, PROTOCOL_VERSION
 from protocol.gateway import ClientInfo, InitializeParams
 from protocol.threads import (
     ImportSource,
@@ -314,7 +314,7 @@ def main(wish: Wish) -> int:
     if not wish.path.exists():
         sys.stderr.write(f"pioneer import: there is no such file or folder: {shown(str(wish.path))}\n")
         return EXIT_NO_INPUT
-    if not re.fullmatch(ID_PATTERN, wish.workspace_id):
+    if not re.fullmatch(ID_TEXT, wish.workspace_id):
         sys.stderr.write("pioneer import: a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -\n")
         return EXIT_USAGE
     try:

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -47,12 +48,22 @@ class Owners:
     async def enter(self, db: Transact) -> None:
         """Tell the home that this process lives in it."""
         at = self._clock.now()
-        await db.write(lambda tx: tx.run(SQL["add_owner"], {"owner": self.owner, "started_at": at}))
+        await db.write(lambda tx: tx.run(SQL["add_owner"], {"owner": self.owner, "started_at": at}), is_vital=True)
 
-    async def leave(self, db: Transact) -> None:
-        """Tell the home that this process ends in order."""
-        await db.write(lambda tx: tx.run(SQL["remove_owner"], {"owner": self.owner}))
-        self.release()
+    async def leave(self, db: Transact, settle: Callable[[Tx], object] = bool) -> None:
+        """End this life: settle what is this process's own and strike it from the book, both or neither.
+
+        Who cannot stays in the book as one that died, and is buried by the next that looks.
+        """
+
+        def work(tx: Tx) -> None:
+            settle(tx)
+            tx.run(SQL["remove_owner"], {"owner": self.owner})
+
+        try:
+            await db.write(work, is_vital=True)
+        finally:
+            self.release()
 
     def release(self) -> None:
         """Give the lock back; the file goes with it."""

@@ -5,6 +5,7 @@ holds up nobody; the child is given the open file and nothing else, no name, no 
 Rule 2: pages come as they are read: what was read before a deadline is not lost.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -24,6 +25,8 @@ MEMORY_BYTES = 768 * 1024 * 1024
 """Python with pypdf has about a tenth; what needs more is no document but a bomb."""
 CHILDREN = 2
 """At once; each may use a core."""
+WATCH_CODE = 124  # as of `timeout`
+ENDED_BY_ITS_WATCH = {WATCH_CODE} if sys.platform == "win32" else {-signal.SIGALRM}
 MAX_PAGE_CHARS = 200_000
 """A page of a book has three thousand."""
 PASSED_ON = ("PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT", "LD_LIBRARY_PATH", "TMPDIR", "TEMP")
@@ -42,6 +45,7 @@ class PdfText:
         command = [sys.executable, "-P", "-m", __name__, str(first), str(chars), str(self._seconds)]
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         told = bytearray()
+        code: int | None = None  # also of a child that was ended at the deadline
         with anyio.move_on_after(self._seconds):
             async with self._turns:
                 file.seek(0)
@@ -51,12 +55,13 @@ class PdfText:
                     if child.stdout is not None:
                         async for chunk in child.stdout:
                             told += chunk
-        return _pages_of(bytes(told))
+                    code = await child.wait()
+        return _pages_of(bytes(told), "too_slow" if code in {None, *ENDED_BY_ITS_WATCH} else "broken")
 
 
-def _pages_of(told: bytes) -> PdfPages:
-    """What a child said until it ended or was ended; its last line may be torn."""
-    total, pages, problem = 0, cast("list[str | None]", []), cast("PdfProblem | None", "too_slow")
+def _pages_of(told: bytes, torn: PdfProblem) -> PdfPages:
+    """What a child said until it ended or was ended; `torn` is what is wrong where it did not say that it is through."""
+    total, pages, problem = 0, cast("list[str | None]", []), cast("PdfProblem | None", torn)
     for line in told.split(b"\n")[:-1]:
         said = json.loads(line)
         if "page" in said:
@@ -77,14 +82,15 @@ def _say(**said: Any) -> None:
 def _limit(seconds: float) -> None:
     """End this process at the deadline even when its parent is gone, and keep it small where the platform can."""
     if sys.platform == "win32":
-        watch = threading.Timer(seconds, os._exit, [1])
+        watch = threading.Timer(seconds, os._exit, [WATCH_CODE])
         watch.daemon = True
         watch.start()
     else:
         import resource  # noqa: PLC0415  # not on Windows
 
         signal.setitimer(signal.ITIMER_REAL, seconds)  # what SIGALRM does by itself needs no line of Python to run
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        with contextlib.suppress(ValueError, OSError):  # macOS takes no such limit
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def _clean(text: str) -> str:

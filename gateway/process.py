@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Protocol
@@ -32,6 +32,7 @@ EXIT_DEFECT = 70
 PULSE_SECONDS = 0.5
 """How often the process looks for what nobody tells it: other processes' changes, the clock, dead owners."""
 FLUSH_SECONDS = 2.0
+LEAVE_SECONDS = 2.0
 PARENT_SECONDS = 1.0
 
 log = logs.Log("process")
@@ -151,14 +152,28 @@ class Pulse:
             return False
 
         def bury(tx: Tx) -> None:
+            self._settle(tx, dead)
             for owner in dead:
-                free_jobs_of(tx, owner)
                 app.base.owners.bury(tx, owner)
-            app.background.interrupt_turns_of(tx, dead)
             tx.after_commit(app.runner.wake)
 
         await db.write(bury)
         return True
+
+    async def leave(self) -> None:
+        """End this process's life in the home; whatever it did not end itself is settled as if it had died."""
+        base = self._app.base
+        with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_SECONDS):
+            try:
+                await base.owners.leave(base.database, lambda tx: self._settle(tx, [base.owners.owner]))
+            except GatewayError as error:
+                log.warning("leave_failed", reason=error.reason)
+
+    def _settle(self, tx: Tx, owners: Sequence[str]) -> None:
+        """Jobs of processes that are no more are runnable, their turns interrupted."""
+        for owner in owners:
+            free_jobs_of(tx, owner)
+        self._app.background.interrupt_turns_of(tx, owners)
 
 
 class Listener(Protocol):
@@ -186,19 +201,22 @@ async def running(base: Foundations, listener: Listener, client: Client) -> Asyn
         pulse.is_unclean = await pulse.reclaim()
         await pulse.begin()
     pulse.apply_settings()
-    async with anyio.create_task_group() as tasks:
-        app.outbox.tasks = tasks
-        tasks.start_soon(app.runner.run)
-        tasks.start_soon(app.embedding.run)
-        tasks.start_soon(app.embedding.read_ahead)
-        tasks.start_soon(pulse.run)
-        tasks.start_soon(pulse.tell_changes)
-        try:
-            yield app
-        finally:
-            with anyio.CancelScope(shield=True):
-                await app.turns.end_all()
-            tasks.cancel_scope.cancel()
+    try:
+        async with anyio.create_task_group() as tasks:
+            app.outbox.tasks = tasks
+            tasks.start_soon(app.runner.run)
+            tasks.start_soon(app.embedding.run)
+            tasks.start_soon(app.embedding.read_ahead)
+            tasks.start_soon(pulse.run)
+            tasks.start_soon(pulse.tell_changes)
+            try:
+                yield app
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await app.turns.end_all()
+                tasks.cancel_scope.cancel()
+    finally:
+        await pulse.leave()
 
 
 async def until_parent_is_gone(client: Client, stop: Callable[[], None]) -> None:
@@ -241,10 +259,10 @@ async def until_stopped(writer: Writer, stop: Callable[[], None]) -> None:
 
 
 async def end(base: Foundations, writer: Writer) -> None:
-    """Write what is queued, leave the home and close it."""
+    """Write what is queued and close the home."""
     with anyio.CancelScope(shield=True), anyio.move_on_after(FLUSH_SECONDS):
         await writer.flush()
-        await base.owners.leave(base.database)
+    base.owners.release()
     base.database.close()
     logs.close()
 
@@ -271,6 +289,12 @@ async def serve(options: Options, pipes: Pipes) -> int:
                 watchers.start_soon(until_parent_is_gone, client, session.stop)
                 code = await session.run()
                 watchers.cancel_scope.cancel()
+    except UnusableError:
+        raise
+    except Exception as failure:  # noqa: BLE001  # the last place that can tell of it, by its id and not by its text
+        sys.stderr.write(
+            f"pioneer: a defect ended the process ({log.incident(failure)}); the log of the home says where\n"
+        )
     finally:
         await end(base, writer)
     return code

@@ -21,7 +21,7 @@ from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorR
 from protocol.methods import Method
 
 MAX_ID_CHARS = 1024
-MAX_ID_INT = 2**53  # every JSON reader agrees on integers up to here
+ID_BITS = 64  # what hosts count with; it comes back digit by digit
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
@@ -133,12 +133,12 @@ def message_of(value: Any) -> Message:
 
 
 def is_request_id(value: Any) -> bool:
-    """Whether a request may have that id: a string, or an integer that every reader of JSON keeps."""
+    """Whether a request may have that id: a string or an integer, within bounds."""
     if isinstance(value, bool):
         return False
     if isinstance(value, str):
         return len(value) <= MAX_ID_CHARS
-    return isinstance(value, int) and -MAX_ID_INT <= value <= MAX_ID_INT
+    return isinstance(value, int) and value.bit_length() <= ID_BITS
 
 
 def params_of(kind: type[P], params: Any) -> P:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import anyio.to_thread
 import msgspec
 
 from agent.background import Background
@@ -20,6 +21,7 @@ from gateway.job_runner import JobRunner
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import SQL
 from gateway.providers import Providers
+from gateway.time_zone import system_zone
 from protocol.base import PROTOCOL_VERSION, Empty, Nothing
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import (
@@ -53,7 +55,7 @@ class Client:
 
     def __init__(self) -> None:
         self._workspace: str | None = None
-        self._zone = "UTC"
+        self._zone: str | None = None
         self.parent_pid: int | None = None
 
     def workspace(self) -> str | None:
@@ -62,7 +64,7 @@ class Client:
 
     def time_zone(self) -> str:
         """What "yesterday" means: an IANA name."""
-        return self._zone
+        return self._zone or system_zone()
 
     def introduce(self, params: InitializeParams) -> None:
         """Take over what `initialize` says. Raises `CallerError` for a time zone that does not exist."""
@@ -72,16 +74,9 @@ class Client:
                 ZoneInfo(zone)
             except (ZoneInfoNotFoundError, ValueError, OSError):
                 raise CallerError.at("$.client.time_zone", "This is no IANA time zone") from None
-        self._zone = zone or system_zone()
+        self._zone = zone
         self._workspace = params.workspace_id
         self.parent_pid = params.parent_pid
-
-
-def system_zone() -> str:
-    """The system's time zone where it has an IANA name, else a fixed offset's, else UTC."""
-    offset = -(time.altzone if time.localtime().tm_isdst else time.timezone)
-    hours, rest = divmod(offset, 3600)
-    return "UTC" if rest or not hours else f"Etc/GMT{-hours:+d}"
 
 
 class Shell:
@@ -232,6 +227,6 @@ class Shell:
     async def settings_update(self, params: SettingsUpdateParams) -> SettingsResult:
         """Change settings in the file and live."""
         patch = cast("msgspec.Struct", getattr(params, "update"))  # noqa: B009  # a type made from the settings
-        self._base.config.update(patch)
+        await anyio.to_thread.run_sync(self._base.config.update, patch)  # another process may hold the file for a while
         self.on_settings()
         return SettingsResult(settings=self._base.config.view())

@@ -66,7 +66,8 @@ def sqlite_version() -> tuple[int, ...]:
 
 def _trouble(error: Exception, code: int) -> Trouble:
     """SQLite itself calls only ENOSPC full; a quota and a file's largest size are no different to the caller."""
-    if isinstance(error, apsw.FullError) or code in _FULL_CODES:
+    is_out_of_room = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
+    if isinstance(error, apsw.FullError) or is_out_of_room or code in _FULL_CODES:
         return "storage_full"
     if isinstance(error, apsw.ReadOnlyError) or code in _READ_ONLY_CODES:
         return "storage_read_only"

@@ -4,18 +4,33 @@ Rule 1: input refuses unknown members (`Params`), output may grow (`Wire`).
 Rule 2: an absent optional member and null mean the same, except in a settings patch.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias, dataclass_transform
+from typing import Annotated, Any, Literal, TypeAlias, cast, dataclass_transform
 
 import msgspec
 from msgspec import Meta
 
 PROTOCOL_VERSION = "2026-11"
 
-ID_PATTERN = r"^[A-Za-z0-9_.:-]{1,128}$"
 
-Id: TypeAlias = Annotated[
-    str, Meta(pattern=ID_PATTERN, description="An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`.")
-]
+def matching(text: str, description: str | None = None) -> Meta:
+    """All of a string must match; Python's `$` would let a line's end follow."""
+    return Meta(pattern=rf"^{text}\Z", description=description)
+
+
+def portable(schema: Any) -> Any:
+    """A JSON Schema whose patterns end as those of other languages do."""
+    if isinstance(schema, dict):
+        node = cast("dict[str, Any]", schema)
+        return {
+            key: value.replace(r"\Z", "$") if key == "pattern" and isinstance(value, str) else portable(value)
+            for key, value in node.items()
+        }
+    return [portable(value) for value in cast("list[Any]", schema)] if isinstance(schema, list) else schema
+
+
+ID_TEXT = "[A-Za-z0-9_.:-]{1,128}"
+
+Id: TypeAlias = Annotated[str, matching(ID_TEXT, "An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`.")]
 Millis: TypeAlias = Annotated[int, Meta(description="Unix milliseconds.", ge=0, le=253402300799999)]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=100, description="At most this many, 1 to 100.")]
 Cursor: TypeAlias = Annotated[str, Meta(max_length=1024, description="Opaque; `next_cursor` of the page before.")]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
-from protocol.base import Id, Millis, Params, Scope, Unit
+from protocol.base import Id, Millis, Params, Scope, Unit, matching
 from protocol.memory import (
     Action,
     Actor,
@@ -35,12 +35,10 @@ BUNDLE_FORMAT: Literal["pioneer.memory"] = "pioneer.memory"
 KeptStatus: TypeAlias = Literal["active", "superseded", "expired", "archived"]
 Level: TypeAlias = Literal["normal", "personal", "regulated"]
 StoredKey: TypeAlias = Annotated[str, Meta(min_length=1, max_length=8192, description="As the record shows it.")]
-Code: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9_]{1,64}$")]
+Code: TypeAlias = Annotated[str, matching("[a-z0-9_]{1,64}")]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
-KeyedHex: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="HMAC-SHA-256 under the key `key_id`.")]
-KeyId: TypeAlias = Annotated[
-    str, Meta(pattern="^[0-9a-f]{32}$", description="Names the key of a home; tells nothing of it.")
-]
+KeyedHex: TypeAlias = Annotated[str, matching("[0-9a-f]{64}", "HMAC-SHA-256 under the key `key_id`.")]
+KeyId: TypeAlias = Annotated[str, matching("[0-9a-f]{32}", "Names the key of a home; tells nothing of it.")]
 
 
 class BundleCounts(Params):
@@ -201,7 +199,7 @@ class BundleTombstone(Params, tag_field="type", tag="tombstone"):
 class BundleEnd(Params, tag_field="type", tag="end"):
     """The last line."""
 
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    sha256: Annotated[str, matching("[0-9a-f]{64}")]
 
 
 BundleEntry: TypeAlias = BundleRecord | BundleCandidate | BundleTombstone

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from protocol.base import Wire
 from protocol.errors import ErrorObject
 
-RequestId: TypeAlias = Annotated[str, Meta(max_length=1024)] | Annotated[int, Meta(ge=-(2**53), le=2**53)]
+RequestId: TypeAlias = Annotated[str, Meta(max_length=1024)] | int
 
 
 class Response(Wire):

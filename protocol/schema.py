@@ -26,7 +26,7 @@ from protocol import (
     threads,
     tools,
 )
-from protocol.base import PROTOCOL_VERSION, Params, Wire
+from protocol.base import PROTOCOL_VERSION, Params, Wire, portable
 from protocol.errors import REASONS, ErrorObject, ErrorReason
 from protocol.methods import CLIENT_NOTIFICATIONS, COMMON_ERRORS, METHODS, Method
 from protocol.notifications import NOTIFICATIONS
@@ -89,7 +89,7 @@ def stale(folder: Path) -> list[str]:
 
 
 def _encoded(document: dict[str, Any]) -> bytes:
-    return (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(portable(document), indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
 def _components(types: Iterable[Any], template: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from protocol.base import Cursor, Diagnostic, Id, Limit, Millis, Params, Wire
+from protocol.base import Cursor, Diagnostic, Id, Limit, Millis, Params, Wire, matching
 
 Mode: TypeAlias = Literal["agent", "chat"]
 MemoryMode: TypeAlias = Literal["normal", "read_only", "ignored"]
@@ -192,7 +192,7 @@ class ArtifactRefInput(Params):
     mime: Label = "application/octet-stream"
     size_bytes: Annotated[int, Meta(ge=0)] = 0
     role: Role = "user"
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    sha256: Annotated[str, matching("[0-9a-f]{64}")] | None = None
 
 
 class ArtifactListParams(Params):
@@ -315,6 +315,8 @@ class ThreadImportResult(Wire):
     imported: int
     skipped: int
     replaced: int
+    removed: int
+    """Turns of this source that it has no longer."""
 
 
 class TextInput(Params, tag_field="type", tag="text"):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta
 
-from protocol.base import Cursor, Id, Millis, Params, Query, Reason, Scope
+from protocol.base import Cursor, Id, Millis, Params, Query, Reason, Scope, portable
 from protocol.memory import Category, Content, Key
 from protocol.threads import Domain, ToolSpec
 
@@ -118,7 +118,7 @@ def _inlined(schema: object, components: dict[str, Any]) -> Any:
 def whole_schema(kind: type) -> dict[str, Any]:
     """A type's JSON Schema with every reference replaced by what it names."""
     (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    return _inlined(schema, components)
+    return portable(_inlined(schema, components))
 
 
 def tool_spec(name: str) -> ToolSpec:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from protocol.base import ID_PATTERN
+from protocol.base import ID_TEXT
 from protocol.errors import CallerError
 from protocol.ports import Clock, Job, JobQueue, JobState, Tx
 from protocol.thread_episodic import (
@@ -116,7 +116,7 @@ class StatusReader:
 
     def list_jobs(self, tx: Tx, params: JobsParams) -> JobsResult:
         """A page of jobs, newest first; the cursor is the last job's id."""
-        if params.cursor is not None and not re.match(ID_PATTERN, params.cursor):
+        if params.cursor is not None and not re.fullmatch(ID_TEXT, params.cursor):
             raise CallerError.at("$.cursor", "This is not a cursor of a page before")
         states: list[JobState] = [params.status] if params.status else []
         page = self._jobs.jobs(tx, kind="index", states=states, before=params.cursor, limit=params.limit + 1)

@@ -9,10 +9,11 @@ from gateway.commands.door import home_of
 from gateway.commands.exits import DATA, NO_INPUT, OK, USAGE, Stop
 from gateway.commands.options import add_home, add_json
 from gateway.commands.terminal import plain, progress, say, show_json, size
+from gateway.home import path_of
 
 
 def _arrange_backup(to: argparse.ArgumentParser) -> None:
-    to.add_argument("file", type=Path, metavar="FILE", help="where to")
+    to.add_argument("file", type=path_of, metavar="FILE", help="where to")
     to.add_argument("--force", action="store_true", help="replace a file that is there")
     add_home(to, has_config=False)
     add_json(to)
@@ -46,7 +47,7 @@ def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path 
 
 
 def _arrange_restore(to: argparse.ArgumentParser) -> None:
-    to.add_argument("file", type=Path, metavar="FILE", help="what `pioneer backup` wrote")
+    to.add_argument("file", type=path_of, metavar="FILE", help="what `pioneer backup` wrote")
     to.add_argument("--force", action="store_true", help="move a home that is there aside")
     add_home(to, has_config=False)
     add_json(to)

@@ -10,13 +10,13 @@ Rule 3: without `meaning` no model is loaded: words are searched, and a new memo
 import argparse
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import anyio
 
-from gateway.commands.exits import NO_INPUT, Stop
+from gateway.commands.exits import CONFIG, NO_INPUT, Stop
 from gateway.foundations import Foundations, Options, open_home
 from gateway.home import default_root
 from gateway.rpc import params_of
@@ -78,6 +78,8 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
     """The home that the options name; who only asks makes none. Raises `Stop` and `UnusableError`."""
     if not makes_home and not (home_of(given) / "gateway.db").exists():
         raise Stop(NO_INPUT, "there is no home yet: `pioneer remember` makes one, --home names another")
+    if given.config is not None and not given.config.exists():
+        raise Stop(CONFIG, f"there is no configuration file {given.config}")
     base = await open_home(Options(home=home_of(given), config=given.config, log_level="warning", speaks=False))
     try:
         client = Client()
@@ -103,7 +105,7 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
 
 
 async def _leave(base: Foundations) -> None:
-    with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_SECONDS):
+    with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_SECONDS), suppress(GatewayError):
         await base.owners.leave(base.database)
     base.database.close()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from gateway import logs
-from gateway.commands.exits import BROKEN_PIPE, DEFECT, INTERRUPTED, IO_ERROR, Stop, code_of
+from gateway.commands.exits import BROKEN_PIPE, DEFECT, INTERRUPTED, IO_ERROR, Stop, code_for, code_of
 from gateway.commands.terminal import prepare, show_error
 from protocol.errors import GatewayError
 
@@ -27,7 +27,9 @@ def _told(error: BaseException) -> tuple[int, str]:
     """The code and the line for anything that a command may raise."""
     from gateway.foundations import UnusableError  # noqa: PLC0415
 
-    if isinstance(error, (Stop, UnusableError)):
+    if isinstance(error, UnusableError):
+        return code_for(error.reason, error.code), error.line
+    if isinstance(error, Stop):
         return error.code, error.line
     if isinstance(error, GatewayError) and error.reason != "internal":
         return code_of(error), error.message

@@ -50,4 +50,9 @@ def code_of(error: GatewayError) -> int:
     """The exit code for an error of the contract; a store that fails is told from one that is busy."""
     if getattr(error, "trouble", None) in {"io_error", "database_moved"}:
         return IO_ERROR
-    return OF_REASON.get(error.reason, UNAVAILABLE)
+    return code_for(error.reason, UNAVAILABLE)
+
+
+def code_for(reason: str | None, otherwise: int) -> int:
+    """The exit code for a reason of the contract."""
+    return next((code for known, code in OF_REASON.items() if known == reason), otherwise)

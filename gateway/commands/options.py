@@ -6,10 +6,10 @@ import os
 import re
 import sys
 from datetime import datetime
-from pathlib import Path
 from typing import Any, get_args
 
 from gateway.commands.exits import DATA, USAGE, Stop
+from gateway.home import path_of
 from protocol.base import USER_SCOPE_KEY
 from protocol.memory import Category, Status
 
@@ -22,12 +22,12 @@ def add_home(to: argparse.ArgumentParser, *, has_config: bool = True) -> None:
     """Which home, and which configuration."""
     to.add_argument(
         "--home",
-        type=Path,
+        type=path_of,
         metavar="DIR",
         help="where everything is kept (default: $PIONEER_HOME, else the user's data folder)",
     )
     if has_config:
-        to.add_argument("--config", type=Path, metavar="FILE", help="configuration file (default: HOME/config.toml)")
+        to.add_argument("--config", type=path_of, metavar="FILE", help="configuration file (default: HOME/config.toml)")
 
 
 def add_json(to: argparse.ArgumentParser) -> None:

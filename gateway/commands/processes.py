@@ -7,6 +7,7 @@ from pathlib import Path
 from gateway.commands import Command
 from gateway.commands.exits import NEGATIVE, OK
 from gateway.commands.options import add_home
+from gateway.home import path_of
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -15,7 +16,7 @@ def _arrange_serve(to: argparse.ArgumentParser) -> None:
     add_home(to)
     to.add_argument(
         "--clock-file",
-        type=Path,
+        type=path_of,
         metavar="FILE",
         help="a file with Unix milliseconds that stands in for the wall clock",
     )
@@ -37,7 +38,9 @@ def _serve(given: argparse.Namespace) -> int:
 def _arrange_mcp(to: argparse.ArgumentParser) -> None:
     add_home(to)
     to.add_argument("--workspace", metavar="ID", help="made if missing (default: by the folder's git repository)")
-    to.add_argument("--folder", type=Path, metavar="DIR", help="the project's folder (default: where it was started)")
+    to.add_argument(
+        "--folder", type=path_of, metavar="DIR", help="the project's folder (default: where it was started)"
+    )
     to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
 
 
@@ -74,9 +77,11 @@ def _replay(given: argparse.Namespace) -> int:
 
 def _arrange_schemas(to: argparse.ArgumentParser) -> None:
     to.add_argument(
-        "--out", type=Path, default=Path("schemas"), metavar="DIR", help="for the schemas (default: schemas)"
+        "--out", type=path_of, default=Path("schemas"), metavar="DIR", help="for the schemas (default: schemas)"
     )
-    to.add_argument("--docs", type=Path, default=Path("docs"), metavar="DIR", help="for the references (default: docs)")
+    to.add_argument(
+        "--docs", type=path_of, default=Path("docs"), metavar="DIR", help="for the references (default: docs)"
+    )
     to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
 
 

@@ -22,7 +22,7 @@ from gateway.shell import Client
 from gateway.stdio import Pipes, Reader, Writer, claim
 from gateway.wiring import App
 from protocol import methods
-from protocol.base import ID_PATTERN, PROTOCOL_VERSION
+from protocol.base import ID_TEXT, PROTOCOL_VERSION
 from protocol.errors import CallerError, GatewayError, Refused
 from protocol.gateway import ClientInfo, InitializeParams
 from protocol.threads import WorkspaceCreateParams, WorkspaceParams
@@ -116,7 +116,7 @@ def _marker(base: Foundations) -> Callable[[str], str]:
 
 def main(options: Options, wish: Wish) -> int:
     """Run the process to its end; return its exit code."""
-    if wish.workspace_id is not None and not re.fullmatch(ID_PATTERN, wish.workspace_id):
+    if wish.workspace_id is not None and not re.fullmatch(ID_TEXT, wish.workspace_id):
         return _told(EXIT_USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
     if wish.folder is not None and not wish.folder.is_dir():  # perhaps a variable that the client did not fill in
         return _told(EXIT_USAGE, "the folder given by --folder does not exist")

@@ -18,7 +18,7 @@ from memory_home import HERE, MemoryHome, fresh_database
 from spawned import Den, hello, journey, remember
 
 from gateway.ballast import BALLAST_BYTES, Ballast
-from gateway.client import CallFailed, Client
+from gateway.client import CallFailed, Client, console_script
 from gateway.database import Database
 from protocol.errors import GatewayError, Unavailable
 from protocol.memory import ForgetById, ForgetParams
@@ -277,6 +277,45 @@ async def test_a_gateway_on_a_full_disk_forgets_and_mends(tmp_path: Path) -> Non
         assert (disk / "ballast").stat().st_size == BALLAST_BYTES
         status = await client.request("gateway/status")
         assert "storage" not in {entry["component"] for entry in status["degraded"]}
+
+
+STORY = """
+import subprocess, sys
+from pathlib import Path
+home, tests, *command = sys.argv[1:]
+sys.path.insert(0, tests)
+from test_full_disk import fill
+def run(*words):
+    return subprocess.run([*command, *words, "--home", home], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+kept = run("remember", "The lighthouse keeper is called Ada.", "--key", "keeper")
+with subprocess.Popen([*command, "serve", "--home", home], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as gateway:
+    while not (Path(home) / "ballast").exists():
+        gateway.poll()
+    gateway.stdin.close()
+filler = fill(Path(home) / "filler")
+shown = run("search", "lighthouse keeper")
+gone = run("forget", "--key", "keeper", "--yes")
+after = run("search", "lighthouse keeper")
+fill(Path(home) / "more")
+none = run("list")
+print([done.returncode for done in (kept, shown, gone, after, none)])
+for done in (kept, shown, gone, after, none):
+    print(done.stdout, done.stderr)
+"""
+
+
+def test_a_full_disk_is_opened_searched_and_made_to_forget(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    if not may_mount(home):
+        pytest.skip("nobody may mount a small disk here")
+    command = ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(home), sys.executable, "-c", STORY, str(home)]
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [*command, str(Path(__file__).parent), *console_script()],
+        check=False, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.stdout.startswith("[0, 0, 0, 1, 73]"), done.stdout + done.stderr
 
 
 async def keep_remembering(client: Client) -> None:

@@ -12,6 +12,7 @@ import pytest
 from spawned import Den, hello, journey, on_posix, refusal, remember
 
 GONE_SECONDS = 5.0
+HELLO = [{"type": "text", "text": "Hello"}]
 
 
 def has_ended(pipe, seconds=GONE_SECONDS):
@@ -51,6 +52,40 @@ async def test_the_end_of_input_interrupts_a_running_turn(tmp_path):
         assert await client.end_of_input() == 0
     async with den.client() as after:
         assert (await after.request("turn/get", {"turn_id": "trn_a"}))["turn"]["status"] == "interrupted"
+
+
+@journey
+async def test_no_thread_stays_taken_by_a_process_that_ended_in_order(tmp_path):
+    den = Den(tmp_path)
+    threads = [f"thr_{n}" for n in range(40)]
+    client = await den.spawn()
+    await hello(client)
+    for thread_id in threads:
+        await client.request("thread/start", {"thread_id": thread_id})
+    asked = [
+        asyncio.create_task(client.request("turn/prepare", {"thread_id": thread_id, "turn_id": f"trn_{thread_id}", "input": HELLO}))
+        for thread_id in threads
+    ]  # fmt: skip
+    await asked[0]
+    assert await client.end_of_input() == 0
+    await asyncio.gather(*asked, return_exceptions=True)
+    async with den.client() as after:
+        for thread_id in threads:
+            place = {"thread_id": thread_id, "turn_id": f"trn_new_{thread_id}"}
+            await after.request("turn/prepare", {**place, "input": HELLO})
+            await after.request("turn/finish", {"turn_id": place["turn_id"], "status": "failed"})
+
+
+@on_posix
+@journey
+async def test_a_store_that_is_gone_at_the_end_is_no_defect(tmp_path):
+    den = Den(tmp_path)
+    client = await den.spawn()
+    await hello(client)
+    await remember(client, "The lamp is lit.")
+    (den.home / "gateway.db").rename(den.home / "elsewhere.db")
+    assert await client.end_of_input() == 0
+    assert b"Traceback" not in client.stderr
 
 
 @on_posix

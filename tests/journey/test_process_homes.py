@@ -6,7 +6,7 @@ import stat
 
 import apsw
 import pytest
-from spawned import Den, hello, journey, on_posix, remember, run_to_end
+from spawned import Den, clean_environment, hello, journey, on_posix, remember, run_to_end
 
 from gateway.client import console_script
 
@@ -176,3 +176,12 @@ async def test_a_home_is_closed_to_others(tmp_path):
     assert any(name.startswith("home/artifacts/") for name in modes)
     wanted = {name: 0o700 if (tmp_path / name).is_dir() else 0o600 for name in modes if (tmp_path / name).exists()}
     assert {name: mode for name, mode in modes.items() if name in wanted} == wanted
+
+
+@on_posix
+def test_a_home_below_the_users_own_folder_may_be_written_with_a_tilde(tmp_path):
+    command = [*console_script(), "serve", "--home", "~/memories"]
+    ended = run_to_end(command, env=clean_environment(HOME=str(tmp_path)), cwd=tmp_path)
+    assert ended.returncode == 0
+    assert (tmp_path / "memories" / "gateway.db").exists()
+    assert not (tmp_path / "~").exists()

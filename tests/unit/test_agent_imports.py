@@ -92,6 +92,25 @@ def test_named_turns_follow_the_order_of_the_source(order: list[str]) -> None:
     assert plan.skipped == 3
 
 
+@given(texts, texts, texts, live)
+def test_a_source_replaces_its_own_turns_and_no_others(
+    first: list[str], other: list[str], second: list[str], live_ids: list[str]
+) -> None:
+    def bring(known: Sequence[Known], source: str, words: Sequence[str]) -> list[Known]:
+        incoming = identified(known, [turn(word) for word in words], ("thr", source), is_replacing=True)
+        plan = plan_import(known, incoming, is_replacing=True, source=source)
+        of = {k.turn_id: k.source for k in known} | {entry.turn_id: source for entry in plan.add}
+        return [k._replace(source=of[k.turn_id]) for k in applied(known, plan)]
+
+    known = bring([], "one", first)
+    known += [Known(turn_id, "gateway", b"own", len(known) + n) for n, turn_id in enumerate(live_ids, 1)]
+    after = bring(bring(known, "two", other), "one", second)
+    assert [k.content for k in after if k.source == "two"] == [content_hash(turn(word)) for word in other]
+    assert [k.content for k in after if k.source == "one"] == [content_hash(turn(word)) for word in second]
+    assert [k.turn_id for k in after[len(after) - len(live_ids) :]] == live_ids
+    assert bring(bring(after, "two", other), "one", second) == after
+
+
 def test_what_an_import_may_not_name() -> None:
     with pytest.raises(CallerError):
         run([], [turn("a", turn_id="trn_1"), turn("b", turn_id="trn_1")], is_replacing=True)

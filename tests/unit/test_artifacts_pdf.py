@@ -135,7 +135,26 @@ def test_the_child_ends_itself_when_nobody_does(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "gateway.pdf_text", "0", "100000000", "1.0"]
     with path.open("rb") as file:
         ended = subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, timeout=60, check=False)
-    assert ended.returncode == (1 if sys.platform == "win32" else -signal.SIGALRM)
+    assert ended.returncode in pdf_text.ENDED_BY_ITS_WATCH
+
+
+def test_a_child_that_dies_before_its_time_met_a_broken_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dying.py").write_text("import os\nprint('{\"total\": 2}', flush=True)\nos.abort()\n")
+    monkeypatch.setattr(pdf_text, "__name__", "dying")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert read(tmp_path, b"", seconds=30.0) == PdfPages(2, [], "broken")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no such limit")
+def test_a_platform_without_the_limit_reads_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource  # noqa: PLC0415  # not on Windows
+
+    def refuse(*_: object) -> None:
+        raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    pdf_text._limit(600.0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="prints the environment")

@@ -16,7 +16,7 @@ from gateway.clock import FileClock, SystemClock
 from gateway.durable_file import publish, publish_once
 from gateway.ids import SortableIds
 from gateway.keys import HomeKey
-from protocol.base import ID_PATTERN
+from protocol.base import ID_TEXT
 from protocol.errors import Unavailable
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
@@ -41,7 +41,7 @@ class HandClock:
 def test_an_id_has_its_prefix_and_fits_the_contract() -> None:
     made = SortableIds(SystemClock()).new("mem")
     assert re.fullmatch(r"mem_[0-9a-hjkmnp-tv-z]{22}", made)
-    assert re.fullmatch(ID_PATTERN, made)
+    assert re.fullmatch(ID_TEXT, made)
 
 
 @given(st.lists(st.integers(-(10**12), 10**14), min_size=1, max_size=50))

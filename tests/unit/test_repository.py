@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gateway.repository import git_folder, normalised_remote, of_path, of_remote, origin_of, project_of
-from protocol.base import ID_PATTERN
+from protocol.base import ID_TEXT
 
 WORD = st.text(string.ascii_letters + string.digits + "_-", min_size=1, max_size=12).filter(lambda word: word != "git")
 LABEL = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=10)
@@ -64,7 +64,7 @@ def test_an_id_is_an_id_that_tells_nothing_and_a_title_tells_enough(host, path):
     project = of_remote(f"{host}/{path}")
     assert project == of_remote(f"{host}/{path}")
     assert project.workspace_id.startswith("ws_")
-    assert re.fullmatch(ID_PATTERN, project.workspace_id)
+    assert re.fullmatch(ID_TEXT, project.workspace_id)
     assert project.title == path
     assert project.workspace_id != of_path(f"{host}/{path}").workspace_id
 

@@ -106,7 +106,7 @@ ENVELOPES: list[tuple[Any, Message]] = [
     (PING | {"id": 0}, Request(0, "ping", None)),
     (PING | {"id": ""}, Request("", "ping", None)),
     (PING | {"id": "a"}, Request("a", "ping", None)),
-    (PING | {"id": -(2**53)}, Request(-(2**53), "ping", None)),
+    (PING | {"id": -(2**63)}, Request(-(2**63), "ping", None)),
     (PING | {"id": "x" * 1024}, Request("x" * 1024, "ping", None)),
     (PING | {"id": 1, "params": {"a": 1}}, Request(1, "ping", {"a": 1})),
     (PING | {"id": 1, "params": [1]}, Request(1, "ping", [1])),
@@ -118,8 +118,8 @@ ENVELOPES: list[tuple[Any, Message]] = [
     (PING | {"id": 1.0}, INVALID),
     (PING | {"id": [1]}, INVALID),
     (PING | {"id": {}}, INVALID),
-    (PING | {"id": 2**53 + 1}, INVALID),
-    (PING | {"id": -(2**53) - 1}, INVALID),
+    (PING | {"id": 2**64}, INVALID),
+    (PING | {"id": -(2**64)}, INVALID),
     (PING | {"id": "x" * 1025}, INVALID),
     (PING | {"id": 1, "params": "a"}, BadMessage(1, "invalid_request")),
     (PING | {"id": 1, "params": 0}, BadMessage(1, "invalid_request")),
@@ -320,7 +320,7 @@ def replies(call: Callable[[Any], Awaitable[Any]], *requests: Request) -> list[d
     return found
 
 
-@pytest.mark.parametrize("request_id", [0, 1, -7, 2**53, "", "a", "\u2028\n"])
+@pytest.mark.parametrize("request_id", [0, 1, -7, 2**64 - 1, "", "a", "\u2028\n"])
 def test_a_request_is_answered_under_its_id(request_id: Any) -> None:
     (said,) = replies(echo, Request(request_id, "example/echo", {"text": "hi\n\u2028"}))
     assert said["result"] == {"text": "hi\n\u2028"}

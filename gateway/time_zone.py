@@ -1,0 +1,22 @@
+"""The system's time zone. The one home of tzlocal."""
+
+import warnings
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+
+@cache
+def system_zone() -> str:
+    """The system's time zone by its IANA name, else a fixed offset's, else UTC."""
+    import tzlocal  # noqa: PLC0415  # 15 ms with what it reads, and most clients tell their zone
+
+    now = datetime.now().astimezone()
+    with suppress(ZoneInfoNotFoundError, ValueError, OSError, LookupError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a system whose settings contradict each other
+        name = tzlocal.get_localzone_name()
+        if now.astimezone(ZoneInfo(name)).utcoffset() == now.utcoffset():
+            return name
+    hours, rest = divmod(now.utcoffset() or timedelta(), timedelta(hours=1))
+    return "UTC" if rest or not hours else f"Etc/GMT{-hours:+d}"
