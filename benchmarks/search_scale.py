@@ -24,8 +24,9 @@ from gateway.clock import SystemClock
 from gateway.ids import SortableIds
 from gateway.lexicon import SnowballLexicon
 from gateway.sqlite import Handle, Transaction
+from memory import store
 from memory.identity import Identity
-from memory.store import SQL, add_text, encoded, ensure_scope, get_record, seal
+from memory.store import add_first_text, encoded, ensure_scope
 from protocol.base import Scope
 from protocol.memory import Provenance
 
@@ -165,15 +166,11 @@ def add_record(
         "memory_id": memory_id, "scope_id": scope_id, "category": "custom", "kind": "semantic", "key": identity.key, "alias": None,
         "is_single": 0, "content": content, "value": None, "sensitivity": "normal", "confidence": 1.0, "importance": 0.5,
         "tags": "[]", "provenance": encoded(Provenance(source_kind="explicit_user_request")), "thread_id": None, "turn_id": None,
-        "evidence_count": 0, "now": SystemClock().now(), "valid_from": None, "expires_at": None, "supersedes": None, "metadata": "{}",
-        "fingerprint": identity.fingerprint, "text_hash": identity.text_hash, "checksum": b"",
+        "created_at": (now := SystemClock().now()), "updated_at": now, "valid_from": None, "expires_at": None, "supersedes": None, "metadata": "{}",
+        "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
     }  # fmt: skip
-    tx.insert(SQL["add_record"], values)
-    seal(tx, memory_id)
-    stored = get_record(tx, memory_id)
-    if stored is None:
-        raise RuntimeError("a record that was just added")
-    add_text(tx, stored, lexicon)
+    stored = store.add_record(tx, scope, values)
+    add_first_text(tx, stored, lexicon)
     return stored.row
 
 

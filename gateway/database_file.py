@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from gateway.sqlite import Handle, StoreFailed, connect, give_up, touch
+from gateway.sqlite import Handle, StoreFailed, Transaction, connect, give_up, touch
 from protocol.errors import Unavailable
 
 CHECKPOINT_MS = 500  # our own readers are done by then; a foreign one makes the receipt `pending`
@@ -63,7 +63,7 @@ class DatabaseFile:
         Checkpoints remember how far they came, also where the sync that was to make it certain failed. Whoever opens the log
         first begins at its beginning, and would also find the commit that was refused: another one is put in its place.
         """
-        touch(self._anchor)
+        touch(Transaction(self._anchor))
         self.let_go()
         self.release(self._anchor)
         self._anchor = self._hold()

@@ -136,8 +136,9 @@ class Embedding:
 
     def to_fill(self, tx: Tx) -> list[Space]:
         """The spaces of the models in memory that are searched or being filled."""
-        wanted = {known.space.id for known in known_spaces(tx) if known.state != "retired"}
-        return [one.space for one in (self._serving, self._incoming) if one is not None and one.space.id in wanted]
+        loaded = [one.space for one in (self._serving, self._incoming) if one is not None]
+        wanted = {known.space.id for known in known_spaces(tx) if known.state != "retired"} if loaded else set[int]()
+        return [space for space in loaded if space.id in wanted]
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> Nearness:
         """Compare a query with everything in the partitions that is loaded; the rest is, in the background, from then on."""

@@ -180,6 +180,8 @@ def _split(compound: str, level: int = 0) -> tuple[list[str], list[str]]:
 
 def _parts(token: str) -> tuple[list[str], list[str]]:
     """The folded words and wholes of one token: `C++` is `c` and `cplusplus`, `don't` is `don`, `1,200` is `1200`."""
+    if token.isdecimal() or (token.isalpha() and (token.islower() or token.istitle())):  # most are: there is no seam
+        return [token.casefold()[:MAX_TERM_CHARS]], []
     token = _CLITIC.sub("", token.replace(",", ""))
     bare = token.rstrip("+#")
     words, wholes = _split(bare)

@@ -10,6 +10,8 @@ import json
 import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -182,10 +184,13 @@ class Dispatcher:
 
     def __init__(self, bound: Mapping[str, Bound], incident: Callable[[BaseException], str]) -> None:
         import jsonrpcserver  # noqa: PLC0415  # a command that calls a method itself never needs it
-        from jsonrpcserver.async_main import dispatch_to_response  # noqa: PLC0415
+        from jsonrpcserver.async_dispatcher import dispatch_request  # noqa: PLC0415
+        from jsonrpcserver.request import Request as Asked  # noqa: PLC0415
+        from jsonrpcserver.sentinels import NOCONTEXT  # noqa: PLC0415
 
         self._success: Any = jsonrpcserver.Success
-        self._dispatch: Any = dispatch_to_response
+        self._dispatch: Any = partial(dispatch_request, context=NOCONTEXT)
+        self._asked: Any = Asked
         self._incident = incident
         self.table = {name: entry.method for name, entry in bound.items()}
         self._methods: Any = {name: self._wrapped(entry) for name, entry in bound.items()}
@@ -199,26 +204,19 @@ class Dispatcher:
             except Exception as error:  # noqa: BLE001  # the one boundary between services and the wire
                 return self._success(error_of(error, self._incident))
 
+        vars(call)["__signature__"] = signature(call)  # the library asks for it at every call
         return call
 
     async def reply_to(self, request: Request) -> Reply:
         """The encoded reply of a request."""
         if request.method not in self._methods:
             return Reply(error_reply(request.request_id, "method_not_found"), succeeded=False)
-        envelope = {
-            "jsonrpc": "2.0", "id": request.request_id, "method": request.method, "params": {"params": request.params},
-        }  # fmt: skip
+        asked = self._asked(request.method, {"params": request.params}, request.request_id)
+        _, answer = await self._dispatch(self._methods, request=asked)
+        return self._encoded(request.request_id, answer)
 
-        def deserialized(_line: Any) -> Any:
-            return envelope
-
-        response: Any = await self._dispatch(
-            "", self._methods, deserializer=deserialized, validator=_accepted, post_process=_as_is
-        )
-        return self._encoded(request.request_id, response)
-
-    def _encoded(self, request_id: RequestId | None, response: Any) -> Reply:
-        result = response._value.result  # noqa: SLF001  # the library's Either has no public accessor
+    def _encoded(self, request_id: RequestId | None, answer: Any) -> Reply:
+        result = answer._value.result  # noqa: SLF001  # the library's Either has no public accessor
         try:
             if not isinstance(result, ErrorObject):
                 return Reply(_encode(Response(id=cast("RequestId", request_id), result=result)), succeeded=True)
@@ -226,11 +224,3 @@ class Dispatcher:
         except Exception as failure:  # noqa: BLE001  # what cannot be encoded is our defect, and still an answer
             result = error_of(failure, self._incident)
             return Reply(_encode(ErrorResponse(id=request_id, error=result)), succeeded=False)
-
-
-def _accepted(value: Any) -> Any:
-    return value
-
-
-def _as_is(response: Any) -> Any:
-    return response

@@ -65,6 +65,11 @@ class Output(Protocol):
         """Queue a line."""
         ...
 
+    @property
+    def is_within_budget(self) -> bool:
+        """Whether there is room."""
+        ...
+
     async def wait_writable(self) -> None:
         """Return when there is room."""
         ...
@@ -107,7 +112,8 @@ class Session:
                     if self._is_over:
                         break
                     await self._accept(frame, tasks)
-                    await self._until_stopped(self._sink.wait_writable)
+                    if not self._sink.is_within_budget:
+                        await self._until_stopped(self._sink.wait_writable)
                 if not chunk:
                     break
             with anyio.move_on_after(GRACE_SECONDS, shield=True):
@@ -173,7 +179,7 @@ class Session:
         if refusal is not None:
             answer(error_reply(message.request_id, refusal), Deferred())
             return
-        if not await self._until_stopped(self._take_room):
+        if self._is_over or not (self._took_room() or await self._until_stopped(self._take_room)):
             answer(error_reply(message.request_id, "cancelled"), Deferred())
             return
         self._in_flight += 1
@@ -189,6 +195,14 @@ class Session:
         tasks.start_soon(self._process, message, scope, (before, mine), tell)
         if message.method in REACHED:  # what comes next is judged by the state that this one leads to
             await self._until_stopped(answered.wait)
+
+    def _took_room(self) -> bool:
+        """Take room where there is some: to wait is another thing, and costs more."""
+        try:
+            self._room.acquire_nowait()
+        except anyio.WouldBlock:
+            return False
+        return True
 
     async def _take_room(self) -> bool:
         await self._room.acquire()
@@ -241,7 +255,8 @@ class Session:
                 if before is not None:
                     await asyncio.wait([before])
                 CURRENT.set(deferred)
-                reply = await self._dispatcher.reply_to(request)
+                if not scope.cancel_called:
+                    reply = await self._dispatcher.reply_to(request)
         finally:
             if self._scopes.get(request_id) is scope:
                 del self._scopes[request_id]

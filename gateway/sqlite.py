@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import apsw
 
 from protocol.errors import Defect, ErrorReason, GatewayError, Unavailable
-from protocol.ports import Bindings, Row
+from protocol.ports import Bindings, Row, Tx
 
 Handle: TypeAlias = Any
 """An apsw.Connection; its stubs leave `execute` partially unknown, so the type ends here and `Row` begins."""
@@ -158,10 +158,10 @@ def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creat
     return connection
 
 
-def touch(connection: Handle) -> None:
-    """A commit that changes nothing and yet must reach the disk."""
-    version = connection.execute("PRAGMA user_version").fetchall()[0][0]
-    connection.execute(f"PRAGMA user_version = {int(version)}").fetchall()
+def touch(tx: Tx) -> None:
+    """A write that changes nothing and yet must reach the disk."""
+    version = tx.one("PRAGMA user_version")
+    tx.run(f"PRAGMA user_version = {int(version[0]) if version else 0}")
 
 
 def give_up(connection: Handle) -> None:

@@ -105,6 +105,7 @@ class Writer:
         self._busy = False
         self._closed = False
         self._moved = asyncio.Event()
+        self._is_awaited = False
         self.broken = asyncio.Event()
         self.dropped = 0
         self._thread = threading.Thread(target=self._write, name="stdout", daemon=True)
@@ -152,6 +153,7 @@ class Writer:
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition() and not self.broken.is_set():
             self._moved.clear()
+            self._is_awaited = True  # said before the look, so that what moves after it is told
             if condition():
                 return
             await self._moved.wait()
@@ -161,7 +163,7 @@ class Writer:
             with self._filled:
                 self._busy = False
                 while not self._lines:
-                    self._tell(self._moved.set)
+                    self._tell_moved()
                     if self._closed:
                         return
                     self._filled.wait()
@@ -171,7 +173,7 @@ class Writer:
                 self._tell(self.broken.set)
                 self._tell(self._moved.set)
                 return
-            self._tell(self._moved.set)
+            self._tell_moved()
 
     def _take(self) -> bytes:
         taken: list[bytes] = []
@@ -195,6 +197,11 @@ class Writer:
             except OSError:
                 return False
         return True
+
+    def _tell_moved(self) -> None:
+        if self._is_awaited:  # a loop that nobody waits on is left asleep
+            self._is_awaited = False
+            self._tell(self._moved.set)
 
     def _tell(self, call: Callable[[], object]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more

@@ -72,9 +72,12 @@ def _spoken(words: list[str]) -> frozenset[str]:
     return max(LATIN, key=lambda stops: sum(word in stops for word in words))
 
 
+_WITH_CYRILLIC: dict[frozenset[str], frozenset[str]] = {stops: stops | CYRILLIC for stops in LATIN}
+
+
 def stop_words_for(words: list[str]) -> frozenset[str]:
     """The function words of the language that most of the words speak, with the Russian ones, which collide with none."""
-    return _spoken(words) | CYRILLIC
+    return _WITH_CYRILLIC[_spoken(words)]
 
 
 def is_german(words: list[str]) -> bool:

@@ -14,7 +14,7 @@ import apsw
 
 from gateway.database import Database
 from gateway.logs import Log
-from gateway.sqlite import Handle, connect, give_up, touch
+from gateway.sqlite import Handle, Transaction, connect, give_up, touch
 
 B_TREE_PAGES = frozenset({2, 5, 10, 13})
 """The first byte of index and table pages. Other pages begin with a page number, so with a zero while it is below `MOST_PAGES`."""
@@ -89,7 +89,7 @@ def _wipe_alone(connection: Handle, path: Path, vfs: str | None) -> bool:
     finally:
         file.xClose()
     if wiped:  # any commit has every connection forget the pages that it keeps in memory
-        touch(connection)
+        touch(Transaction(connection))
     connection.execute("COMMIT").fetchall()
     return True
 

@@ -253,7 +253,7 @@ class Forgetter:
         set_status(tx, stored, status, now, superseded_by=followed_by)
         add_event(tx, memory_id, now, Change("restored", actor, None, "deleted", status))
         add_text(tx, stored, self._means.lexicon)
-        self._vectors.expect(tx, stored.row)
+        self._vectors.expect(tx, stored)
         note_change(tx, self._means, stored.scope_id)
         record = _current(tx, memory_id)
         return record, [*notices, changed(record, "restored", None)]

@@ -32,22 +32,25 @@ async def write_once(
     means: Collaborators, key: str | None, request: list[Any], workspace_id: str | None, work: Callable[[Tx], Outcome]
 ) -> Outcome:
     """Run a write in a transaction of its own and tell what it left."""
-    named = means.keyed.digest("idempotency", f"{workspace_id or '-'}|{key}").hex() if key is not None else None
+
+    def work_and_tell(tx: Tx) -> Outcome:
+        outcome = work(tx)
+        tell_after(tx, means, outcome.notices)
+        return outcome
+
+    if key is None:
+        return await means.db.write(work_and_tell)
+    named = means.keyed.digest("idempotency", f"{workspace_id or '-'}|{key}").hex()
     digest = means.keyed.digest("request", encoded(request))
     after = means.clock.now() - KEEP_ANSWERS_MS
 
     def write(tx: Tx) -> Outcome:
-        if named is None:
-            outcome = work(tx)
-            tell_after(tx, means, outcome.notices)
-            return outcome
         known = tx.one(SQL["get_answer"], {"key": named, "after": after})
         if known is not None:
             if known[0] != digest:
                 raise Refused("idempotency_mismatch")
             return answered(tx, known[1], means.clock.now())
-        outcome = work(tx)
-        tell_after(tx, means, outcome.notices)
+        outcome = work_and_tell(tx)
         answer = encoded(answer_of(outcome))
         tx.run(SQL["put_answer"], {"key": named, "request": digest, "answer": answer, "at": means.clock.now()})
         return outcome

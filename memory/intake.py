@@ -21,19 +21,19 @@ from memory.store import (
     active_by_key,
     active_duplicate,
     add_event,
-    add_text,
+    add_first_text,
+    add_record,
     encoded,
     ensure_scope,
     get_candidate,
     get_record,
     pending_candidate,
-    seal,
 )
 from memory.vectors import Vectors
 from memory.visibility import effective_status
 from protocol.base import Scope
 from protocol.bundle import BundleCandidate, BundleEntry, BundleRecord, BundleTombstone
-from protocol.errors import CallerError, Defect
+from protocol.errors import CallerError
 from protocol.memory import Actor, Conflict, ConflictReason, ImportResult
 from protocol.notifications import MemoryInvalidated
 from protocol.ports import Tx
@@ -181,7 +181,7 @@ class Intake:
         tx, memory_id, scope_id = self._tx, entry.memory_id, self._scope_id(entry.scope)
         status = effective_status(entry.status, entry.expires_at, self._now)
         superseded_by = entry.superseded_by or ("" if status == "superseded" else None)
-        tx.insert(SQL["import_record"], {
+        stored = add_record(tx, entry.scope, {
             "memory_id": memory_id, "scope_id": scope_id, "category": entry.category, "kind": entry.kind,
             "key": identity.key, "alias": entry.alias, "is_single": int(entry.is_single), "content": entry.content,
             "value": encoded(entry.value) if entry.value is not None else None, "status": status,
@@ -196,12 +196,8 @@ class Intake:
         })  # fmt: skip
         self._attach(entry, memory_id=memory_id, is_new=True)
         add_event(tx, memory_id, self._now, Change("imported", IMPORTER, None, None, status))
-        seal(tx, memory_id)
-        stored = get_record(tx, memory_id)
-        if stored is None:
-            raise Defect
-        add_text(tx, stored, self._means.lexicon)
-        self._vectors.expect(tx, stored.row)
+        add_first_text(tx, stored, self._means.lexicon)
+        self._vectors.expect(tx, stored)
         self._changed.add(entry.scope)
 
     # -- candidates ------------------------------------------------------------------------------------------------

@@ -4,69 +4,97 @@ Rule 1: only within one scope and category, and only one that is alike in everyt
 Rule 2: whether two statements are one fact is decided by `likeness` alone; here is only which ones are compared.
 """
 
+import json
 import re
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from memory.likeness import is_same_fact
-from memory.matching import match_of
 from memory.ports import Collaborators
 from memory.proposal import Proposed
-from memory.store import SQL, Stored, get_record
+from memory.store import SQL, Stored, words_of
 from memory.vectors import records_by_row
-from protocol.ports import Tx
+from protocol.ports import Lexicon, Tx
 
 COMPARED_BY_WORDS = 8
 """The records that share the most telling words: a paraphrase of known words is among them."""
 SHARED_WORDS = 0.4
 """Of the telling words of the longer statement; with fewer in common two statements are no paraphrase that a table knows. A comparison takes half
-a millisecond, this takes a twentieth."""
+a millisecond, this takes a hundredth."""
 _FIGURES = re.compile(r"\d+")
-LOOKED_THROUGH = 1000  # matches that are ranked for it: about a millisecond, the most that a write should wait
+NEWEST = 40  # records that a word is looked up in; one that is in more tells little
+LOOKED_THROUGH = 1000  # the most that a word is looked up in where other scopes and categories use it
 
 
-def find_paraphrase(tx: Tx, means: Collaborators, scope_id: int, proposed: Proposed) -> Stored | None:
-    """The one active record that the proposal restates; None when there is none, or more than one."""
+class _Said(NamedTuple):
+    """What of a statement is compared before its meaning is."""
+
+    terms: Sequence[str]
+    figures: Sequence[str]
+
+
+def find_paraphrase(
+    tx: Tx, means: Collaborators, scope_id: int, proposed: Proposed, gist: Sequence[str]
+) -> Stored | None:
+    """The one active record that the proposal, of that gist, restates; None when there is none, or more than one."""
     if proposed.alias is not None:
         return None  # under a name of the caller's other words are news
-    alike = {
-        stored.record.memory_id: stored
-        for stored, cosine in _compared(tx, means, scope_id, proposed)
-        if stored.is_intact
-        and stored.record.status == "active"
-        and stored.alias is None
-        and stored.record.category == proposed.semantic.category
-        and stored.record.value == proposed.value
-        and _may_be_same(means, proposed.content, stored.record.content, cosine)
-        and is_same_fact(stored.record.content, proposed.content, cosine).is_same
-    }
-    return next(iter(alike.values())) if len(alike) == 1 else None
-
-
-def _compared(tx: Tx, means: Collaborators, scope_id: int, proposed: Proposed) -> list[tuple[Stored, float | None]]:
-    """What is compared: the nearest in meaning, and what shares the most telling words."""
-    near: list[tuple[Stored, float | None]] = [
-        (stored, found.cosine)
-        for found in proposed.near
-        if (stored := get_record(tx, found.memory_id)) is not None and stored.scope_id == scope_id
+    said = _Said(gist, _figures_of(proposed.content))
+    cosines = _nearest(tx, proposed)
+    rows = [*cosines, *(row for row in _sharing(tx, scope_id, proposed, said.terms) if row not in cosines)]
+    place = {"rows": json.dumps(rows), "scope_id": scope_id, "category": proposed.semantic.category}
+    may_be = [
+        row
+        for row, content, terms in (tx.all(SQL["comparable_records"], place) if rows else [])
+        if _may_be_same(said, content.decode("utf-8", "replace"), terms, means.lexicon, is_near=row in cosines)
     ]
-    terms = means.lexicon.query_terms(proposed.content)
-    if not terms:
-        return near
-    values = {
-        "match": match_of([scope_id], *([term] for term in terms)),
-        "budget": LOOKED_THROUGH,
-        "limit": COMPARED_BY_WORDS,
-    }
-    rows = [row for (row,) in tx.all(SQL["ranked_matches"], values)]
-    known = {stored.row for stored, _ in near}
-    return [*near, *((stored, None) for row, stored in records_by_row(tx, rows).items() if row not in known)]
+    alike = [
+        stored
+        for row, stored in (records_by_row(tx, may_be) if may_be else {}).items()
+        if stored.is_intact
+        and stored.record.value == proposed.value
+        and is_same_fact(stored.record.content, proposed.content, cosines.get(row)).is_same
+    ]
+    return alike[0] if len(alike) == 1 else None
 
 
-def _may_be_same(means: Collaborators, said: str, stored: str, cosine: float | None) -> bool:
+def _nearest(tx: Tx, proposed: Proposed) -> dict[int, float]:
+    """The rows of what is nearest in meaning, with their cosines."""
+    cosines = {found.memory_id: found.cosine for found in proposed.near}
+    if not cosines:
+        return {}
+    found = tx.all(SQL["rows_of_records"], {"memory_ids": json.dumps(list(cosines))})
+    return {row: cosines[memory_id] for row, memory_id in found}
+
+
+def _sharing(tx: Tx, scope_id: int, proposed: Proposed, terms: Sequence[str]) -> list[int]:
+    """The rows of what shares the most telling words; the fewer records a word is in, the more it tells."""
+    told: defaultdict[int, float] = defaultdict(float)
+    for term in terms:
+        rows = tx.all(SQL["newest_with_term"], {
+            "match": f'body:"{term}"', "scope_id": scope_id, "category": proposed.semantic.category,
+            "budget": LOOKED_THROUGH, "limit": NEWEST,
+        })  # fmt: skip
+        for (row,) in rows:
+            told[row] += 1 / len(rows)
+    return sorted(told, key=told.__getitem__, reverse=True)[:COMPARED_BY_WORDS]
+
+
+def _figures_of(text: str) -> list[str]:
+    return sorted(_FIGURES.findall(text))
+
+
+def _may_be_same(said: _Said, content: str, terms: bytes | None, lexicon: Lexicon, *, is_near: bool) -> bool:
     """Whether a comparison could find them the same: figures written as such agree, and enough is in common."""
-    figures, others = sorted(_FIGURES.findall(said)), sorted(_FIGURES.findall(stored))
-    if figures and others and figures != others:
+    figures = _figures_of(content)
+    if said.figures and figures and said.figures != figures:
         return False
-    if cosine is not None:
+    if is_near:
         return True
-    terms, known = set(means.lexicon.query_terms(said)), set(means.lexicon.query_terms(stored))
-    return len(terms & known) >= SHARED_WORDS * max(len(terms), len(known))
+    try:
+        known = set(words_of(terms or b"")[1])
+    except (zlib.error, UnicodeDecodeError):  # lost or damaged: what they were made of is still there
+        known = set(lexicon.query_terms(content))
+    return len(known.intersection(said.terms)) >= SHARED_WORDS * max(len(said.terms), len(known))

@@ -13,7 +13,7 @@ from memory.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
 from memory.identity import folded, value_text
 from memory.ports import Collaborators
 from memory.sensitivity import clean, clean_value
-from memory.store import encoded
+from memory.store import SQL, encoded
 from memory.write_plan import ORIGINS, Origin
 from protocol.base import Scope
 from protocol.hooks import ItemFact
@@ -45,6 +45,10 @@ ROLE_SOURCES: dict[Role, SourceKind] = {
 
 _OWNERS: tuple[ThreadOrigin, ...] = ("user", "task", "system")
 """Words that the user also said in a thread of their own are theirs."""
+
+
+_OWN_WORDS = frozenset({"", SemanticFields().attribute})
+"""What the contract says where nobody says anything."""
 
 
 class Near(NamedTuple):
@@ -109,13 +113,13 @@ def cleaned(proposed: Proposed) -> Proposed:
 
 
 def texts_of(proposed: Proposed) -> list[str]:
-    """Every text of a proposal that is stored when it is kept."""
+    """Every text of a proposal that is stored when it is kept, once."""
     p = proposed
     parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *p.tags]
     parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
     parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
     parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
-    return [part for part in parts if part]
+    return [part for part in dict.fromkeys(parts) if part not in _OWN_WORDS]
 
 
 def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
@@ -172,7 +176,37 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
             turns.add(item.turn_id)
     best = next((entry for entry in origins if entry[0] == "user"), origins[0] if origins else ("none", default))
     owner = proposed.owner if proposed.owner != "user" or not owners else min(owners, key=_OWNERS.index)
-    return Checked(kept, best[0], best[1], turns, failed and not kept, owner)
+    return Checked(_distinct(kept), best[0], best[1], turns, failed and not kept, owner)
+
+
+def _distinct(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The evidence with the same words of the same message once."""
+    found: dict[tuple[str, str | None, str | None], Evidence] = {}
+    for said in evidence:
+        found.setdefault((said.quote, said.item_id, said.turn_id), said)
+    return list(found.values())
+
+
+def keep_evidence(
+    tx: Tx,
+    checked: Checked,
+    now: int,
+    *,
+    memory_id: str | None = None,
+    candidate_id: str | None = None,
+    is_new: bool = False,
+) -> None:
+    """Store what supports a record or a candidate; one that is not new may have some of it already."""
+    for said in checked.evidence:
+        known = {
+            "memory_id": memory_id, "candidate_id": candidate_id, "quote": said.quote, "item_id": said.item_id,
+            "turn_id": said.turn_id,
+        }  # fmt: skip
+        if is_new or not tx.one(SQL["has_evidence"], known):
+            tx.run(SQL["add_evidence"], {
+                **known, "source_kind": said.source_kind or checked.source_kind, "thread_id": said.thread_id,
+                "at": said.at if said.at is not None else now,
+            })  # fmt: skip
 
 
 def sourced(proposed: Proposed, checked: Checked) -> Proposed:

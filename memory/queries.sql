@@ -9,9 +9,11 @@ SELECT id FROM scope WHERE kind = :kind AND key = :key
 -- name: add_record
 -- A new record.
 INSERT INTO record (memory_id, scope_id, category, kind, key, alias, is_single, content, value, status, sensitivity, confidence, importance, tags, provenance,
-    thread_id, turn_id, evidence_count, created_at, updated_at, valid_from, expires_at, supersedes, metadata, fingerprint, text_hash, checksum)
-VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :content, :value, 'active', :sensitivity, :confidence, :importance, :tags, :provenance,
-    :thread_id, :turn_id, :evidence_count, :now, :now, :valid_from, :expires_at, :supersedes, :metadata, :fingerprint, :text_hash, :checksum)
+    thread_id, turn_id, evidence_count, created_at, updated_at, valid_from, expires_at, last_accessed_at, access_count, supersedes, superseded_by,
+    contested, index_state, metadata, fingerprint, text_hash, checksum, deleted_at)
+VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :content, :value, :status, :sensitivity, :confidence, :importance, :tags, :provenance,
+    :thread_id, :turn_id, :evidence_count, :created_at, :updated_at, :valid_from, :expires_at, :last_accessed_at, :access_count, :supersedes, :superseded_by,
+    :contested, :index_state, :metadata, :fingerprint, :text_hash, :checksum, :deleted_at)
 
 -- name: get_record
 -- A record by id.
@@ -40,6 +42,18 @@ WHERE record.id IN (
 )
 ORDER BY fingerprint = :fingerprint DESC, record.id LIMIT 1
 
+-- name: met_by_identity
+-- Which kinds of rows there are of a key, a fingerprint or words.
+SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active' AND key = :key)
+        OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND status = 'active' AND alias IS NOT NULL AND alias = :alias),
+    EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint)
+        OR EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash),
+    EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint)
+        OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash),
+    EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND text_hash = :text_hash)
+        OR EXISTS (SELECT 1 FROM tombstone WHERE scope_id = :scope_id AND fingerprint = :fingerprint),
+    EXISTS (SELECT 1 FROM repetition WHERE scope_id = :scope_id AND text_hash IN (:text_hash, :fingerprint))
+
 -- name: is_suppressed
 -- Whether the same was forgotten, erased, or rejected by a person.
 SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'deleted')
@@ -63,6 +77,21 @@ ORDER BY place DESC, record.id DESC LIMIT :limit
 SELECT row FROM (
     SELECT rowid AS row, bm25(memory_fts, 0.0, 1.0) AS place FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :budget
 ) ORDER BY place, row LIMIT :limit
+
+-- name: newest_with_term
+-- The newest active records of a scope and category without a name of the caller's that a term is in.
+SELECT record.id FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :budget) CROSS JOIN record ON record.id = row
+WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL LIMIT :limit
+
+-- name: rows_of_records
+-- Records by id.
+SELECT record.id, memory_id FROM json_each(:memory_ids) AS wanted CROSS JOIN record ON memory_id = wanted.value
+
+-- name: comparable_records
+-- The words of active records, of those that are of a scope and category and have no name of the caller's.
+SELECT record.id, CAST(content AS BLOB), terms FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value
+    LEFT JOIN record_terms ON record_terms.row = record.id
+WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
 
 -- name: count_matches
 -- How many full-text matches there are, up to a number.
@@ -586,15 +615,6 @@ WHERE candidate_id = :candidate_id AND memory_id IS NULL ORDER BY at, id
 -- name: touched_at
 -- When a candidate was last proposed or decided.
 SELECT touched_at FROM candidate WHERE candidate_id = :candidate_id
-
--- name: import_record
--- A record as another home knew it; sealing it comes next.
-INSERT INTO record (memory_id, scope_id, category, kind, key, alias, is_single, content, value, status, sensitivity, confidence, importance, tags, provenance,
-    thread_id, turn_id, evidence_count, created_at, updated_at, valid_from, expires_at, last_accessed_at, access_count, supersedes, superseded_by,
-    contested, metadata, fingerprint, text_hash, checksum)
-VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :content, :value, :status, :sensitivity, :confidence, :importance, :tags, :provenance,
-    :thread_id, :turn_id, 0, :created_at, :updated_at, :valid_from, :expires_at, :last_accessed_at, :access_count, :supersedes, :superseded_by,
-    :contested, :metadata, :fingerprint, :text_hash, x'')
 
 -- name: import_candidate
 -- A candidate as another home knew it.

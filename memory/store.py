@@ -6,7 +6,7 @@ Rule 2: a record's full-text row is written and removed in the same transaction 
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -157,6 +157,24 @@ def _one(tx: Tx, name: str, values: dict[str, Any]) -> Stored | None:
     return stored_of(row) if row else None
 
 
+_FRESH: Mapping[str, Any] = {
+    "status": "active", "evidence_count": 0, "last_accessed_at": None, "access_count": 0, "superseded_by": None, "contested": 0,
+    "index_state": "indexed", "deleted_at": None,
+}  # fmt: skip
+"""What a record is unless something else is said of it."""
+
+
+def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
+    """A new record, sealed, as it would be read. `values` are its columns, as far as they are not those of any new record."""
+    given: dict[str, Any] = {**_FRESH, **values, "id": None, "checksum": b""}
+    given |= {name: float(given[name]) for name in ("confidence", "importance")}  # as their columns give them back
+    row: dict[str, Any] = {name: value.encode() if isinstance(value, str) else value for name, value in given.items()}
+    row |= {"scope_kind": scope.kind, "scope_key": scope.key}
+    checksum = checksum_of(tuple(row[name] for name in _COLUMNS))
+    row |= {"checksum": checksum, "id": tx.insert(SQL["add_record"], given | {"checksum": checksum})}
+    return stored_of(tuple(row[name] for name in _COLUMNS))
+
+
 def get_record(tx: Tx, memory_id: str) -> Stored | None:
     """A record by id."""
     return _one(tx, "get_record", {"memory_id": memory_id})
@@ -179,6 +197,26 @@ def active_duplicate(tx: Tx, scope_id: int, identity: Identity, value: str | Non
         "by_text": int(identity.alias is None), "value": value,
     }  # fmt: skip
     return _one(tx, "active_by_fingerprint", values)
+
+
+class Met(NamedTuple):
+    """Which rows there are that a lookup by an identity may find; where there are none nothing has to be looked up."""
+
+    key: bool
+    same: bool
+    candidate: bool
+    tombstone: bool
+    repetition: bool
+
+
+def met_by(tx: Tx, scope_id: int, identity: Identity) -> Met:
+    """What is met in a scope by what is said: nothing, most of the time."""
+    values = {
+        "scope_id": scope_id, "key": identity.key, "alias": identity.alias, "fingerprint": identity.fingerprint,
+        "text_hash": identity.text_hash,
+    }  # fmt: skip
+    (row,) = tx.all(SQL["met_by_identity"], values)
+    return Met(*map(bool, row))
 
 
 def is_suppressed(tx: Tx, scope_id: int, identity: Identity) -> bool:
@@ -224,6 +262,10 @@ def scope_ids_of(tx: Tx, scopes: Sequence[Scope]) -> dict[int, Scope]:
 # -- full text -----------------------------------------------------------------------------------------------------
 
 
+WINDOW_BITS = 12
+"""A record's words fit into 4 KiB; the usual window of 32 KiB takes fifty microseconds to set up, and packs them no better."""
+
+
 def body_terms(record: Record, alias: str | None, lexicon: Lexicon) -> list[str]:
     """The terms under which a record is found."""
     parts = [record.content, *record.tags]
@@ -239,10 +281,11 @@ def gist_of(record: Record, lexicon: Lexicon) -> list[str]:
     return lexicon.query_terms(record.content)
 
 
-def packed_terms(stored: Stored, lexicon: Lexicon) -> bytes:
+def packed_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> bytes:
     """The terms of a record as `record_terms` keeps them: a line with all of them, a line with the gist."""
-    lines = body_terms(stored.record, stored.alias, lexicon), gist_of(stored.record, lexicon)
-    return zlib.compress("\n".join(map(" ".join, lines)).encode())
+    lines = body_terms(stored.record, stored.alias, lexicon), gist_of(stored.record, lexicon) if gist is None else gist
+    packer = zlib.compressobj(wbits=WINDOW_BITS, memLevel=1)
+    return packer.compress("\n".join(map(" ".join, lines)).encode()) + packer.flush()
 
 
 def unpacked(terms: bytes) -> str:
@@ -259,7 +302,12 @@ def words_of(terms: bytes) -> tuple[frozenset[str], list[str]]:
 def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
     """Make a record findable, in place of what was in the index of it."""
     remove_text(tx, stored.row)
-    terms, scope = packed_terms(stored, lexicon), f"s{stored.scope_id}"
+    add_first_text(tx, stored, lexicon)
+
+
+def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> None:
+    """Make a record findable of which nothing was ever in the index. `gist` is that of its content, where it is known."""
+    terms, scope = packed_terms(stored, lexicon, gist), f"s{stored.scope_id}"
     tx.run(SQL["add_text"], {"row": stored.row, "scope": scope, "body": unpacked(terms)})
     tx.run(SQL["keep_terms"], {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version})
 

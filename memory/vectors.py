@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+import msgspec
+
 from memory.ports import Collaborators
 from memory.proposal import Near, Proposed
 from memory.scopes import default_of
@@ -75,21 +77,23 @@ class Vectors:
         """Remove some of the space's vectors; returns how many."""
         return tx.run(SQL["drop_vectors"], {"space": space.id, "limit": limit})
 
-    def keep(self, tx: Tx, stored: Stored, vector: Vector | None) -> None:
+    def keep(self, tx: Tx, stored: Stored, vector: Vector | None) -> Stored:
         """Keep what a written record means; where that is not known yet the record waits for it."""
         spaces = self._means.meaning.to_fill(tx)
         if vector is None or all(space.id != vector.space_id for space in spaces):
-            self.expect(tx, stored.row)
-            return
+            return self.expect(tx, stored)
         add_vector(tx, stored.row, stored.scope_id, vector)
         if len(spaces) > 1:
             self._means.jobs.enqueue(tx, "embed", SUBJECT)
+        return stored
 
-    def expect(self, tx: Tx, row: int) -> None:
+    def expect(self, tx: Tx, stored: Stored) -> Stored:
         """A record has no vector: it waits for one, unless there will be none."""
-        if self._means.meaning.state() != "off":
-            tx.run(SQL["set_index_state"], {"row": row, "state": "pending"})
-            self._means.jobs.enqueue(tx, "embed", SUBJECT)
+        if self._means.meaning.state() == "off":
+            return stored
+        tx.run(SQL["set_index_state"], {"row": stored.row, "state": "pending"})
+        self._means.jobs.enqueue(tx, "embed", SUBJECT)
+        return stored._replace(record=msgspec.structs.replace(stored.record, index_state="pending"))
 
     async def meant(self, proposed: Proposed, active: Sequence[Scope]) -> Proposed:
         """The proposal with what it means, and the active records that it may be a paraphrase of."""

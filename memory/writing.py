@@ -10,11 +10,21 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.admission import Proposal
-from memory.identity import Identity, identify
+from memory.identity import identify
 from memory.notices import Notice, changed, expire, note_change
 from memory.paraphrase import find_paraphrase
 from memory.ports import Collaborators
-from memory.proposal import Checked, Proposed, actor_of, check_evidence, cleaned, junk_of, sourced, texts_of
+from memory.proposal import (
+    Checked,
+    Proposed,
+    actor_of,
+    check_evidence,
+    cleaned,
+    junk_of,
+    keep_evidence,
+    sourced,
+    texts_of,
+)
 from memory.scopes import default_of
 from memory.sensitivity import Findings, judge, level_of
 from memory.store import (
@@ -25,16 +35,17 @@ from memory.store import (
     active_by_key,
     active_duplicate,
     add_event,
-    add_text,
+    add_first_text,
+    add_record,
     earlier_turns,
     encoded,
     ensure_scope,
     get_candidate,
     get_record,
     is_suppressed,
+    met_by,
     note_turns,
     pending_candidate,
-    seal,
     set_status,
 )
 from memory.vectors import Vectors
@@ -44,7 +55,7 @@ from memory.write_plan import Known, KnownCandidate, Plan, Situation, plan_write
 from promt.render import carries_own_block
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
-from protocol.memory import Actor, Candidate, Decision, Evidence, Record, WriteResult
+from protocol.memory import Actor, Candidate, Decision, Record, WriteResult
 from protocol.notifications import CandidateCreated
 from protocol.ports import Tx
 
@@ -68,6 +79,8 @@ class _Known(NamedTuple):
     pending: StoredCandidate | None
     superseded: Stored | None
     reworded: Stored | None
+    turns: set[str]
+    is_suppressed: bool
 
 
 class Writer:
@@ -98,12 +111,16 @@ class _Write:
         self._tx = tx
         self._means = means
         self._p = proposed
+        self._value = encoded(proposed.value) if proposed.value is not None else None
         self._scope = scope
+        self._gist = means.lexicon.query_terms(proposed.content)
         self._now = means.clock.now()
         self._vectors = Vectors(means)
         self._notices: list[Notice] = []
+        self._meets_candidate = False
         self._findings = self._judge()
-        self._identity = self._identify()
+        p, keyed = proposed, means.keyed
+        self._identity = identify(scope, p.semantic, p.content, p.value, p.alias, keyed)
         self._scope_id = ensure_scope(tx, scope)
 
     # -- gather ----------------------------------------------------------------------------------------------------
@@ -115,10 +132,6 @@ class _Write:
             return found._replace(secret_kinds=[*found.secret_kinds, "declared_secret"])
         return found
 
-    def _identify(self) -> Identity:
-        p = self._p
-        return identify(self._scope, p.semantic, p.content, p.value, p.alias, self._means.keyed)
-
     def _is_own_block(self) -> bool:
         text = self._p.content
         return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
@@ -129,7 +142,8 @@ class _Write:
             named = active_by_key(tx, scope_id, self._identity._replace(key=self._p.alias, alias=None))
             if named is not None:  # the caller gave a canonical key: it stays the key, and so does the caller's own
                 self._identity = self._identity._replace(key=self._p.alias, alias=named.alias, is_single=True)
-        same_key = self._live(active_by_key(tx, scope_id, self._identity))
+        met = met_by(tx, scope_id, self._identity)
+        same_key = self._live(active_by_key(tx, scope_id, self._identity)) if met.key else None
         superseded = None
         if self._p.supersedes is not None:
             superseded = get_record(tx, self._p.supersedes)
@@ -137,18 +151,24 @@ class _Write:
                 raise CallerError.missing("record to supersede")
             if superseded.record.scope != self._scope:
                 raise Refused("conflict", "A memory is replaced only within its scope.")
-        value = encoded(self._p.value) if self._p.value is not None else None
-        duplicate = self._live(active_duplicate(tx, scope_id, self._identity, value))
+        duplicate = self._live(active_duplicate(tx, scope_id, self._identity, self._value)) if met.same else None
         if duplicate is None and same_key is not None and same_key.text_hash == self._identity.text_hash:
             duplicate = same_key if same_key.record.value == self._p.value else None
         if duplicate is not None and superseded is not None and duplicate.row == superseded.row:
             superseded = None
         if superseded is not None and duplicate is None and same_key is not None and same_key.row != superseded.row:
             raise Refused("conflict", "The key belongs to another memory than the one to supersede.")
-        approved = get_candidate(tx, self._p.approves) if self._p.approves is not None else None
+        pending = get_candidate(tx, self._p.approves) if self._p.approves is not None else None
+        pending = pending or (self._pending() if met.candidate else None)
         is_new = duplicate is None and superseded is None
-        reworded = find_paraphrase(tx, self._means, scope_id, self._p) if is_new else None
-        return _Known(duplicate, same_key, approved or self._pending(), superseded, self._live(reworded))
+        reworded = find_paraphrase(tx, self._means, scope_id, self._p, self._gist) if is_new else None
+        turns = (
+            earlier_turns(tx, scope_id, self._identity.text_hash, self._identity.fingerprint)
+            if met.repetition
+            else set[str]()
+        )
+        was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
+        return _Known(duplicate, same_key, pending, superseded, self._live(reworded), turns, was_unwanted)
 
     def _live(self, found: Stored | None) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
@@ -169,9 +189,8 @@ class _Write:
         self._p = sourced(self._p, checked)
         p, settings = self._p, self._means.settings()
         known = self._meet(active)
-        turns = checked.turns | earlier_turns(
-            self._tx, self._scope_id, self._identity.text_hash, self._identity.fingerprint
-        )
+        self._meets_candidate = known.pending is not None
+        turns = checked.turns | known.turns
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
             durability=p.semantic.durability,
@@ -197,7 +216,7 @@ class _Write:
             duplicate=_known(known.duplicate) or _known(known.reworded, is_reworded=True),
             same_key=_known(known.same_key),
             pending=_pending(known.pending),
-            is_suppressed=is_suppressed(self._tx, self._scope_id, self._identity),
+            is_suppressed=known.is_suppressed,
             supersedes=known.superseded.record.memory_id if known.superseded else None,
             proactive_enabled=settings.proactive_writes_enabled,
             review_enabled=settings.review_enabled,
@@ -250,41 +269,42 @@ class _Write:
         tx, memory_id = self._tx, self._means.ids.new("mem")
         if replaced is not None:
             self._supersede(replaced, memory_id, plan.decision)
-        values = self._record_values(memory_id, checked, replaced)
-        tx.insert(SQL["add_record"], values)
-        seal(tx, memory_id)
-        self._add_evidence(checked.evidence, checked, memory_id=memory_id)
-        if plan.promote is not None:
-            self._end(plan.promote, End("approved", self._decider(), memory_id=memory_id))
-        while (equal := self._pending()) is not None:
-            self._end(equal.candidate.candidate_id, End("merged", merged_into=memory_id))
-        tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
+        stored = add_record(tx, self._scope, self._record_values(memory_id, checked, replaced))
+        keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=True)
+        if self._meets_candidate:
+            stored = self._take_over(plan.promote, memory_id)
         change = Change("created", actor_of(self._p), plan.decision.reason_code, None, "active")
         add_event(tx, memory_id, self._now, change)
-        stored = self._stored(memory_id)
-        add_text(tx, stored, self._means.lexicon)
-        self._vectors.keep(tx, stored, self._p.meant)
-        stored = self._stored(memory_id)
+        add_first_text(tx, stored, self._means.lexicon, self._gist)
+        stored = self._vectors.keep(tx, stored, self._p.meant)
         self._notices.append(changed(stored.record, "created", plan.decision.reason_code))
         return stored.record
+
+    def _take_over(self, promoted: str | None, memory_id: str) -> Stored:
+        """Let no candidate wait that says what a new record says; what supported it supports the record."""
+        if promoted is not None:
+            self._end(promoted, End("approved", self._decider(), memory_id=memory_id))
+        while (equal := self._pending()) is not None:
+            self._end(equal.candidate.candidate_id, End("merged", merged_into=memory_id))
+        self._tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
+        return self._stored(memory_id)
 
     def _record_values(self, memory_id: str, checked: Checked, replaced: Stored | None) -> dict[str, Any]:
         p, identity = self._p, self._identity
         provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
         if p.provenance.source_kind in {"import", "user_correction"}:
             provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
-        value = encoded(p.value) if p.value is not None else None
         is_regulated = self._findings.is_regulated
         level = level_of(p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=is_regulated)
         return {
             "memory_id": memory_id, "scope_id": self._scope_id, "category": p.semantic.category, "kind": p.kind,
             "key": identity.key, "alias": identity.alias, "is_single": int(identity.is_single), "content": p.content,
-            "value": value, "sensitivity": level, "confidence": 1.0 if p.confidence is None else p.confidence,
+            "value": self._value, "sensitivity": level, "confidence": 1.0 if p.confidence is None else p.confidence,
             "importance": p.importance, "tags": encoded(list(p.tags)), "provenance": encoded(provenance),
             "thread_id": p.provenance.thread_id, "turn_id": p.provenance.turn_id, "evidence_count": len(checked.evidence),
-            "now": self._now, "valid_from": p.valid_from, "expires_at": p.expires_at,
+            "created_at": self._now, "updated_at": self._now, "valid_from": p.valid_from, "expires_at": p.expires_at,
             "supersedes": replaced.record.memory_id if replaced else None, "metadata": encoded(p.metadata or {}),
-            "fingerprint": identity.fingerprint, "text_hash": identity.text_hash, "checksum": b"",
+            "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
         }  # fmt: skip
 
     def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
@@ -297,7 +317,7 @@ class _Write:
     def _merge(self, plan: Plan, checked: Checked) -> Record:
         tx, memory_id = self._tx, plan.merge_into or ""
         before = self._stored(memory_id).record.evidence_count
-        self._add_evidence(checked.evidence, checked, memory_id=memory_id)
+        keep_evidence(tx, checked, self._now, memory_id=memory_id)
         if plan.promote is not None:
             self._end(plan.promote, End("merged", self._decider(), merged_into=memory_id))
         if plan.uncontest is not None:
@@ -314,8 +334,7 @@ class _Write:
         return "user" if self._p.approves is not None else ADMISSION
 
     def _pending(self) -> StoredCandidate | None:
-        value = encoded(self._p.value) if self._p.value is not None else None
-        return pending_candidate(self._tx, self._scope_id, self._identity, value)
+        return pending_candidate(self._tx, self._scope_id, self._identity, self._value)
 
     def _end(self, candidate_id: str, end: End) -> None:
         found = get_candidate(self._tx, candidate_id)
@@ -330,13 +349,13 @@ class _Write:
             tx.run(SQL["add_candidate"], {
                 "candidate_id": candidate_id, "scope_id": self._scope_id, "category": self._p.semantic.category,
                 "key": self._identity.key, "content": self._p.content,
-                "value": encoded(self._p.value) if self._p.value is not None else None, "score": decision.score,
+                "value": self._value, "score": decision.score,
                 "bucket": decision.bucket, "reason_code": decision.reason_code, "evidence_count": len(checked.evidence),
                 "contested_memory_id": plan.contest, "now": self._now, "fingerprint": self._identity.fingerprint,
                 "text_hash": self._identity.text_hash, "turn_id": self._p.provenance.turn_id,
                 "proposal": kept_of(self._p, checked.source_kind),
             })  # fmt: skip
-        self._add_evidence(checked.evidence, checked, candidate_id=candidate_id)
+        keep_evidence(tx, checked, self._now, candidate_id=candidate_id)
         tx.run(SQL["rescore_candidate"], {
             "candidate_id": candidate_id, "score": decision.score, "bucket": decision.bucket,
             "reason_code": decision.reason_code, "now": self._now,
@@ -352,26 +371,6 @@ class _Write:
         if plan.merge_into is None:
             self._notices.append(Notice("memory/candidate_created", CandidateCreated(candidate=found.candidate)))
         return found.candidate
-
-    def _add_evidence(
-        self,
-        evidence: Sequence[Evidence],
-        checked: Checked,
-        *,
-        memory_id: str | None = None,
-        candidate_id: str | None = None,
-    ) -> None:
-        for entry in evidence:
-            known = {
-                "memory_id": memory_id, "candidate_id": candidate_id, "quote": entry.quote, "item_id": entry.item_id,
-                "turn_id": entry.turn_id,
-            }  # fmt: skip
-            if self._tx.one(SQL["has_evidence"], known):
-                continue
-            self._tx.run(SQL["add_evidence"], {
-                **known, "source_kind": entry.source_kind or checked.source_kind, "thread_id": entry.thread_id,
-                "at": entry.at if entry.at is not None else self._now,
-            })  # fmt: skip
 
     def _decide(self, decision: Decision, record: Record | None, candidate_id: str | None) -> None:
         source = self._p.provenance

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 from small_store import ADD, COUNT, adding, counting, failing, grouped, hold, play
 
 from gateway.database import Database
@@ -58,6 +59,20 @@ def test_an_exception_rolls_back_its_own_work_alone(tmp_path: Path) -> None:
         )
         assert found == [1, error, 2, refused, 3]
         assert await db.read(lambda tx: tx.all("SELECT a FROM t ORDER BY a")) == [("a",), ("b",), ("c",)]
+
+    play(scene, tmp_path)
+
+
+def test_who_is_alone_is_rolled_back_whole(tmp_path: Path) -> None:
+    async def scene(db: Database) -> None:
+        await db.write(adding("a"))
+        for error in (ValueError("mine"), Refused("conflict"), apsw.ConstraintError()):
+            with pytest.raises(type(error)):
+                await db.write(failing(error, after="gone"))
+        with pytest.raises(Unavailable):
+            await db.write(failing(apsw.SQLError(), after="gone"))
+        assert await db.write(adding("b")) == 2
+        assert await db.read(lambda tx: tx.all("SELECT a FROM t ORDER BY a")) == [("a",), ("b",)]
 
     play(scene, tmp_path)
 

@@ -80,6 +80,10 @@ class Stage:
         self.keys.append(coalesce_key)
         self._tell()
 
+    @property
+    def is_within_budget(self) -> bool:
+        return self.writable.is_set()
+
     async def wait_writable(self) -> None:
         await self.writable.wait()
 
