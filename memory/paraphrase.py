@@ -5,12 +5,14 @@ Rule 2: whether two statements are one fact is decided by `likeness` alone; here
 """
 
 import re
+from itertools import islice
 
 from memory.likeness import is_same_fact
-from memory.matching import match_of
+from memory.matching import by_weight, rows_with
 from memory.ports import Collaborators
 from memory.proposal import Proposed
-from memory.store import SQL, Stored, get_record
+from memory.ranking import weight_of
+from memory.store import Stored, get_record
 from memory.vectors import records_by_row
 from protocol.ports import Tx
 
@@ -20,7 +22,9 @@ SHARED_WORDS = 0.4
 """Of the telling words of the longer statement; with fewer in common two statements are no paraphrase that a table knows. A comparison takes half
 a millisecond, this takes a twentieth."""
 _FIGURES = re.compile(r"\d+")
-LOOKED_THROUGH = 1000  # matches that are ranked for it: about a millisecond, the most that a write should wait
+LOOKED_THROUGH = (
+    1000  # places of each of its words that are looked at: a millisecond for ten, the most that a write should wait
+)
 
 
 def find_paraphrase(tx: Tx, means: Collaborators, scope_id: int, proposed: Proposed) -> Stored | None:
@@ -51,12 +55,9 @@ def _compared(tx: Tx, means: Collaborators, scope_id: int, proposed: Proposed) -
     terms = means.lexicon.query_terms(proposed.content)
     if not terms:
         return near
-    values = {
-        "match": match_of([scope_id], *([term] for term in terms)),
-        "budget": LOOKED_THROUGH,
-        "limit": COMPARED_BY_WORDS,
-    }
-    rows = [row for (row,) in tx.all(SQL["ranked_matches"], values)]
+    places = [rows_with(tx, [scope_id], [term], LOOKED_THROUGH) for term in terms]
+    weighted = [(weight_of(len(rows), LOOKED_THROUGH), rows) for rows in places]
+    rows = list(islice(by_weight(weighted), COMPARED_BY_WORDS))
     known = {stored.row for stored, _ in near}
     return [*near, *((stored, None) for row, stored in records_by_row(tx, rows).items() if row not in known)]
 
