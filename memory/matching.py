@@ -77,16 +77,23 @@ def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: 
 
 
 def by_weight(weighted: Sequence[tuple[float, Sequence[int]]]) -> Iterator[int]:
-    """Rows by the sum of the weights that they are listed under, of equal ones the newest first."""
+    """Rows by the sum of the weights that they are listed under, of equal ones the newest first.
+
+    Each list has its newest row first. What only the lightest one lists comes last and is not looked at before: most rows are such.
+    """
+    *heavier, (least, lightest) = sorted(weighted, key=lambda entry: -entry[0])
     sums: dict[int, float] = {}
-    for weight, rows in weighted:
+    for weight, rows in heavier:
         for row in rows:
             sums[row] = sums.get(row, 0.0) + weight
+    for row in sums.keys() & lightest:
+        sums[row] += least
     equal: defaultdict[float, list[int]] = defaultdict(list)
     for row, weight in sums.items():
         equal[weight].append(row)
     for weight in sorted(equal, reverse=True):
         yield from sorted(equal[weight], reverse=True)
+    yield from (row for row in lightest if row not in sums)
 
 
 class Finder:
@@ -103,6 +110,8 @@ class Finder:
 
     def by_words(self, terms: Sequence[str], wanted: int) -> list[Candidate]:
         """Those that share the most telling words with the query, as many as a page of so many is chosen from."""
+        if not terms:
+            return []
         enough = depth = SCORED if wanted <= FEW else SCORED_FOR_MANY
         counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
         alternatives = self._alternatives(counts) if counts else [[term] for term in terms]
@@ -117,7 +126,7 @@ class Finder:
         """Those that are nearest in meaning, beside the known ones."""
         found: list[Candidate] = []
         ranked = near.ranked(COSINE_FLOOR)
-        while len(found) < NEAR_LIMIT and (rows := [row for row, _ in islice(ranked, NEAR_LIMIT)]):
+        while (room := NEAR_LIMIT - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
             found += self._read([row for row in rows if row not in known])
         return found
 

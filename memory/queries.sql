@@ -474,9 +474,9 @@ SELECT id, record_id, vector FROM memory_vec WHERE space_id = :space AND scope_i
 LIMIT :limit
 
 -- name: vectors_of_records
--- The vectors of records that are in some scopes. The plus keeps the planner at the records' own index.
-SELECT record_id, vector FROM memory_vec WHERE space_id = :space AND record_id IN (SELECT value FROM json_each(:subjects))
-AND +scope_id IN (SELECT value FROM json_each(:partitions))
+-- The vectors of records that are in some scopes. The join keeps the planner at the records' own index, in their order.
+SELECT record_id, vector FROM json_each(:subjects) AS wanted CROSS JOIN memory_vec ON record_id = wanted.value AND space_id = :space
+WHERE scope_id IN (SELECT value FROM json_each(:partitions))
 
 -- name: vectors_present
 -- Every vector of a scope.

@@ -86,7 +86,8 @@ def rarity(query: Sequence[str], records: Sequence[Collection[str]], population:
     frequency = Counter(chain.from_iterable(map(frozenset, records)))
     total = max(population, len(records))
     weights = {count: weight_of(count, total) for count in {0, *frequency.values()}}
-    return {term: weights[frequency[term]] for term in {*query, *frequency}}
+    unknown = dict.fromkeys(query, weights[0])
+    return unknown | {term: weights[count] for term, count in frequency.items()}
 
 
 def relevance_of(lexical: float | None, cosine: float | None) -> float:

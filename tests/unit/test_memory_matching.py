@@ -26,7 +26,8 @@ def test_a_match_names_scopes_and_quoted_terms_only() -> None:
 
 def test_rows_are_ordered_by_what_they_share_and_equal_ones_by_age() -> None:
     assert [*by_weight([(1.0, [5, 4, 2, 1]), (2.5, [3, 1]), (0.5, [])])] == [1, 3, 5, 4, 2]
-    assert [*by_weight([])] == []
+    assert [*by_weight([(1.0, [9, 8, 3, 2]), (2.0, [8, 4, 2]), (1.5, [7, 3])])] == [8, 2, 3, 4, 7, 9]
+    assert [*by_weight([(1.0, [2, 1])])] == [2, 1]
 
 
 def test_what_filters_leave_out_takes_no_place(home: MemoryHome) -> None:
