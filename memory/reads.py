@@ -216,7 +216,7 @@ class Reader:
                     yield Found(place, self._hit(whole.record, score, words, view.now))
 
     def _hit(self, record: Record, score: Score, words: Sequence[tuple[str, set[str]]], now: int) -> Hit:
-        matched = [word for word, of_word in words if of_word & set(score.shared)]
+        matched = [word for word, of_word in words if not of_word.isdisjoint(score.shared)]
         return Hit(
             record=at_time(record, now),
             score=score.total,
