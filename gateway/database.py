@@ -44,7 +44,8 @@ MIN_SQLITE = (3, 51, 3)  # older ones can lose a commit when a checkpoint races 
 GROUP_LIMIT = 128  # writes that share one fsync; more would only make the first of them wait
 READ_SECONDS = 2.0  # a longer snapshot would hold back checkpoints, and with them erasing
 READERS = 2  # as many as cores of the smallest machine that we plan for
-PROGRESS_STEPS = 2000  # virtual-machine steps between looks at the deadline: about 50 µs
+PROGRESS_STEPS = 20_000
+"""Virtual-machine steps between looks at the deadline: about half a millisecond. Each look waits for the interpreter, as any callback does."""
 PROBE_SECONDS = 1.0  # how often a store in trouble is tried
 
 

@@ -31,7 +31,7 @@ BUDGET_BYTES = 256 * 1024 * 1024
 RESCORED = 256
 """How many of the best sketches are compared by their rows first. They held 99.4 % of the ten nearest of 50,000 sentences, twice
 as many 99.9 %; reading them is most of what a search costs (`python -m benchmarks vectors` tells both)."""
-DEEPER = 4  # how many times as many there are in each further step, when the ones before were not enough
+DEEPER = 1  # how many times as many as before there are in each further step, when those were not enough
 LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
 READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
 LOOKED_AHEAD = 64  # what a search reads of each partition whatever it has loaded already: most have nothing new
@@ -172,7 +172,7 @@ class FlatNearness:
     def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
         """Subject rows and cosines of at least so much, nearest first, equal ones by row.
 
-        First of those whose sketches are best, then of more and more further ones, until none of a step is near enough.
+        First of those whose sketches are best, then of more and more further ones, until none of a step's further half is near enough.
         """
         np = numpy()
         subjects, distances = self._subjects, self._distances
@@ -186,12 +186,14 @@ class FlatNearness:
             edge = np.partition(distances, end - 1)[end - 1]
             near = np.flatnonzero(distances <= edge)
             order = near[np.argsort(distances[near], kind="stable")][begun:end]
-            found = self.of([row for row in subjects[order].tolist() if row not in told])
-            near_enough = [entry for entry in found.items() if entry[1] >= least]
-            yield from sorted(near_enough, key=lambda entry: (-entry[1], entry[0]))
+            asked = [row for row in subjects[order].tolist() if row not in told]
+            found = self.of(asked)
+            near_enough = {row: cosine for row, cosine in found.items() if cosine >= least}
+            yield from sorted(near_enough.items(), key=lambda entry: (-entry[1], entry[0]))
             told.update(found)
             is_telling = 2 * len(found) >= end - begun  # and not mostly of rows that are gone
-            begun = end if near_enough or not is_telling else len(subjects)
+            goes_on = not near_enough.keys().isdisjoint(asked[len(asked) // 2 :])
+            begun = end if goes_on or not is_telling else len(subjects)
 
     def of(self, rows: Sequence[int]) -> dict[int, float]:
         """The cosines of those of some subject rows that have a vector here."""
@@ -205,7 +207,7 @@ class FlatNearness:
         np = numpy()
         tx, table, partitions, query = self._place
         values = {
-            "subjects": json.dumps(list(rows)),
+            "subjects": json.dumps(sorted(rows)),  # neighbours in the file are read together
             "space": query.space_id,
             "partitions": json.dumps(list(partitions)),
         }

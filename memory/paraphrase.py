@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memory.likeness import is_same_fact
+from memory.matching import match_of
 from memory.ports import Collaborators
 from memory.proposal import Proposed
 from memory.store import SQL, Stored, words_of
@@ -74,7 +75,7 @@ def _sharing(tx: Tx, scope_id: int, proposed: Proposed, terms: Sequence[str]) ->
     told: defaultdict[int, float] = defaultdict(float)
     for term in terms:
         rows = tx.all(SQL["newest_with_term"], {
-            "match": f'body:"{term}"', "scope_id": scope_id, "category": proposed.semantic.category,
+            "match": match_of([scope_id], [term]), "scope_id": scope_id, "category": proposed.semantic.category,
             "budget": LOOKED_THROUGH, "limit": NEWEST,
         })  # fmt: skip
         for (row,) in rows:

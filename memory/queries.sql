@@ -72,11 +72,9 @@ WHERE instr(:scope_ids, ',' || scope_id || ',') > 0
   AND (CASE :order WHEN 'importance' THEN CAST(importance * 1000000 AS INTEGER) WHEN 'created_at' THEN created_at ELSE updated_at END, record.id) < (:place, :row)
 ORDER BY place DESC, record.id DESC LIMIT :limit
 
--- name: ranked_matches
--- Full-text matches within scopes, best first, of the newest ones that a query may look through; the scope is part of the match.
-SELECT row FROM (
-    SELECT rowid AS row, bm25(memory_fts, 0.0, 1.0) AS place FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :budget
-) ORDER BY place, row LIMIT :limit
+-- name: matches
+-- The newest full-text matches as one array: reading them row by row would cost more than finding them.
+SELECT json_group_array(row) FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :limit)
 
 -- name: newest_with_term
 -- The newest active records of a scope and category without a name of the caller's that a term is in.
@@ -98,16 +96,16 @@ WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND al
 SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match LIMIT :limit)
 
 -- name: candidates_by_row
--- What ranking and the gate need of records, those left out that cannot be shown or are not asked for.
-SELECT record.id, scope_id, raw_memory_id, raw_status, raw_sensitivity, raw_tags, expires_at, importance, confidence, evidence_count, updated_at, terms
-FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value JOIN record_bytes ON raw_id = record.id
-    LEFT JOIN record_terms ON record_terms.row = record.id
+-- What ranking and the gate need of records, those left out that cannot be shown or are not asked for; text as bytes, as in `record_bytes`.
+SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), expires_at, importance, confidence,
+    evidence_count, updated_at, terms
+FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
 
 -- name: count_in_scope
 -- How many active records a scope has.
-SELECT count(*) FROM record WHERE scope_id = :scope_id AND status = 'active'
+SELECT active FROM scope WHERE id = :scope_id
 
 -- name: seal_record
 -- What a record's own bytes give.
@@ -127,11 +125,11 @@ DELETE FROM record_terms WHERE row = :row
 
 -- name: add_text
 -- Make a record findable.
-INSERT INTO memory_fts (rowid, scope, body) VALUES (:row, :scope, :body)
+INSERT INTO memory_fts (rowid, body) VALUES (:row, :body)
 
 -- name: remove_text
 -- Take a record out of the index; the terms are the ones that went in.
-INSERT INTO memory_fts (memory_fts, rowid, scope, body) VALUES ('delete', :row, :scope, :body)
+INSERT INTO memory_fts (memory_fts, rowid, body) VALUES ('delete', :row, :body)
 
 -- name: clear_text
 -- Empty the index.
@@ -505,9 +503,9 @@ SELECT id, record_id, vector FROM memory_vec WHERE space_id = :space AND scope_i
 LIMIT :limit
 
 -- name: vectors_of_records
--- The vectors of records that are in some scopes. The plus keeps the planner at the records' own index.
-SELECT record_id, vector FROM memory_vec WHERE space_id = :space AND record_id IN (SELECT value FROM json_each(:subjects))
-AND +scope_id IN (SELECT value FROM json_each(:partitions))
+-- The vectors of records that are in some scopes. The join keeps the planner at the records' own index, in their order.
+SELECT record_id, vector FROM json_each(:subjects) AS wanted CROSS JOIN memory_vec ON record_id = wanted.value AND space_id = :space
+WHERE scope_id IN (SELECT value FROM json_each(:partitions))
 
 -- name: vectors_present
 -- Every vector of a scope.
@@ -690,7 +688,7 @@ SELECT block FROM memory_fts_data WHERE id = 1
 
 -- name: every_place
 -- What the full-text index holds.
-SELECT term, doc, col, offset FROM memory_terms
+SELECT term, doc, offset FROM memory_terms
 
 -- name: text_gaps
 -- How far records, kept terms and rows of the index are from being as many.
@@ -757,6 +755,16 @@ SELECT id FROM candidate WHERE id > :after AND status = 'pending'
 -- Waiting candidates count their evidence anew.
 UPDATE candidate SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id)
 WHERE id IN (SELECT value FROM json_each(:rows)) AND status = 'pending'
+
+-- name: find_scope_counts
+-- Scopes whose count of active records is wrong.
+SELECT id FROM scope WHERE id > :after
+  AND active <> (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active') ORDER BY id LIMIT :limit
+
+-- name: mend_scope_counts
+-- The count of a scope's active records.
+UPDATE scope SET active = (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active') WHERE id IN (SELECT value FROM json_each(:rows))
+  AND active <> (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active')
 
 -- name: find_superseded_links
 -- Superseded records that do not name what replaced them, where that can be told.

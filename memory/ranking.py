@@ -51,22 +51,43 @@ class Scored(NamedTuple):
     cosine: float | None = None
 
 
-class Score(NamedTuple):
-    """A score, its place among others before it is cut at 1, its parts, and the query's terms that the record has."""
+BOOSTS = ("scope", "recency", "importance", "confidence", "evidence")
 
-    total: float
+
+class Score(NamedTuple):
+    """A score's place among others before it is cut at 1, what it is made of, and the query's terms that the record has."""
+
     place: float
-    parts: Mapping[str, float]
+    lexical: float
+    cosine: float | None
+    boosts: tuple[float, ...]
     shared: list[str]
+
+    @property
+    def total(self) -> float:
+        """The score as it is told: 0 to 1."""
+        return round(min(1.0, self.place), 4)
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Each part by its name."""
+        near = {} if self.cosine is None else {"semantic": self.cosine}
+        return {"lexical": self.lexical, **near, **dict(zip(BOOSTS, self.boosts, strict=True))}
+
+
+def weight_of(count: int, population: int) -> float:
+    """The weight of a term that so many records of so many have: idf, always above zero."""
+    total = max(population, POPULATION_FLOOR, count)
+    return math.log(1 + (total - count + 0.5) / (count + 0.5)) + 0.1
 
 
 def rarity(query: Sequence[str], records: Sequence[Collection[str]], population: int) -> dict[str, float]:
-    """The weight of each term: idf over the population in view, always above zero."""
+    """The weight of each term: as many of the records as have it, over the population in view."""
     frequency = Counter(chain.from_iterable(map(frozenset, records)))
-    wanted = set(query) | set(frequency)
-    total = max(population, POPULATION_FLOOR, len(records))
-    weights = [math.log(1 + (total - count + 0.5) / (count + 0.5)) + 0.1 for count in range(len(records) + 1)]
-    return {term: weights[frequency[term]] for term in wanted}
+    total = max(population, len(records))
+    weights = {count: weight_of(count, total) for count in {0, *frequency.values()}}
+    unknown = dict.fromkeys(query, weights[0])
+    return unknown | {term: weights[count] for term, count in frequency.items()}
 
 
 def relevance_of(lexical: float | None, cosine: float | None) -> float:
@@ -79,29 +100,24 @@ def relevance_of(lexical: float | None, cosine: float | None) -> float:
 
 def score(query: Sequence[str], record: Scored, weights: Mapping[str, float], now: int) -> Score:
     """How well the record answers the query's terms."""
-    own = set(record.terms)
+    own, weight = record.terms, weights.__getitem__
     shared = [term for term in query if term in own]
-    gist = [term for term in record.gist if term in own]
-    overlap = sum(map(weights.__getitem__, shared))
-    asked = sum(map(weights.__getitem__, query)) or 1.0
-    has = sum(map(weights.__getitem__, gist))
-    lexical = overlap / asked
-    if len(shared) >= MIN_SHARED and has:
+    overlap = sum(map(weight, shared))
+    lexical = overlap / (sum(map(weight, query)) or 1.0)
+    if len(shared) >= MIN_SHARED and (has := sum([weights[term] for term in record.gist if term in own])):
         lexical = max(lexical, RECORD_SIDE * overlap / has)
     elif len(query) >= MIN_SHARED:
         lexical *= COINCIDENCE
     lexical = min(1.0, lexical)
-    relevance = relevance_of(lexical if query else None, record.cosine)
-    boosts = {
-        "scope": record.nearness,
-        "recency": 1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
-        "importance": 1 + IMPORTANCE_GAIN * (record.importance - 0.5),
-        "confidence": 1 + CONFIDENCE_GAIN * (record.confidence - 1),
-        "evidence": 1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
-    }
-    near = {} if record.cosine is None else {"semantic": record.cosine}
-    total = math.prod(boosts.values(), start=relevance)
-    return Score(round(min(1.0, total), 4), total, {"lexical": lexical, **near, **boosts}, shared)
+    boosts = (
+        record.nearness,
+        1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
+        1 + IMPORTANCE_GAIN * (record.importance - 0.5),
+        1 + CONFIDENCE_GAIN * (record.confidence - 1),
+        1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
+    )
+    place = math.prod(boosts, start=relevance_of(lexical if query else None, record.cosine))
+    return Score(place, lexical, record.cosine, boosts, shared)
 
 
 def snippet(content: str, words: Sequence[str], max_chars: int) -> str:

@@ -175,7 +175,7 @@ class Reader:
             matches, is_whole = wanted.matches, True
             if matches is None:
                 finder = Finder(tx, self._means.lexicon, ids, view, filters)
-                matches, is_whole = self._matches(question, finder, tx, list(ids))
+                matches, is_whole = self._matches(question, finder, tx, list(ids), wanted.limit)
             waits = tx.one(SQL["has_pending"]) if state == "ready" else None
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
             return Ranking(found, matches, "pending" if (waits and waits[0]) or not is_whole else state)
@@ -183,10 +183,10 @@ class Reader:
         return await self._read(read, QUERY_SECONDS)
 
     def _matches(
-        self, question: Question, finder: Finder, tx: Tx, scope_ids: list[int]
+        self, question: Question, finder: Finder, tx: Tx, scope_ids: list[int], wanted: int
     ) -> tuple[list[Match], bool]:  # fmt: skip
         """What fits, and whether everything was compared."""
-        found = finder.by_words(question.terms)
+        found = finder.by_words(question.terms, wanted)
         cosines: dict[int, float] = {}
         is_whole = True
         if question.vector is not None:
@@ -216,7 +216,7 @@ class Reader:
                     yield Found(place, self._hit(whole.record, score, words, view.now))
 
     def _hit(self, record: Record, score: Score, words: Sequence[tuple[str, set[str]]], now: int) -> Hit:
-        matched = [word for word, of_word in words if of_word & set(score.shared)]
+        matched = [word for word, of_word in words if not of_word.isdisjoint(score.shared)]
         return Hit(
             record=at_time(record, now),
             score=score.total,

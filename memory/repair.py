@@ -14,7 +14,18 @@ import msgspec
 
 from memory.erasing import Rows, finish_later, pending_erases
 from memory.ports import Collaborators
-from memory.store import SQL, Stored, add_text, encoded, get_record, packed_terms, remove_text, stored_of, unpacked
+from memory.store import (
+    SQL,
+    Stored,
+    add_text,
+    encoded,
+    get_record,
+    packed_terms,
+    placed,
+    remove_text,
+    stored_of,
+    unpacked,
+)
 from memory.vectors import Vectors
 from protocol.gateway import RepairState
 from protocol.ports import JobHandle, Tx
@@ -66,6 +77,7 @@ class Repairer:
             self._simple("repeated_evidence", SQL["find_repeated_evidence"], SQL["mend_repeated_evidence"]),
             self._simple("evidence_counts", SQL["find_evidence_counts"], SQL["mend_evidence_counts"]),
             self._simple("candidate_counts", SQL["find_candidate_counts"], SQL["mend_candidate_counts"]),
+            self._simple("scope_counts", SQL["find_scope_counts"], SQL["mend_scope_counts"]),
             self._simple("superseded_links", SQL["find_superseded_links"], SQL["mend_superseded_links"]),
             self._simple("supersedes_links", SQL["find_supersedes_links"], SQL["mend_supersedes_links"]),
             Check(
@@ -172,17 +184,17 @@ class Repairer:
         """Rows of the index that do not hold what is kept of them. Their own terms are not known, so that none can be mended alone."""
         kept, totals = Counter[int](), Counter(rows=0, terms=0)
         for row, scope, terms in tx.each(SQL["all_terms"]):
-            words = unpacked(terms).split()
-            kept[row] += _place(scope, "scope", 0) + sum(_place(word, "body", n) for n, word in enumerate(words))
+            words = placed(scope, unpacked(terms)).split()
+            kept[row] += sum(_place(word, n) for n, word in enumerate(words))
             totals.update(rows=1, terms=len(words))
         listed = Counter({row: 1 for (row,) in tx.each(SQL["listed_rows"])})
-        for term, row, column, offset in tx.each(SQL["every_place"]):
-            kept[row] -= _place(term, column, offset)
+        for term, row, offset in tx.each(SQL["every_place"]):
+            kept[row] -= _place(term, offset)
         wrong = [row for row, balance in kept.items() if balance or not listed[row]]
         wrong += [row for row in listed if row not in kept]
         sums = tx.one(SQL["index_totals"])
-        believed = _varints(sums[0] if sums else b"") or [0, 0, 0]
-        if believed != [totals["rows"], totals["rows"], totals["terms"]]:
+        believed = _varints(sums[0] if sums else b"") or [0, 0]
+        if believed != [totals["rows"], totals["terms"]]:
             wrong.append(0)
         return Found(wrong, None)
 
@@ -255,7 +267,7 @@ def _rebuilt(tx: Tx, _found: Sequence[Any] = ()) -> int:
     """Fill the index anew with the terms that are kept."""
     tx.run(SQL["clear_text"])
     for row, scope, terms in tx.all(SQL["all_terms"]):
-        tx.run(SQL["add_text"], {"row": row, "scope": scope, "body": unpacked(terms)})
+        tx.run(SQL["add_text"], {"row": row, "body": placed(scope, unpacked(terms))})
     return 1
 
 
@@ -288,6 +300,6 @@ def _varints(data: bytes) -> list[int]:
     return numbers
 
 
-def _place(term: str, column: str, offset: int) -> int:
+def _place(term: str, offset: int) -> int:
     """A number for a term at its place; the sum over a row says whether two rows hold the same."""
-    return zlib.crc32(f"{column}\x1f{offset}\x1f{term}".encode()) + 1
+    return zlib.crc32(f"{offset}\x1f{term}".encode()) + 1

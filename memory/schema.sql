@@ -1,9 +1,10 @@
 -- Durable memory: claims, what supports them, what was decided about them, and how they are found.
 
 CREATE TABLE scope (
-    id   INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('user', 'workspace', 'agent', 'thread', 'task')),
-    key  TEXT NOT NULL,
+    id     INTEGER PRIMARY KEY,
+    kind   TEXT NOT NULL CHECK (kind IN ('user', 'workspace', 'agent', 'thread', 'task')),
+    key    TEXT NOT NULL,
+    active INTEGER NOT NULL DEFAULT 0, -- how many of its records are: triggers keep it, because every search asks
     UNIQUE (kind, key)
 ) STRICT;
 
@@ -57,6 +58,16 @@ CREATE INDEX record_unindexed ON record (id) WHERE index_state <> 'indexed';
 CREATE INDEX record_deleted ON record (deleted_at) WHERE status = 'deleted';
 CREATE INDEX record_supersedes ON record (supersedes) WHERE supersedes IS NOT NULL;
 CREATE INDEX record_superseded_by ON record (superseded_by) WHERE superseded_by IS NOT NULL;
+
+CREATE TRIGGER record_added AFTER INSERT ON record WHEN new.status = 'active' BEGIN
+    UPDATE scope SET active = active + 1 WHERE id = new.scope_id;
+END;
+CREATE TRIGGER record_moved AFTER UPDATE OF status ON record WHEN (old.status = 'active') <> (new.status = 'active') BEGIN
+    UPDATE scope SET active = active + iif(new.status = 'active', 1, -1) WHERE id = new.scope_id;
+END;
+CREATE TRIGGER record_erased AFTER DELETE ON record WHEN old.status = 'active' BEGIN
+    UPDATE scope SET active = active - 1 WHERE id = old.scope_id;
+END;
 
 -- A record as it lies in the file: text as bytes, so that a damaged one can be read at all. Its columns have names of their own, so
 -- that it can be joined to the record that a query is about.
@@ -258,7 +269,8 @@ CREATE TRIGGER memory_vec_lost AFTER DELETE ON memory_vec BEGIN
     ON CONFLICT (space_id, scope_id) DO UPDATE SET count = count + 1;
 END;
 
-CREATE VIRTUAL TABLE memory_fts USING fts5(scope, body, content = '', tokenize = 'ascii');
+-- Each term with the scope in front: a word's places in one scope stand together, and a search never meets those of others.
+CREATE VIRTUAL TABLE memory_fts USING fts5(body, content = '', tokenize = 'ascii');
 INSERT INTO memory_fts(memory_fts, rank) VALUES ('secure-delete', 1);
 -- Every place of every term: what repair compares with `record_terms`.
 CREATE VIRTUAL TABLE memory_terms USING fts5vocab(memory_fts, instance);

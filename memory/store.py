@@ -6,7 +6,8 @@ Rule 2: a record's full-text row is written and removed in the same transaction 
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -66,18 +67,18 @@ _UNSEALED = frozenset(
 )  # fmt: skip
 """What may change without the checksum: bookkeeping, and what repair can tell from elsewhere."""
 
-_SEALED = tuple(n for n, name in enumerate(_COLUMNS) if name not in _UNSEALED)
+_sealed = itemgetter(*(n for n, name in enumerate(_COLUMNS) if name not in _UNSEALED))
+_FIRST_BLOB = _COLUMNS.index("fingerprint")
 _CHECKSUM = _COLUMNS.index("checksum")
-_NEVER: Provenance = Provenance()
-
-
-def _bytes(value: Any) -> Any:
-    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+_value_of = msgspec.json.Decoder().decode
+_tags_of = msgspec.json.Decoder(list[str]).decode
+_provenance_of = msgspec.json.Decoder(Provenance).decode
+_metadata_of = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def checksum_of(row: Row) -> bytes:
     """What a record's own bytes must give; a row that does not was damaged."""
-    return hashlib.sha256(repr([_bytes(row[n]) for n in _SEALED]).encode()).digest()
+    return hashlib.sha256(repr(list(_sealed(row))).encode("utf-8", "surrogatepass")).digest()
 
 
 def seal(tx: Tx, memory_id: str) -> None:
@@ -87,69 +88,39 @@ def seal(tx: Tx, memory_id: str) -> None:
         tx.run(SQL["seal_record"], {"memory_id": memory_id, "checksum": checksum_of(row)})
 
 
-def _lenient(text: str | None, type_: type[T], fallback: T) -> T:
-    """A JSON column of a record whose bytes are not what was written."""
+def _read(decode: Callable[[str], T], text: str, nothing: T, *, is_intact: bool) -> T:
+    """A JSON column; of a record whose bytes are not what was written, nothing where it cannot be read."""
     try:
-        return msgspec.json.decode(text or "", type=type_)
-    except msgspec.DecodeError:
-        return fallback
-
-
-def _plain(value: Any) -> Any:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        return decode(text)
+    except (msgspec.DecodeError, TypeError):
+        if is_intact:
+            raise
+        return nothing
 
 
 def stored_of(row: Row) -> Stored:
     """A row of `SELECT whole.*, scope.kind, scope.key …`; of a damaged one, what can be read."""
-    c = dict(zip(_COLUMNS, row, strict=False))
-    blobs = {name: c[name] for name in ("fingerprint", "text_hash", "checksum")}
-    c = {name: _plain(value) for name, value in c.items() if name not in blobs} | blobs
-    intact = checksum_of(row) == c["checksum"]
-    if not intact:
-        c["value"] = encoded(_lenient(c["value"], object, None)) if c["value"] is not None else None
-        c["tags"] = encoded(_lenient(c["tags"], list[str], []))
-        c["provenance"] = encoded(_lenient(c["provenance"], Provenance, _NEVER))
-        c["metadata"] = encoded(_lenient(c["metadata"], dict[str, Any], {}))
+    columns: list[Any] = [
+        value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in row[:_FIRST_BLOB]
+    ]
+    (row_id, memory_id, scope_id, category, kind, key, alias, is_single, content, value, status, sensitivity, confidence, importance, tags,
+     provenance, _, _, evidence_count, created_at, updated_at, valid_from, expires_at, last_accessed_at, access_count, supersedes,
+     superseded_by, contested, index_state, metadata) = columns  # fmt: skip
+    intact = checksum_of(row) == row[_CHECKSUM]
+    fingerprint, text_hash, _, deleted_at, scope_kind, scope_key = row[_FIRST_BLOB : len(_COLUMNS)]
     record = Record(
-        memory_id=c["memory_id"],
-        scope=Scope(kind=c["scope_kind"], key=c["scope_key"]),
-        namespace=None,
-        category=c["category"],
-        kind=c["kind"],
-        key=c["key"],
-        content=c["content"],
-        value=msgspec.json.decode(c["value"]) if c["value"] is not None else None,
-        status=c["status"],
-        sensitivity=c["sensitivity"],
-        confidence=c["confidence"],
-        importance=c["importance"],
-        tags=msgspec.json.decode(c["tags"], type=list[str]),
-        provenance=msgspec.json.decode(c["provenance"], type=Provenance),
-        evidence_count=c["evidence_count"],
-        created_at=c["created_at"],
-        updated_at=c["updated_at"],
-        valid_from=c["valid_from"],
-        expires_at=c["expires_at"],
-        last_accessed_at=c["last_accessed_at"],
-        access_count=c["access_count"],
-        supersedes=c["supersedes"],
-        superseded_by=c["superseded_by"] or None,
-        contested=bool(c["contested"]),
-        index_state=c["index_state"],
-        metadata=msgspec.json.decode(c["metadata"], type=dict[str, Any]),
-    )
+        memory_id=memory_id, scope=Scope(kind=scope_kind, key=scope_key), namespace=None, category=category, kind=kind, key=key,
+        content=content, value=_read(_value_of, value, None, is_intact=intact) if value is not None else None, status=status,
+        sensitivity=sensitivity, confidence=confidence, importance=importance, tags=_read(_tags_of, tags, [], is_intact=intact),
+        provenance=_read(_provenance_of, provenance, Provenance(), is_intact=intact), evidence_count=evidence_count, created_at=created_at,
+        updated_at=updated_at, valid_from=valid_from, expires_at=expires_at, last_accessed_at=last_accessed_at,
+        access_count=access_count, supersedes=supersedes, superseded_by=superseded_by or None, contested=bool(contested),
+        index_state=index_state, metadata=_read(_metadata_of, metadata, {}, is_intact=intact),
+    )  # fmt: skip
     return Stored(
-        c["id"],
-        c["scope_id"],
-        record,
-        c["alias"],
-        bool(c["is_single"]),
-        c["fingerprint"],
-        c["text_hash"],
-        intact,
-        c["deleted_at"],
-        c["superseded_by"],
-    )
+        row_id, scope_id, record, alias, bool(is_single), fingerprint, text_hash, intact, deleted_at,
+        superseded_by,
+    )  # fmt: skip
 
 
 def _one(tx: Tx, name: str, values: dict[str, Any]) -> Stored | None:
@@ -289,8 +260,13 @@ def packed_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = 
 
 
 def unpacked(terms: bytes) -> str:
-    """The body of a full-text row."""
+    """A record's terms."""
     return zlib.decompress(terms).decode().partition("\n")[0]
+
+
+def placed(scope: str, terms: str) -> str:
+    """Terms as the index has them: each with its scope, so that no search comes upon another scope's places."""
+    return " ".join([f"{scope}·{term}" for term in terms.split()])
 
 
 def words_of(terms: bytes) -> tuple[frozenset[str], list[str]]:
@@ -308,7 +284,7 @@ def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
 def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> None:
     """Make a record findable of which nothing was ever in the index. `gist` is that of its content, where it is known."""
     terms, scope = packed_terms(stored, lexicon, gist), f"s{stored.scope_id}"
-    tx.run(SQL["add_text"], {"row": stored.row, "scope": scope, "body": unpacked(terms)})
+    tx.run(SQL["add_text"], {"row": stored.row, "body": placed(scope, unpacked(terms))})
     tx.run(SQL["keep_terms"], {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version})
 
 
@@ -317,7 +293,7 @@ def remove_text(tx: Tx, row: int) -> int:
     kept = tx.one(SQL["kept_terms"], {"row": row})
     if kept is None:
         return 0
-    tx.run(SQL["remove_text"], {"row": row, "scope": kept[0], "body": unpacked(kept[1])})
+    tx.run(SQL["remove_text"], {"row": row, "body": placed(kept[0], unpacked(kept[1]))})
     return tx.run(SQL["drop_terms"], {"row": row})
 
 

@@ -222,9 +222,9 @@ SELECT id, chunk, vector FROM chunk_vec WHERE space_id = :space AND segment = :p
 LIMIT :limit
 
 -- name: vectors_of_chunks
--- The vectors of chunks that are in some segments. The plus keeps the planner at the chunks' own index.
-SELECT chunk, vector FROM chunk_vec WHERE space_id = :space AND chunk IN (SELECT value FROM json_each(:subjects))
-AND +segment IN (SELECT value FROM json_each(:partitions))
+-- The vectors of chunks that are in some segments. The join keeps the planner at the chunks' own index, in their order.
+SELECT chunk, vector FROM json_each(:subjects) AS wanted CROSS JOIN chunk_vec ON chunk = wanted.value AND space_id = :space
+WHERE segment IN (SELECT value FROM json_each(:partitions))
 
 -- name: vectors_present
 -- Every vector of a segment.

@@ -173,13 +173,13 @@ VIEW = {
     "decisions": "SELECT d.action, d.reason_code FROM decision d JOIN record r USING (memory_id) WHERE r.content LIKE :like ORDER BY d.id",
     "evidence": "SELECT e.quote, e.memory_id IS NULL FROM evidence e WHERE e.quote LIKE :like ORDER BY e.id",
     "candidates": "SELECT content, status, evidence_count FROM candidate WHERE content LIKE :like ORDER BY id",
-    "found": "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH :term",
+    "found": "SELECT count(DISTINCT doc) FROM memory_terms WHERE term LIKE :term",
 }
 
 
 def look(connection: apsw.Connection, word: str) -> tuple[Any, ...]:
     """Everything that the store holds about a word."""
-    given = {"like": f"%{word}%", "term": f'body:"{word[:5]}"*'}
+    given = {"like": f"%{word}%", "term": f"s%·{word[:5]}%"}
     return tuple(tuple(connection.execute(statement, given).fetchall()) for statement in VIEW.values())
 
 

@@ -46,6 +46,10 @@ WHOLE = {
         "SELECT id FROM record WHERE evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id)",
         [],
     ),
+    "scope counts": (
+        "SELECT id FROM scope WHERE active <> (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active')",
+        [],
+    ),
     "chains": (
         (
             "SELECT id FROM record WHERE superseded_by <> '' AND superseded_by NOT IN (SELECT memory_id FROM record)"

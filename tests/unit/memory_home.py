@@ -255,11 +255,11 @@ class MemoryHome:
         return b"".join(path.read_bytes() for path in sorted(self.path.parent.glob("gateway.db*")))
 
     def vocabulary(self) -> set[str]:
-        """Every term that the full-text index holds."""
+        """Every term that the full-text index holds, of whichever scope."""
 
         def read(tx: Tx) -> set[str]:
             tx.run("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'memory_fts', 'row')")
-            terms = {row[0] for row in tx.all("SELECT term FROM temp.vocabulary")}
+            terms = {row[0].partition("·")[2] for row in tx.all("SELECT term FROM temp.vocabulary")}
             tx.run("DROP TABLE temp.vocabulary")
             return terms
 

@@ -3,6 +3,7 @@
 import math
 import struct
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -87,8 +88,34 @@ def test_more_rows_than_are_compared_at_once_come_in_order_step_by_step(rows: Ro
     ranked = rows.ranked(FlatVectors(), unit(1, 0, 0, 0), [1])
     assert {record for record, _ in ranked} == set(range(3 * RESCORED))
     assert len(ranked) == 3 * RESCORED
-    for step in (ranked[:RESCORED], ranked[RESCORED:]):
+    for step in (ranked[:RESCORED], ranked[RESCORED : 2 * RESCORED], ranked[2 * RESCORED :]):
         assert step == sorted(step, key=lambda entry: (-entry[1], entry[0]))
+
+
+def test_a_step_whose_further_half_is_far_is_the_last_one(rows: Rows) -> None:
+    near = {record: unit(1, (record + 1) / 500, 0, 0) for record in range(RESCORED // 2)}
+    far = {RESCORED + record: unit(-1, -1, -1, record / 500) for record in range(3 * RESCORED)}
+    rows.add_many(near | far)
+    asked = Vector(SPACE, unit(1, 0.1, 0, 0))
+
+    read: list[int] = []
+
+    class Counted:
+        def __init__(self, tx: Tx) -> None:
+            self.one = tx.one
+            self._all = tx.all
+
+        def all(self, statement: str, bindings: Any) -> list[Any]:
+            found = self._all(statement, bindings)
+            read.extend([len(found)] if statement == TABLE.numbers else [])
+            return found
+
+    def look(tx: Tx) -> list[int]:
+        counted: Any = Counted(tx)
+        return [row for row, _ in FlatVectors().nearness(counted, TABLE, [1], asked).ranked(0.5)]
+
+    assert set(rows.home.sql(look)) == set(near)
+    assert read == [RESCORED]
 
 
 def test_another_partition_has_no_part_in_it(rows: Rows) -> None:

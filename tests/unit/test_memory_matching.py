@@ -6,7 +6,7 @@ import pytest
 from memory_home import HERE, MemoryHome
 
 from memory import matching
-from memory.matching import WORK_LIMIT, match_of
+from memory.matching import SCORED_FOR_MANY, by_weight, match_of
 from protocol.base import Scope, ScopeKind
 from protocol.memory import SearchParams
 
@@ -21,11 +21,17 @@ def home(tmp_path: Path):
 
 
 def test_a_match_names_scopes_and_quoted_terms_only() -> None:
-    assert match_of([3, 9], ["tea"], ["jam", "vim"]) == 'scope:("s3" OR "s9") AND body:("tea" OR "jam" AND "vim")'
+    assert match_of([3, 9], ["jam", "vim"]) == '"s3·jam" AND "s3·vim" OR "s9·jam" AND "s9·vim"'
+
+
+def test_rows_are_ordered_by_what_they_share_and_equal_ones_by_age() -> None:
+    assert [*by_weight([(1.0, [5, 4, 2, 1]), (2.5, [3, 1]), (0.5, [])])] == [1, 3, 5, 4, 2]
+    assert [*by_weight([(1.0, [9, 8, 3, 2]), (2.0, [8, 4, 2]), (1.5, [7, 3])])] == [8, 2, 3, 4, 7, 9]
+    assert [*by_weight([(1.0, [2, 1])])] == [2, 1]
 
 
 def test_what_filters_leave_out_takes_no_place(home: MemoryHome) -> None:
-    for number in range(WORK_LIMIT + 5):
+    for number in range(SCORED_FOR_MANY + 5):
         home.remember(f"Tea {number}")
     home.remember("Somebody in this house sometimes drinks tea in the evening", tags=["rare"])
     home.remember("Tea is what was drunk in that house on this very evening", kind="episodic")

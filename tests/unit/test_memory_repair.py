@@ -60,6 +60,7 @@ def answers(home: MemoryHome) -> list[Any]:
     shown.append(home.rows("SELECT quote, memory_id, candidate_id FROM evidence ORDER BY id"))
     shown.append(home.rows("SELECT content, status, evidence_count FROM candidate ORDER BY id"))
     shown.append(home.rows("SELECT id, sz FROM memory_fts_docsize ORDER BY id"))
+    shown.append(home.rows("SELECT id, active FROM scope ORDER BY id"))
     return [*shown, sorted(home.rows("SELECT term, doc, col, offset FROM memory_terms"))]
 
 
@@ -74,23 +75,21 @@ def unchecked(home: MemoryHome, *statements: str) -> None:
 
 
 def terms_of_row(home: MemoryHome, row: int) -> str:
-    places = home.rows(f"SELECT offset, term FROM memory_terms WHERE doc = {row} AND col = 'body'")  # noqa: S608
+    places = home.rows(f"SELECT offset, term FROM memory_terms WHERE doc = {row}")  # noqa: S608
     return " ".join(term for _, term in sorted(places))
 
 
 def lose_a_row(home: MemoryHome) -> None:
-    for row, scope in home.rows(
-        "SELECT row, scope FROM record_terms JOIN memory_fts_docsize ON id = row ORDER BY row LIMIT 2"
-    ):
+    for (row,) in home.rows("SELECT row FROM record_terms JOIN memory_fts_docsize ON id = row ORDER BY row LIMIT 2"):
         body = terms_of_row(home, row)
-        unchecked(home, f"INSERT INTO memory_fts (memory_fts, rowid, scope, body) VALUES ('delete', {row}, '{scope}', '{body}')")  # noqa: S608  # fmt: skip
+        unchecked(home, f"INSERT INTO memory_fts (memory_fts, rowid, body) VALUES ('delete', {row}, '{body}')")  # noqa: S608  # fmt: skip
 
 
 DAMAGES: dict[str, Callable[[MemoryHome], None]] = {
     "no index": lambda home: unchecked(home, "INSERT INTO memory_fts (memory_fts) VALUES ('delete-all')"),
     "lost rows": lose_a_row,
-    "strange rows": lambda home: unchecked(home, "INSERT INTO memory_fts (rowid, scope, body) VALUES (9999, 's1', 'likes tea')"),
-    "doubled rows": lambda home: unchecked(home, "INSERT INTO memory_fts (rowid, scope, body) VALUES (1, 's1', 'likes strange things')"),
+    "strange rows": lambda home: unchecked(home, "INSERT INTO memory_fts (rowid, body) VALUES (9999, 's1·likes s1·tea')"),
+    "doubled rows": lambda home: unchecked(home, "INSERT INTO memory_fts (rowid, body) VALUES (1, 's1·likes s1·strange s1·things')"),
     "no terms": lambda home: unchecked(home, "DELETE FROM record_terms WHERE row % 3 = 0"),
     "no terms at all": lambda home: unchecked(home, "DELETE FROM record_terms"),
     "other terms": lambda home: unchecked(home, "UPDATE record_terms SET terms = (SELECT terms FROM record_terms ORDER BY row LIMIT 1) WHERE row % 2"),
@@ -99,6 +98,7 @@ DAMAGES: dict[str, Callable[[MemoryHome], None]] = {
     "terms of the forgotten": lambda home: unchecked(
         home, "INSERT INTO record_terms SELECT record.id, 's1', terms, lexicon FROM record, record_terms WHERE status = 'deleted' AND row = 1 "
         "ON CONFLICT DO NOTHING"),
+    "scopes that count wrong": lambda home: unchecked(home, "UPDATE scope SET active = active + 3"),
     "terms of nothing": lambda home: unchecked(
         home, "INSERT INTO record_terms SELECT 7777, 's1', terms, lexicon FROM record_terms WHERE row = 1 ON CONFLICT DO NOTHING"),
     "marked": lambda home: unchecked(home, "UPDATE record SET index_state = 'repair_needed' WHERE id % 2"),
@@ -190,7 +190,7 @@ def test_an_erased_record_that_is_there_again_is_erased_again(home: MemoryHome) 
     def back(tx: Tx) -> None:
         tx.run(f"INSERT INTO record VALUES ({','.join('?' * len(row))})", row)  # noqa: S608
         tx.run("INSERT INTO record_terms VALUES (?, ?, ?, ?)", terms)
-        tx.run("INSERT INTO memory_fts (rowid, scope, body) VALUES (?, ?, ?)", (terms[0], terms[1], body))
+        tx.run("INSERT INTO memory_fts (rowid, body) VALUES (?, ?)", (terms[0], body))
 
     home.sql(back)
     assert home.found("quokkas") == ["Likes quokkas"]
