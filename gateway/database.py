@@ -12,7 +12,7 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -43,6 +43,7 @@ GROUP_LIMIT = 128  # writes that share one fsync; more would only make the first
 READ_SECONDS = 2.0  # a longer snapshot would hold back checkpoints, and with them erasing
 READERS = 2  # as many as cores of the smallest machine that we plan for
 PROGRESS_STEPS = 2000  # virtual-machine steps between looks at the deadline: about 50 µs
+CALM_SECONDS = 0.05  # that a step of background work gives way for: it goes on at a tenth of its pace at least
 PROBE_SECONDS = 1.0  # how often a store in trouble is tried
 
 
@@ -79,19 +80,26 @@ class _Request:
 class _Worker:
     """A thread with a connection and a queue."""
 
-    def __init__(self, name: str, file: DatabaseFile, synchronous: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        file: DatabaseFile,
+        synchronous: str,
+        shared: "queue.SimpleQueue[_Request | None] | None" = None,
+    ) -> None:
         self._file = file
         self._synchronous = synchronous
         self._connection: Handle | None = None
         self.connection()
         self.in_use = threading.Lock()  # held by a reader while it reads; a writer has the turnstile
-        self.queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self.queue: queue.SimpleQueue[_Request | None] = shared or queue.SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
         self._thread.start()
 
     def _loop(self) -> None:
         while (request := self.queue.get()) is not None:
             self.serve(request)
+        self.queue.put(None)  # for the next one that shares it
         self.drop()
 
     def serve(self, request: _Request) -> None:
@@ -249,8 +257,10 @@ class Database:
         self._trouble: Trouble | None = None
         self._probe_at = 0.0
         self.tell: Callable[[Trouble | None], None] = lambda _trouble: None
-        self._next_reader = 0
         self._is_closed = False
+        self._foreground = 0
+        self._is_calm = asyncio.Event()
+        self._traced: asyncio.Future[Any] | None = None
         with contextlib.ExitStack() as opened:
             try:
                 self._file = DatabaseFile(path, vfs)
@@ -259,10 +269,15 @@ class Database:
                 opened.callback(self._writer.close, 1)
                 self._notes = _Writer("db-note", self._file, "normal")
                 opened.callback(self._notes.close, 1)
+                self._asked: queue.SimpleQueue[_Request | None] = (
+                    queue.SimpleQueue()
+                )  # whichever reader is free takes it
                 self._readers: list[_Reader] = []
-                for n in range(READERS + 1):  # the last one is for glances
-                    self._readers.append(_Reader(f"db-read-{n}", self._file, "normal"))
+                for n in range(READERS):
+                    self._readers.append(_Reader(f"db-read-{n}", self._file, "normal", self._asked))
                     opened.callback(self._readers[-1].close, 1)
+                self._readers.append(_Reader("db-glance", self._file, "normal"))
+                opened.callback(self._readers[-1].close, 1)
             except apsw.Error as failure:
                 raise unavailable(failure) from failure
             opened.pop_all()  # from here on `close` sees to it
@@ -280,25 +295,44 @@ class Database:
 
     async def write(self, work: Callable[[Tx], T], *, is_vital: bool = False) -> T:
         """Run `work` in a transaction that is durable when this returns; what is vital may use the disk's last room."""
-        if not is_vital:
-            return await self._submit(self._writer, _Request(self._unless_drained(work)))
-        try:
-            return await self._submit(self._writer, _Request(work))
-        except StoreFailed as failure:
-            if failure.trouble != "storage_full":
-                raise
-            self._is_drained |= self._ballast is not None and self._ballast.release()
-        await self.truncate_wal()  # the log's own room is room as well
-        return await self._submit(self._writer, _Request(work))
+        if self._traced is not None and not self._traced.done():
+            await asyncio.wait([self._traced])  # what a read left behind must not come after what forgets it
+        with self._foreground_work():
+            if not is_vital:
+                return await self._submit(self._writer.queue, _Request(self._unless_drained(work)))
+            try:
+                return await self._submit(self._writer.queue, _Request(work))
+            except StoreFailed as failure:
+                if failure.trouble != "storage_full":
+                    raise
+                self._is_drained |= self._ballast is not None and self._ballast.release()
+            await self.truncate_wal()  # the log's own room is room as well
+            return await self._submit(self._writer.queue, _Request(work))
 
     async def note(self, work: Callable[[Tx], T]) -> T:
         """Run bookkeeping in a transaction that a power cut may lose."""
-        return await self._submit(self._notes, _Request(self._unless_drained(work)))
+        return await self._submit(self._notes.queue, _Request(self._unless_drained(work)))
 
     async def jot(self, work: Callable[[Tx], object]) -> None:
-        """Run bookkeeping that nobody waits for: a disk that takes no writes is no reason for a read to fail."""
+        """Run bookkeeping that nobody depends on: a disk that takes no writes is no reason for a read to fail."""
         with contextlib.suppress(Unavailable):
             await self.note(work)
+
+    def trace(self, work: Callable[[Tx], object]) -> None:
+        """Have bookkeeping run that nobody waits for: no writer that is at work holds up a read."""
+        if self._is_closed or self._is_drained:
+            return
+        request = _Request(work)
+        request.future.add_done_callback(self._note_traced)
+        self._traced = request.future
+        self._notes.queue.put(request)
+
+    def _note_traced(self, done: "asyncio.Future[Any]") -> None:
+        failure = None if done.cancelled() else done.exception()
+        if isinstance(failure, StoreFailed):
+            self._tell(failure.trouble)
+        elif failure is not None and not isinstance(failure, Unavailable):
+            log.incident(failure)
 
     def _unless_drained(self, work: Callable[[Tx], T]) -> Callable[[Tx], T]:
         if self._is_drained:
@@ -307,13 +341,31 @@ class Database:
 
     async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
         """Run `work` on a snapshot that sees every write acknowledged before the call."""
-        self._next_reader = (self._next_reader + 1) % READERS
-        return await self._submit(self._readers[self._next_reader], _Request(work, deadline))
+        with self._foreground_work():
+            return await self._submit(self._asked, _Request(work, deadline))
 
-    async def _submit(self, worker: _Worker, request: _Request) -> Any:
+    @contextlib.contextmanager
+    def _foreground_work(self) -> Generator[None]:
+        self._foreground += 1
+        try:
+            yield
+        finally:
+            self._foreground -= 1
+            if not self._foreground:
+                self._is_calm.set()
+
+    async def calm(self) -> None:
+        """Return when nobody waits for a read or a write, or soon."""
+        if self._foreground:
+            self._is_calm.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CALM_SECONDS):
+                    await self._is_calm.wait()
+
+    async def _submit(self, asked: "queue.SimpleQueue[_Request | None]", request: _Request) -> Any:
         if self._is_closed:
             raise Unavailable("unavailable", "The store is closed.")
-        worker.queue.put(request)
+        asked.put(request)
         try:
             return await request.future
         except StoreFailed as failure:
@@ -337,7 +389,7 @@ class Database:
                 await asyncio.get_running_loop().run_in_executor(None, self._ballast.keep)
                 self._is_drained = False
             if self._trouble is not None:
-                await self._submit(self._writer, _Request(_touch))
+                await self._submit(self._writer.queue, _Request(_touch))
         except (OSError, GatewayError) as failure:
             told = unavailable(failure)
             if isinstance(told, StoreFailed):
@@ -347,7 +399,7 @@ class Database:
 
     async def glance(self, work: Callable[[Tx], T]) -> T:
         """A read of microseconds, on a connection that no query holds up."""
-        return await self._submit(self._readers[READERS], _Request(work))
+        return await self._submit(self._readers[READERS].queue, _Request(work))
 
     async def data_version(self) -> int:
         """A number that changes when any other connection committed."""

@@ -11,10 +11,11 @@ STATES: tuple[JobState, ...] = get_args(JobState)
 
 def job_of(row: Row) -> Job:
     """A row of the queue as a Job."""
-    job_id, kind, subject, thread_id, turn_id, state, attempts, next_run_at, created_at, last_error = row
+    job_id, kind, subject, thread_id, turn_id, state, attempts, next_run_at, created_at, last_error, deaths = row
     return Job(
         job_id=job_id, kind=kind, subject=subject, thread_id=thread_id, turn_id=turn_id, state=state,
         attempt_count=attempts, next_run_at=next_run_at, created_at=created_at, last_error=last_error,
+        death_count=deaths,
     )  # fmt: skip
 
 

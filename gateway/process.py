@@ -17,7 +17,7 @@ import anyio
 
 from gateway import logs
 from gateway.foundations import Foundations, Options, UnusableError, open_home, told_to_a_person
-from gateway.job_runner import free_jobs_of
+from gateway.job_runner import free_jobs_of_dead
 from gateway.rpc import Dispatcher
 from gateway.session import Session
 from gateway.shell import Client
@@ -141,7 +141,7 @@ class Pulse:
 
         def bury(tx: Tx) -> None:
             for owner in dead:
-                free_jobs_of(tx, owner)
+                free_jobs_of_dead(tx, owner)
                 app.base.owners.bury(tx, owner)
             app.background.interrupt_turns_of(tx, dead)
             tx.after_commit(app.runner.wake)

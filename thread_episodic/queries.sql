@@ -14,6 +14,13 @@ DELETE FROM chunk_scope WHERE kind = :kind AND key = :key
 -- What is known of an item.
 SELECT id, source_hash, state, workspace, thread FROM chunk_source WHERE item_id = :item_id
 
+-- name: get_sources
+-- What is known of some items, and whether there are chunks and exclusions of each.
+SELECT s.item_id, s.id, s.source_hash, s.state, s.workspace, s.thread,
+    EXISTS (SELECT 1 FROM chunk AS c WHERE c.source = s.id AND c.status <> 'retired'),
+    EXISTS (SELECT 1 FROM chunk_exclusion AS e WHERE e.item_id = s.item_id)
+FROM json_each(:item_ids) AS wanted CROSS JOIN chunk_source AS s ON s.item_id = wanted.value
+
 -- name: put_source
 -- An item waits to be indexed, or waits again.
 INSERT INTO chunk_source (item_id, turn_id, workspace, thread, role, at, turn_seq, item_seq, speaker, source_hash, state, queued_at)
@@ -52,10 +59,14 @@ SELECT id, workspace, thread FROM chunk_source WHERE workspace = :workspace
 SELECT id, position, from_char, to_char, status, terms, term_count, segment FROM chunk
 WHERE source = :source AND status <> 'retired' ORDER BY position
 
+-- name: last_chunk
+-- The highest row of a chunk.
+SELECT coalesce(max(id), 0) FROM chunk
+
 -- name: add_chunk
 -- A chunk enters the index.
-INSERT INTO chunk (source, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, created_at, updated_at)
-VALUES (:source, :position, :from_char, :to_char, :status, :terms, :term_count, :asks, :dated, :index_state, :segment, :now, :now)
+INSERT INTO chunk (id, source, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, created_at, updated_at)
+VALUES (:id, :source, :position, :from_char, :to_char, :status, :terms, :term_count, :asks, :dated, :index_state, :segment, :now, :now)
 
 -- name: retire_chunk
 -- A chunk whose text is not said any more.
@@ -87,10 +98,10 @@ SELECT :workspace, coalesce(max(position) + 1, 0), 'open' FROM segment WHERE wor
 UPDATE segment SET state = 'sealed' WHERE id = :id
 
 -- name: enter_segment
--- A chunk came, said when its message was.
-UPDATE segment SET chunk_count = chunk_count + 1, term_count = term_count + :terms,
-    first_at = min(coalesce(first_at, said.at), said.at), last_at = max(coalesce(last_at, said.at), said.at)
-FROM (SELECT at FROM chunk_source WHERE id = :source) AS said WHERE segment.id = :id
+-- Chunks came, said when their messages were.
+UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count + :terms,
+    first_at = min(coalesce(first_at, :first_at), :first_at), last_at = max(coalesce(last_at, :last_at), :last_at)
+WHERE id = :id
 
 -- name: leave_segment
 -- A chunk went.
