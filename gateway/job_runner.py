@@ -25,7 +25,7 @@ from protocol.errors import GatewayError, Unavailable
 from protocol.gateway import DrainResult, Waiting
 from protocol.ports import Clock, GiveUpJob, Job, JobHandle, JobKind, PauseQueue, RetryJob, Transact, Tx
 
-CONCURRENCY: Mapping[JobKind, int] = {"index": 16, "hook_run": 4, "erase_finish": 1}
+CONCURRENCY: Mapping[JobKind, int] = {"index": 64, "hook_run": 4, "erase_finish": 1}
 """Index jobs are worked on together and share commits, hook runs wait for models, an erase wants the WAL alone. A queue is claimed from
 when half of its places are free, so that jobs keep coming in groups."""
 

@@ -45,7 +45,7 @@ MONTHS = (
 """Spelt here: `strftime` asks the locale, and an index must not."""
 
 PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
-PLANNED_TOGETHER = 32_000  # characters of several turns: some ten milliseconds before any of them is stored
+PLANNED_TOGETHER = 50_000  # characters of several turns: some twenty milliseconds before any of them is stored
 SECONDS_TO_GATHER = 2.0
 
 

@@ -56,7 +56,7 @@ def test_fresh_jobs_are_worked_on_together_up_to_their_concurrency(tmp_path: Pat
     async def scene(yard: Yard) -> None:
         runner, worker = yard.runner(), Worker(yard)
         runner.handle("index", worker.work, together=worker.work_together)
-        subjects = [f"s{n:02}" for n in range(2 * CONCURRENCY["index"] + 3)]
+        subjects = [f"s{n:03}" for n in range(2 * CONCURRENCY["index"] + 3)]
         await fill(yard, subjects)
         await with_runner(runner, lambda: yard.settled(runner))
         assert worker.alone == []
