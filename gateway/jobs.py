@@ -68,7 +68,8 @@ class Jobs:
 
     def counts(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> dict[JobState, int]:
         """How many jobs of the kind are in each state."""
-        found = dict(tx.all(SQL["count_jobs"], {"kind": kind, "thread_id": thread_id}))
+        values = {"kind": kind} if thread_id is None else {"kind": kind, "thread_id": thread_id}
+        found = dict(tx.all(SQL["count_jobs" if thread_id is None else "count_jobs_of_thread"], values))
         return {state: int(found.get(state, 0)) for state in STATES}
 
     def oldest_waiting(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> int | None:

@@ -126,8 +126,12 @@ WHERE kind = :kind AND (:states = '' OR instr(:states, ',' || state || ',') > 0)
 ORDER BY job_id DESC LIMIT :limit
 
 -- name: count_jobs
--- Jobs of a kind by state, of one thread or all.
-SELECT state, count(*) FROM job WHERE kind = :kind AND (:thread_id IS NULL OR thread_id = :thread_id) GROUP BY state
+-- Jobs of a kind by state.
+SELECT state, count(*) FROM job WHERE kind = :kind GROUP BY state
+
+-- name: count_jobs_of_thread
+-- Jobs of a kind of a thread by state.
+SELECT state, count(*) FROM job WHERE thread_id = :thread_id AND kind = :kind GROUP BY state
 
 -- name: count_all_jobs
 -- Jobs by kind and state.

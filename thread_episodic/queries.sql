@@ -115,6 +115,10 @@ DELETE FROM segment WHERE workspace = :workspace
 -- How many chunks a workspace has.
 SELECT coalesce(sum(chunk_count), 0) FROM segment WHERE workspace = :workspace
 
+-- name: count_in_all_segments
+-- How many chunks all workspaces have.
+SELECT coalesce(sum(chunk_count), 0) FROM segment
+
 -- name: count_segments
 -- Partitions by state, of a workspace or all, and what the fullest open one holds.
 SELECT state, count(*), max(chunk_count) FROM segment WHERE :workspace IS NULL OR workspace = :workspace GROUP BY state
@@ -315,10 +319,15 @@ DELETE FROM chunk_exclusion WHERE thread_id = :thread_id
 -- An item of a turn by both ids.
 SELECT id, workspace, thread FROM chunk_source WHERE item_id = :item_id AND turn_id = :turn_id
 
--- name: count_chunks
--- Chunks by status, of a workspace, a thread, or all.
-SELECT c.status, count(*) FROM chunk AS c JOIN chunk_source AS s ON s.id = c.source
-WHERE (:workspace IS NULL OR s.workspace = :workspace) AND (:thread IS NULL OR s.thread = :thread) GROUP BY c.status
+-- name: count_chunks_of_thread
+-- Chunks of a thread by status.
+SELECT c.status, count(*) FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
+WHERE s.thread = :thread AND (:workspace IS NULL OR s.workspace = :workspace) GROUP BY c.status
+
+-- name: count_hidden_chunks
+-- Chunks that are not in the index by status, of a workspace or all.
+SELECT c.status, count(*) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE c.status <> 'indexed' AND (:workspace IS NULL OR s.workspace = :workspace) GROUP BY c.status
 
 -- name: pending_sources
 -- Items that wait, by turn, with the time since when.

@@ -348,8 +348,15 @@ def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
 
 
 def counts_by_status(tx: Tx, workspace: int | None, thread: int | None) -> dict[str, int]:
-    """Chunks by status."""
-    return dict(tx.all(SQL["count_chunks"], {"workspace": workspace, "thread": thread}))
+    """Chunks by status. Segments know how many of them are not retired, so that only a thread's have to be counted."""
+    if thread is not None:
+        return dict(tx.all(SQL["count_chunks_of_thread"], {"workspace": workspace, "thread": thread}))
+    hidden: dict[str, int] = dict(tx.all(SQL["count_hidden_chunks"], {"workspace": workspace}))
+    if workspace is None:
+        total = tx.all(SQL["count_in_all_segments"])[0][0]
+    else:
+        total = tx.all(SQL["count_in_segments"], {"workspace": workspace})[0][0]
+    return hidden | {"indexed": total - hidden.get("excluded", 0)}
 
 
 def pending_turns(tx: Tx, workspace: int | None, thread: int | None) -> list[tuple[str, int, int]]:
