@@ -5,6 +5,7 @@ Rule 2: whatever ends the session, running turns are interrupted, leases are giv
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -261,6 +262,7 @@ async def serve(options: Options, pipes: Pipes) -> int:
             async with anyio.create_task_group() as watchers:
                 watchers.start_soon(until_stopped, writer, session.stop)
                 watchers.start_soon(until_parent_is_gone, client, session.stop)
+                gc.freeze()  # what the start made stays: looking through it again and again would stop every thread for 50 ms
                 code = await session.run()
                 watchers.cancel_scope.cancel()
     finally:
