@@ -7,7 +7,7 @@ Rule 3: secrets and lines that the gateway itself injected are not indexed; the 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -45,7 +45,7 @@ MONTHS = (
 """Spelt here: `strftime` asks the locale, and an index must not."""
 
 PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
-PLANNED_TOGETHER = 50_000  # characters of several turns: some twenty milliseconds before any of them is stored
+PLANNED_TOGETHER = 50_000  # characters at which no further turn is added: some twenty milliseconds of work
 SECONDS_TO_GATHER = 2.0
 
 
@@ -162,20 +162,6 @@ def _steps_of(turn: _Turn, plans: Sequence[ItemPlan]) -> list[_Step]:
     return steps
 
 
-def _portions(turns: Sequence[_Turn]) -> Iterator[list[_Turn]]:
-    """Turns in order, as many at once as have little text together."""
-    portion: list[_Turn] = []
-    chars = 0
-    for turn in turns:
-        if portion and chars + turn.chars > PLANNED_TOGETHER:
-            yield portion
-            portion, chars = [], 0
-        portion.append(turn)
-        chars += turn.chars
-    if portion:
-        yield portion
-
-
 def source_hash_of(keyed: KeyedHash, fact: ItemFact) -> bytes:
     """Equal as long as the message and its header are; a thread's name may change without it."""
     return keyed.digest("episodic_source", "\x1f".join((fact.role, fact.name or "", str(fact.at), fact.text)))
@@ -277,18 +263,21 @@ class Indexer:
         settings = self._settings()
         if not (settings.enabled and settings.indexing_enabled):
             raise PauseQueue("thread_episodic", "indexing_disabled")
-        turns = await self._db.read(partial(self._gather, handles=handles), SECONDS_TO_GATHER)
-        strange = [turn for turn in turns if not turn.is_known]
-        if strange:
-            await self._db.write(partial(self._adopt, turns=strange))
-            found = await self._db.read(
-                partial(self._gather, handles=[turn.handle for turn in strange]), SECONDS_TO_GATHER
-            )
-            turns = [*(turn for turn in turns if turn.is_known), *found]
+        rest = handles
+        while rest:
+            turns = await self._db.read(partial(self._gather, handles=rest), SECONDS_TO_GATHER)
+            rest = rest[len(turns) :]
+            await self._index([turn for turn in turns if turn.is_known], settings)
+            for strange in (turn for turn in turns if not turn.is_known):
+                await self._db.write(partial(self._adopt, turn_id=strange.turn_id))
+                known = await self._db.read(partial(self._turn, handle=strange.handle), SECONDS_TO_GATHER)
+                await self._index([known], settings)
+
+    async def _index(self, turns: Sequence[_Turn], settings: ThreadEpisodicSettings) -> None:
         if nothing := [turn.handle for turn in turns if not turn.waiting]:
             await self._db.note(partial(_finish, handles=nothing))
-        for portion in _portions([turn for turn in turns if turn.waiting]):
-            await self._store(await self._planned(portion, sizes_of(settings)), settings.index_batch_limit)
+        if waiting := [turn for turn in turns if turn.waiting]:
+            await self._store(await self._planned(waiting, sizes_of(settings)), settings.index_batch_limit)
 
     async def _store(self, steps: Sequence[_Step], limit: int) -> None:
         """Store the steps, a transaction for so many, and tell of each turn that ended with one."""
@@ -301,7 +290,15 @@ class Indexer:
             await self._db.calm()
 
     def _gather(self, tx: Tx, handles: Sequence[JobHandle]) -> list[_Turn]:
-        return [self._turn(tx, handle) for handle in handles]
+        """The first of the turns, as many as have little text together."""
+        turns: list[_Turn] = []
+        chars = 0
+        for handle in handles:
+            if chars >= PLANNED_TOGETHER:
+                break
+            turns.append(self._turn(tx, handle))
+            chars += turns[-1].chars
+        return turns
 
     def _turn(self, tx: Tx, handle: JobHandle) -> _Turn:
         turn = _Turn(handle, [])
@@ -322,11 +319,10 @@ class Indexer:
         facts = self._read_items(tx, item_ids)
         return [facts[item_id] for item_id in item_ids if item_id in facts]
 
-    def _adopt(self, tx: Tx, turns: Sequence[_Turn]) -> None:
+    def _adopt(self, tx: Tx, turn_id: str) -> None:
         """Take up messages that came, changed or were muted without our being told."""
-        for turn in turns:
-            for fact in self._facts(tx, turn.turn_id):
-                self._note_item(tx, fact)
+        for fact in self._facts(tx, turn_id):
+            self._note_item(tx, fact)
 
     async def _planned(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:
         """The steps; of little text at once, because the way to a thread and back costs more than a short message."""
