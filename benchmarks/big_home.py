@@ -213,16 +213,14 @@ class _Writer:
         known = store.find_source(tx, fact.item_id)
         if known is None:
             raise RuntimeError("a message that was just added")
-        store.add_chunk(
+        store.add_chunks(
             tx,
-            known.source,
-            chunk,
-            is_excluded=False,
+            [store.Entry(known.source, fact.at, chunk, is_excluded=False)],
             awaits_vector=False,
             capacity=segment_room(SETTINGS),
             now=fact.at,
         )
-        store.finish_source(tx, known.source, None, fact.at)
+        store.finish_sources(tx, [store.Finished(known.source, None)], fact.at)
         numbers = self.next_vector()
         if numbers is not None:
             row = store.chunks_of(tx, known.source)[0].id

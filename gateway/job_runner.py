@@ -2,8 +2,11 @@
 
 Rule 1: a job's effect and its mark `done` can share the handler's own transaction; what runs twice after a crash is idempotent.
 Rule 2: a component that is down pauses its queue; it costs no job an attempt.
+Rule 3: jobs that nothing was held against are worked on together; where that fails, each is tried alone and answers for itself.
+Rule 4: a job that a process died of is worked on alone, one such job at a time: who dies of it again is the only one to blame.
 """
 
+import json
 import math
 import random
 import time
@@ -17,13 +20,13 @@ from gateway.job_states import JobEvent, after
 from gateway.jobs import job_of
 from gateway.logs import Log
 from gateway.owners import SQL
-from gateway.retry import GiveUp, RetryLimits, next_attempt
+from gateway.retry import MOST_DEATHS, GiveUp, RetryLimits, next_attempt
 from protocol.errors import GatewayError, Unavailable
 from protocol.gateway import DrainResult, Waiting
 from protocol.ports import Clock, GiveUpJob, Job, JobHandle, JobKind, PauseQueue, RetryJob, Transact, Tx
 
-CONCURRENCY: Mapping[JobKind, int] = {"index": 16, "hook_run": 4, "erase_finish": 1}
-"""Index jobs that end together share a commit, hook runs wait for models, an erase wants the WAL alone. A queue is claimed from
+CONCURRENCY: Mapping[JobKind, int] = {"index": 64, "hook_run": 4, "erase_finish": 1}
+"""Index jobs are worked on together and share commits, hook runs wait for models, an erase wants the WAL alone. A queue is claimed from
 when half of its places are free, so that jobs keep coming in groups."""
 
 STUCK_MS = (
@@ -36,6 +39,8 @@ POLL_SECONDS = 1.0  # while a retry waits for the clock, and the clock may be a 
 log = Log("jobs")
 
 Handler = Callable[[JobHandle], Awaitable[None]]
+Together = Callable[[Sequence[JobHandle]], Awaitable[None]]
+"""Works on several jobs at once; whichever of them a transaction does, it finishes."""
 Gate = Callable[[], tuple[str, str] | None]
 """The component and reason that hold a queue, or None while it is open."""
 
@@ -84,6 +89,8 @@ class JobRunner:
         self._on_paused = on_paused
         self._on_resumed = on_resumed
         self._handlers: dict[JobKind, Handler] = {}
+        self._together: dict[JobKind, Together] = {}
+        self._has_suspect = False
         self._running: dict[JobKind, int] = {}
         self._gates: dict[JobKind, Gate] = {}
         self._paused: dict[JobKind, tuple[str, str, float]] = {}
@@ -91,9 +98,13 @@ class JobRunner:
         self._wake = anyio.Event()
         self._idle_waiters: list[anyio.Event] = []
 
-    def handle(self, kind: JobKind, handler: Handler, gate: Gate | None = None) -> None:
-        """Register the handler of a kind, and what holds its queue while it says so; done once, before `run`."""
+    def handle(
+        self, kind: JobKind, handler: Handler, gate: Gate | None = None, *, together: Together | None = None
+    ) -> None:
+        """Register the handlers of a kind, and what holds its queue while it says so; done once, before `run`."""
         self._handlers[kind] = handler
+        if together is not None:
+            self._together[kind] = together
         if gate is not None:
             self._gates[kind] = gate
         self._running[kind] = 0
@@ -151,11 +162,23 @@ class JobRunner:
             kind: free for kind, free in open_kinds.items() if 2 * free >= CONCURRENCY.get(kind, 1)
         }
         if room and await self._db.read(partial(_has_runnable, kinds=tuple(room), now=self._clock.now())):
-            for job in await self._db.note(partial(self._claim, room=room)):
-                self._running[job.kind] += 1
-                group.start_soon(self._work, job)
+            self._start(group, await self._db.note(partial(self._claim, room=room)))
         waits = await self._db.read(lambda tx: tx.all(SQL["next_retry"]))
         return POLL_SECONDS if waits or self._paused else None
+
+    def _start(self, group: TaskGroup, claimed: Sequence[Job]) -> None:
+        """Begin the work: together where nothing is held against a job, else alone."""
+        fresh: dict[JobKind, list[_Claimed]] = {}
+        for job in claimed:
+            self._running[job.kind] += 1
+            self._has_suspect |= _is_suspect(job)
+            held = _Claimed(job, self._owner)
+            if job.kind in self._together and job.attempt_count == 1 and not _is_suspect(job):
+                fresh.setdefault(job.kind, []).append(held)
+            else:
+                group.start_soon(self._work, held)
+        for kind, jobs in fresh.items():
+            group.start_soon(self._work_together, group, kind, jobs)
 
     def _look_at_gates(self) -> None:
         """Pause what its gate holds, and let go what it holds no more."""
@@ -185,17 +208,36 @@ class JobRunner:
                 "limit": limit,
             }
             claimed += [job_of(row) for row in tx.all(SQL["claim_jobs"], values)]
+            if not self._has_suspect and not any(map(_is_suspect, claimed)):
+                claimed += [job_of(row) for row in tx.all(SQL["claim_suspect"], values)]
         return claimed
 
-    async def _work(self, job: Job) -> None:
-        held = _Claimed(job, self._owner)
+    async def _work_together(self, group: TaskGroup, kind: JobKind, jobs: Sequence[_Claimed]) -> None:
+        """Work on several jobs at once; those that are not finished then are tried alone."""
+        try:
+            await self._together[kind](jobs)
+            self._note_works(kind)
+        except Exception as failure:  # noqa: BLE001  # whose it is, is found out and told when each is tried alone
+            log.warning("tried_alone", kind=kind, count=len(jobs), type=type(failure).__name__)
+        for held in jobs:
+            if held.is_finished:
+                self._end(held.job)
+            else:
+                group.start_soon(self._work, held)
+
+    def _note_works(self, kind: JobKind) -> None:
+        """A paused queue whose handler succeeds goes on."""
+        if kind in self._paused:
+            component, _, _ = self._paused.pop(kind)
+            self._on_resumed(component)
+
+    async def _work(self, held: _Claimed) -> None:
+        job = held.job
         try:
             await self._handlers[job.kind](held)
             if not held.is_finished:
                 await self._db.note(held.finish)
-            if job.kind in self._paused:
-                component, _, _ = self._paused.pop(job.kind)
-                self._on_resumed(component)
+            self._note_works(job.kind)
         except PauseQueue as pause:
             await self._pause(job, pause)
         except GiveUpJob as failure:
@@ -211,10 +253,15 @@ class JobRunner:
             log.incident(failure)
             await self._fail(job, "internal")
         finally:
-            self._running[job.kind] -= 1
-            self.wake()
-            for waiter in self._idle_waiters:
-                waiter.set()
+            self._end(job)
+
+    def _end(self, job: Job) -> None:
+        self._running[job.kind] -= 1
+        if _is_suspect(job):
+            self._has_suspect = False
+        self.wake()
+        for waiter in self._idle_waiters:
+            waiter.set()
 
     async def _fail(self, job: Job, code: str) -> None:
         verdict = next_attempt(self._clock.now(), job.attempt_count, self._limits(job.kind), random.random())  # noqa: S311
@@ -297,9 +344,19 @@ def _waiting(tx: Tx) -> list[Waiting]:
     return [Waiting(kind=kind, count=count, next_run_at=at) for kind, count, at in tx.all(SQL["next_retry"])]
 
 
+def _is_suspect(job: Job) -> bool:
+    return job.death_count > 0
+
+
 def free_jobs_of(tx: Tx, owner: str) -> int:
-    """Make everything that a process leased runnable again."""
+    """Make everything that a process leased runnable again; its own word, when it ends in order."""
     freed = tx.run(SQL["free_jobs_of"], {"owner": owner})
+    return freed + tx.run(SQL["drop_leased_twins_of"], {"owner": owner})
+
+
+def free_jobs_of_dead(tx: Tx, owner: str) -> int:
+    """Make what a dead process leased runnable again, but for that which too many died of."""
+    freed = tx.run(SQL["free_jobs_of_dead"], {"owner": owner, "most": json.dumps(MOST_DEATHS)})
     return freed + tx.run(SQL["drop_leased_twins_of"], {"owner": owner})
 
 

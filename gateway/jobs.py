@@ -11,10 +11,11 @@ STATES: tuple[JobState, ...] = get_args(JobState)
 
 def job_of(row: Row) -> Job:
     """A row of the queue as a Job."""
-    job_id, kind, subject, thread_id, turn_id, state, attempts, next_run_at, created_at, last_error = row
+    job_id, kind, subject, thread_id, turn_id, state, attempts, next_run_at, created_at, last_error, deaths = row
     return Job(
         job_id=job_id, kind=kind, subject=subject, thread_id=thread_id, turn_id=turn_id, state=state,
         attempt_count=attempts, next_run_at=next_run_at, created_at=created_at, last_error=last_error,
+        death_count=deaths,
     )  # fmt: skip
 
 
@@ -67,7 +68,8 @@ class Jobs:
 
     def counts(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> dict[JobState, int]:
         """How many jobs of the kind are in each state."""
-        found = dict(tx.all(SQL["count_jobs"], {"kind": kind, "thread_id": thread_id}))
+        values = {"kind": kind} if thread_id is None else {"kind": kind, "thread_id": thread_id}
+        found = dict(tx.all(SQL["count_jobs" if thread_id is None else "count_jobs_of_thread"], values))
         return {state: int(found.get(state, 0)) for state in STATES}
 
     def oldest_waiting(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> int | None:

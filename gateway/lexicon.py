@@ -12,6 +12,7 @@ import threading
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import chain
 from typing import NamedTuple, cast
 
 import Stemmer
@@ -191,6 +192,8 @@ def _parts(token: str) -> tuple[list[str], list[str]]:
 
 
 def _word_terms(token: str) -> tuple[str, ...]:
+    if token.isascii() and token.isalpha() and (len(token) == 1 or token[1:].islower()):
+        return (_stem(token.lower()),)  # most words have no seam: looking for one takes longest
     words, wholes = _parts(token)
     return tuple(_stem(word) for word in (*words, *wholes))
 
@@ -213,7 +216,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _reads_german(tokens: list[str]) -> bool:
-    return is_german([token.casefold() for token in tokens])
+    return is_german(list(map(str.casefold, tokens)))
 
 
 class SnowballLexicon:
@@ -229,6 +232,11 @@ class SnowballLexicon:
         if _reads_german(tokens):
             words = [word for token in tokens if token[0] < _FIRST_UNSPACED for word in _parts(token)[0]]
             terms += [stem for word in words if (stem := _german_stem(word)) != _stem(word)]
+        if text.isascii() and len(max(tokens, key=len, default="")) <= MAX_TERM_CHARS:
+            terms += chain.from_iterable(
+                map(_cached_word_terms, tokens)
+            )  # what follows does the same, and takes longer
+            return terms
         for token in tokens:
             if token[0] < _FIRST_UNSPACED:
                 terms += _cached_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)

@@ -30,7 +30,7 @@ UPDATE job SET state = 'leased', owner = :owner, leased_at = :real_now, attempt_
 WHERE id IN (
     SELECT id FROM (
         SELECT id FROM job
-        WHERE kind = :kind AND state = 'retry_wait' AND next_run_at <= :now
+        WHERE kind = :kind AND state = 'retry_wait' AND next_run_at <= :now AND death_count = 0
           AND (maker = :owner OR NOT EXISTS (SELECT 1 FROM owner WHERE owner.owner = job.maker))
           AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
         ORDER BY next_run_at LIMIT :limit
@@ -38,14 +38,26 @@ WHERE id IN (
     UNION ALL
     SELECT id FROM (
         SELECT id FROM job
-        WHERE kind = :kind AND state = 'queued'
+        WHERE kind = :kind AND state = 'queued' AND death_count = 0
           AND (maker = :owner OR NOT EXISTS (SELECT 1 FROM owner WHERE owner.owner = job.maker))
           AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
         ORDER BY id LIMIT :limit
     )
     LIMIT :limit
 )
-RETURNING job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error
+RETURNING job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error, death_count
+
+-- name: claim_suspect
+-- Lease the due job of a kind that the fewest processes died of, of those that one died of.
+UPDATE job SET state = 'leased', owner = :owner, leased_at = :real_now, attempt_count = attempt_count + 1
+WHERE id = (
+    SELECT id FROM job
+    WHERE kind = :kind AND death_count > 0 AND state IN ('queued', 'retry_wait') AND (state = 'queued' OR next_run_at <= :now)
+      AND (maker = :owner OR NOT EXISTS (SELECT 1 FROM owner WHERE owner.owner = job.maker))
+      AND NOT EXISTS (SELECT 1 FROM job AS held WHERE held.kind = job.kind AND held.subject = job.subject AND held.state = 'leased')
+    ORDER BY death_count, id LIMIT 1
+)
+RETURNING job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error, death_count
 
 -- name: move_job
 -- One step of a leased job, made only under the lease it was decided on; not back to waiting when the same waits already.
@@ -61,8 +73,17 @@ UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL, last_error =
 WHERE job_id = :job_id AND state = 'leased' AND owner = :owner AND attempt_count = :leased_attempt
 
 -- name: free_jobs_of
--- Work leased by a process that ended is runnable at once; its attempt does not count, the process died, not the job.
+-- Work leased by a process that ends in order is runnable at once; its attempt does not count.
 UPDATE job SET state = 'queued', owner = NULL, leased_at = NULL, attempt_count = max(0, attempt_count - 1)
+WHERE owner = :owner AND state = 'leased'
+  AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
+
+-- name: free_jobs_of_dead
+-- Work leased by a process that died is runnable at once, or dead when as many processes died of it as may; no attempt counts.
+UPDATE job SET owner = NULL, leased_at = NULL, attempt_count = max(0, attempt_count - 1),
+    death_count = death_count + (json_extract(:most, '$.' || kind) IS NOT NULL),
+    state = iif(death_count + 1 >= json_extract(:most, '$.' || kind), 'dead', 'queued'),
+    last_error = iif(death_count + 1 >= json_extract(:most, '$.' || kind), 'process_died', last_error)
 WHERE owner = :owner AND state = 'leased'
   AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
 
@@ -88,25 +109,29 @@ WHERE kind = :kind AND subject = :subject AND state IN ('queued', 'leased', 'ret
 
 -- name: requeue_job
 -- A dead job gets its attempts again, unless the same waits already.
-UPDATE job SET state = 'queued', attempt_count = 0, next_run_at = :now
+UPDATE job SET state = 'queued', attempt_count = 0, death_count = 0, next_run_at = :now
 WHERE job_id = :job_id AND kind = :kind AND state = 'dead'
   AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
 
 -- name: requeue_dead_jobs
 -- Every dead job of a kind gets its attempts again, the newest of each subject.
-UPDATE job SET state = 'queued', attempt_count = 0, next_run_at = :now
+UPDATE job SET state = 'queued', attempt_count = 0, death_count = 0, next_run_at = :now
 WHERE kind = :kind AND state = 'dead' AND id IN (SELECT max(id) FROM job WHERE kind = :kind AND state = 'dead' GROUP BY subject)
   AND NOT EXISTS (SELECT 1 FROM job AS twin WHERE twin.kind = job.kind AND twin.subject = job.subject AND twin.state IN ('queued', 'retry_wait'))
 
 -- name: list_jobs
 -- Jobs of a kind in some states, newest first.
-SELECT job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error FROM job
+SELECT job_id, kind, subject, thread_id, turn_id, state, attempt_count, next_run_at, created_at, last_error, death_count FROM job
 WHERE kind = :kind AND (:states = '' OR instr(:states, ',' || state || ',') > 0) AND (:before IS NULL OR job_id < :before)
 ORDER BY job_id DESC LIMIT :limit
 
 -- name: count_jobs
--- Jobs of a kind by state, of one thread or all.
-SELECT state, count(*) FROM job WHERE kind = :kind AND (:thread_id IS NULL OR thread_id = :thread_id) GROUP BY state
+-- Jobs of a kind by state.
+SELECT state, count(*) FROM job WHERE kind = :kind GROUP BY state
+
+-- name: count_jobs_of_thread
+-- Jobs of a kind of a thread by state.
+SELECT state, count(*) FROM job WHERE thread_id = :thread_id AND kind = :kind GROUP BY state
 
 -- name: count_all_jobs
 -- Jobs by kind and state.

@@ -40,6 +40,10 @@ LIMITS: dict[JobKind, RetryLimits] = {
 }
 """Every kind but `index`, whose limits are settings."""
 
+MOST_DEATHS: dict[JobKind, int] = {"index": 5}
+"""How many processes may die while they work on a job before it is given up. A person who ends the process at the wrong moment
+counts as well, so it is more than a few. Other kinds go on for ever: an erase is promised, and what embeds keeps what it made."""
+
 
 def limits_of(kind: JobKind, episodic: ThreadEpisodicSettings) -> RetryLimits:
     """The limits of a kind."""

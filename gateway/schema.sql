@@ -11,6 +11,7 @@ CREATE TABLE owner (
     started_at INTEGER NOT NULL
 ) STRICT;
 
+-- `death_count`: how many processes ended while they worked on it.
 CREATE TABLE job (
     id            INTEGER PRIMARY KEY,
     job_id        TEXT NOT NULL UNIQUE,
@@ -21,6 +22,7 @@ CREATE TABLE job (
     maker         TEXT NOT NULL,
     state         TEXT NOT NULL CHECK (state IN ('queued', 'leased', 'retry_wait', 'dead', 'cancelled', 'done')),
     attempt_count INTEGER NOT NULL DEFAULT 0,
+    death_count   INTEGER NOT NULL DEFAULT 0,
     next_run_at   INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
     owner         TEXT,
@@ -36,6 +38,7 @@ CREATE UNIQUE INDEX job_unfinished ON job (kind, subject) WHERE state IN ('queue
 CREATE INDEX job_queued ON job (kind, id) WHERE state = 'queued';
 CREATE INDEX job_waiting ON job (kind, next_run_at) WHERE state = 'retry_wait';
 CREATE INDEX job_leased ON job (kind, subject) WHERE state = 'leased';
+CREATE INDEX job_suspect ON job (kind, death_count, id) WHERE death_count > 0 AND state IN ('queued', 'retry_wait');
 CREATE INDEX job_thread ON job (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX job_state ON job (state, kind);
 

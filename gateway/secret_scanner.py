@@ -43,6 +43,7 @@ _APART = re.compile(
     + r")(?![!-~])"
 )
 _EQUAL_WORDS = re.compile(rb"\x01{9}|\x02{6}|\x03{4}|\x04{3}|([\x05-\x0a])\1")
+_AT_MOST_11 = bytes(min(length, 11) for length in range(256))
 _PACKED = re.compile(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
 _PACKED_SEEN = Pattern(r"[A-Za-z0-9+/_-]{24}")
 _PLAIN_ASCII = re.compile(r"[\t\n\r -~]*")
@@ -171,9 +172,17 @@ def _escapes(view: _View) -> Iterator[Edit]:
                 yield *m.span(), char
 
 
+def _lengths(text: str) -> bytes:
+    """How long each word is, those of more than ten characters alike."""
+    try:
+        return bytes(map(len, text.split(" "))).translate(_AT_MOST_11)
+    except ValueError:  # one is longer than a byte tells
+        return bytes([min(len(word), 11) for word in text.split(" ")])
+
+
 def _spaces(view: _View) -> Iterator[Edit]:
     """The blanks within what is written letter by letter, or in groups of one size."""
-    if _EQUAL_WORDS.search(bytes([min(len(word), 11) for word in view.text.split(" ")])):
+    if _EQUAL_WORDS.search(_lengths(view.text)):
         for m in _APART.finditer(view.text):
             for i in range(*m.span()):
                 if view.text[i] == " ":

@@ -7,7 +7,7 @@ Rule 2: an error is told by its kind, never by its text.
 import contextlib
 import errno
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -38,6 +38,7 @@ _PROMISES = {
     apsw.SQLITE_DBCONFIG_DQS_DDL: 0,
     apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
     apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
+    apsw.SQLITE_DBCONFIG_ENABLE_QPSG: 1,  # else many a statement is planned anew for every value that is bound to it
 }
 
 
@@ -110,6 +111,11 @@ class Transaction:
             pass
         # `changes` alone leaves out what cascades and triggers did, but keeps its value when nothing changed
         return self._connection.changes() if self._connection.total_changes() != before else 0
+
+    def run_many(self, statement: str, bindings: Sequence[Bindings]) -> None:
+        """Execute once for each."""
+        for _ in self._connection.executemany(statement, bindings):
+            pass
 
     def insert(self, statement: str, bindings: Bindings = ()) -> int:
         """Execute an INSERT to the end; return the rowid of the new row."""

@@ -68,8 +68,12 @@ the first wins a tie."""
 GERMAN = LATIN[1]
 
 
+_ANY = frozenset[str]().union(*LATIN)
+
+
 def _spoken(words: list[str]) -> frozenset[str]:
-    return max(LATIN, key=lambda stops: sum(word in stops for word in words))
+    known = [word for word in words if word in _ANY]
+    return max(LATIN, key=lambda stops: sum(map(stops.__contains__, known)))
 
 
 _WITH_CYRILLIC: dict[frozenset[str], frozenset[str]] = {stops: stops | CYRILLIC for stops in LATIN}

@@ -253,7 +253,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         incident=log.incident,
         mask=base.scanner.mask,
     )
-    runner.handle("index", episodic.index, lambda: _index_gate(settings()))
+    runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
     runner.handle("repair", memory.repair)

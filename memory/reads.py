@@ -280,7 +280,7 @@ class Reader:
             for hit in recall.hits:
                 tx.run(SQL["note_access"], {"memory_id": hit.record.memory_id, "now": values["at"]})
 
-        await means.db.jot(note)
+        means.db.trace(note)
 
     # -- get and list ----------------------------------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ class Reader:
         record = await self._read(read)
         if record is not None:
             values = {"memory_id": record.memory_id, "now": now}
-            await self._means.db.jot(lambda tx: tx.run(SQL["note_access"], values))
+            self._means.db.trace(lambda tx: tx.run(SQL["note_access"], values))
         return GetResult(record=record)
 
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:

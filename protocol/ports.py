@@ -27,6 +27,10 @@ class Tx(Protocol):
         """Execute to the end; return the number of rows changed."""
         ...
 
+    def run_many(self, statement: str, bindings: Sequence[Bindings]) -> None:
+        """Execute once for each."""
+        ...
+
     def insert(self, statement: str, bindings: Bindings = ()) -> int:
         """Execute an INSERT to the end; return the rowid of the new row."""
         ...
@@ -66,7 +70,14 @@ class Transact(Protocol):
         ...
 
     async def jot(self, work: Callable[[Tx], object]) -> None:
-        """Run bookkeeping of a read (access counts, recall events) like `note`; where nothing can be written, not at all."""
+        """Run bookkeeping like `note`; where nothing can be written, not at all."""
+        ...
+
+    def trace(self, work: Callable[[Tx], object]) -> None:
+        """Have bookkeeping of a read (access counts, recall events) run like `jot`, without waiting for it.
+
+        What is noted or written afterwards comes after it.
+        """
         ...
 
     async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
@@ -75,6 +86,10 @@ class Transact(Protocol):
         Raises `Unavailable` when it takes more than `deadline` seconds of a processor, which a busy machine does not use up,
         or 2 seconds in all.
         """
+        ...
+
+    async def calm(self) -> None:
+        """Return when nobody waits for a read or a write, or soon; background work calls it between its steps."""
         ...
 
 
@@ -268,6 +283,8 @@ class Job(Wire):
     next_run_at: int
     created_at: int
     last_error: str | None
+    death_count: int = 0
+    """How many processes died while they worked on it."""
 
 
 class PauseQueue(Exception):

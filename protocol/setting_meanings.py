@@ -48,7 +48,7 @@ MEANINGS: Mapping[str, str] = {
     "thread_episodic.chunk_target_max_chars": "How long a piece of a message should be at most.",
     "thread_episodic.chunk_max_chars": "How long a piece of a message may be where no sentence ends before.",
     "thread_episodic.max_chunks_per_item": "How many pieces of one message are indexed; the rest is told as not indexed.",
-    "thread_episodic.index_batch_limit": "How many turns one step of the indexer takes.",
+    "thread_episodic.index_batch_limit": "How many chunks one step of the indexer stores.",
     "thread_episodic.segment_capacity_chunks": "How many pieces a partition of the index holds before the next one begins.",
     "thread_episodic.retry_base_delay_secs": "How long the first retry of a failed indexing job waits.",
     "thread_episodic.retry_max_delay_secs": "How long any retry waits at most.",

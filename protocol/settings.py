@@ -57,7 +57,7 @@ class ThreadEpisodicSettings(Params):
     chunk_target_max_chars: Annotated[int, Meta(ge=50, le=100_000)] = 1200
     chunk_max_chars: Annotated[int, Meta(ge=100, le=100_000)] = 1600
     max_chunks_per_item: Annotated[int, Meta(ge=1, le=10_000)] = 64
-    index_batch_limit: Annotated[int, Meta(ge=1, le=1000)] = 16
+    index_batch_limit: Annotated[int, Meta(ge=1, le=1000)] = 64
     segment_capacity_chunks: Annotated[int, Meta(ge=16, le=10_000_000)] = 50_000
     retry_base_delay_secs: Seconds = 30
     retry_max_delay_secs: Seconds = 900

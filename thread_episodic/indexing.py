@@ -32,7 +32,7 @@ from protocol.ports import (
 from protocol.settings import ThreadEpisodicSettings
 from thread_episodic import store
 from thread_episodic.chunking import ChunkSizes, Range, cut_text, overlaps
-from thread_episodic.model import NewChunk, Source
+from thread_episodic.model import NewChunk
 from thread_episodic.ports import Settings, TurnItems, WorkspaceThreads
 from thread_episodic.time_words import tells_time
 from thread_episodic.vectors import Vectors, hidden_in
@@ -45,6 +45,7 @@ MONTHS = (
 """Spelt here: `strftime` asks the locale, and an index must not."""
 
 PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
+PLANNED_TOGETHER = 50_000  # characters at which no further turn is added: some twenty milliseconds of work
 SECONDS_TO_GATHER = 2.0
 
 
@@ -64,12 +65,36 @@ class ItemPlan(NamedTuple):
     left_out: Range | None
 
 
+class _Turn(NamedTuple):
+    """A job's turn: its messages that wait, and whether the index knows the turn's messages as they are."""
+
+    handle: JobHandle
+    waiting: Sequence[Waiting]
+    is_known: bool = True
+
+    @property
+    def turn_id(self) -> str:
+        return self.handle.job.turn_id or self.handle.job.subject
+
+    @property
+    def chars(self) -> int:
+        return sum(len(item.fact.text) for item in self.waiting)
+
+
+class _Done(NamedTuple):
+    """A turn that is in the index with its last step: its job, and what is told of it."""
+
+    handle: JobHandle
+    notice: ThreadIndexed
+
+
 class _Step(NamedTuple):
-    """A chunk to be stored; `is_last` of its message. A message without chunks has one step without one."""
+    """A chunk to be stored; `is_last` of its message, `ends` its turn. A message without chunks has one step without one."""
 
     plan: ItemPlan
     chunk: NewChunk | None
     is_last: bool
+    ends: _Done | None = None
 
 
 def sizes_of(settings: ThreadEpisodicSettings) -> ChunkSizes:
@@ -125,11 +150,15 @@ def plan_item(waiting: Waiting, sizes: ChunkSizes, lexicon: Lexicon, scanner: Se
     return ItemPlan(waiting, chunks, cut.left_out)
 
 
-def _steps_of(plans: Sequence[ItemPlan]) -> list[_Step]:
+def _steps_of(turn: _Turn, plans: Sequence[ItemPlan]) -> list[_Step]:
     steps: list[_Step] = []
     for plan in plans:
         last = len(plan.chunks) - 1
         steps += [_Step(plan, chunk, chunk.position == last) for chunk in plan.chunks] or [_Step(plan, None, True)]
+    notice = ThreadIndexed(
+        thread_id=turn.waiting[0].fact.thread_id, turn_id=turn.turn_id, chunk_count=sum(len(p.chunks) for p in plans)
+    )
+    steps[-1] = steps[-1]._replace(ends=_Done(turn.handle, notice))
     return steps
 
 
@@ -229,47 +258,61 @@ class Indexer:
 
     # -- the job -------------------------------------------------------------------------------------------------
 
-    async def index(self, handle: JobHandle) -> None:
-        """Index a turn. Raises `PauseQueue` while indexing is switched off."""
+    async def index(self, handles: Sequence[JobHandle]) -> None:
+        """Index some turns. Raises `PauseQueue` while indexing is switched off; whose fault another error is, it does not tell."""
         settings = self._settings()
         if not (settings.enabled and settings.indexing_enabled):
             raise PauseQueue("thread_episodic", "indexing_disabled")
-        turn_id = handle.job.turn_id or handle.job.subject
-        waiting, is_known = await self._db.read(partial(self._gather, turn_id=turn_id), SECONDS_TO_GATHER)
-        if not is_known:
-            await self._db.write(partial(self._adopt, turn_id=turn_id))
-            waiting, _ = await self._db.read(partial(self._gather, turn_id=turn_id), SECONDS_TO_GATHER)
-        if not waiting:
-            await self._db.note(handle.finish)
-            return
-        plans = await self._planned(waiting, sizes_of(settings))
-        steps, limit = _steps_of(plans), settings.index_batch_limit
-        for first in range(0, len(steps), limit):
-            is_end = first + limit >= len(steps)
-            await self._db.write(
-                partial(self._apply, steps=steps[first : first + limit], handle=handle if is_end else None)
-            )
-        self._notify(
-            "thread_episodic/indexed",
-            ThreadIndexed(
-                thread_id=waiting[0].fact.thread_id,
-                turn_id=turn_id,
-                chunk_count=sum(len(plan.chunks) for plan in plans),
-            ),
-        )
+        rest = handles
+        while rest:
+            turns = await self._db.read(partial(self._gather, handles=rest), SECONDS_TO_GATHER)
+            rest = rest[len(turns) :]
+            await self._index([turn for turn in turns if turn.is_known], settings)
+            for strange in (turn for turn in turns if not turn.is_known):
+                await self._db.write(partial(self._adopt, turn_id=strange.turn_id))
+                known = await self._db.read(partial(self._turn, handle=strange.handle), SECONDS_TO_GATHER)
+                await self._index([known], settings)
 
-    def _gather(self, tx: Tx, turn_id: str) -> tuple[list[Waiting], bool]:
-        """The messages of the turn that wait, and whether the index knows the turn's messages as they are."""
-        facts = self._facts(tx, turn_id)
+    async def _index(self, turns: Sequence[_Turn], settings: ThreadEpisodicSettings) -> None:
+        if nothing := [turn.handle for turn in turns if not turn.waiting]:
+            await self._db.note(partial(_finish, handles=nothing))
+        if waiting := [turn for turn in turns if turn.waiting]:
+            await self._store(await self._planned(waiting, sizes_of(settings)), settings.index_batch_limit)
+
+    async def _store(self, steps: Sequence[_Step], limit: int) -> None:
+        """Store the steps, a transaction for so many, and tell of each turn that ended with one."""
+        for first in range(0, len(steps), limit):
+            batch = steps[first : first + limit]
+            await self._db.write(partial(self._apply, steps=batch))
+            for step in batch:
+                if step.ends is not None:
+                    self._notify("thread_episodic/indexed", step.ends.notice)
+            await self._db.calm()
+
+    def _gather(self, tx: Tx, handles: Sequence[JobHandle]) -> list[_Turn]:
+        """The first of the turns, as many as have little text together."""
+        turns: list[_Turn] = []
+        chars = 0
+        for handle in handles:
+            if chars >= PLANNED_TOGETHER:
+                break
+            turns.append(self._turn(tx, handle))
+            chars += turns[-1].chars
+        return turns
+
+    def _turn(self, tx: Tx, handle: JobHandle) -> _Turn:
+        turn = _Turn(handle, [])
+        facts = self._facts(tx, turn.turn_id)
+        sources = store.find_sources(tx, [fact.item_id for fact in facts])
         found: list[Waiting] = []
         is_known = True
         for fact in facts:
-            known = store.find_source(tx, fact.item_id)
+            known = sources[fact.item_id].known if fact.item_id in sources else None
             source_hash = source_hash_of(self._keyed, fact) if fact.indexable else None
             is_known = is_known and (known.source_hash if known else None) == source_hash
             if known is not None and source_hash is not None and not known.is_indexed:
                 found.append(Waiting(fact, source_hash, self._echo_spans(tx, fact.workspace_id, fact.text)))
-        return found, is_known
+        return _Turn(handle, found, is_known)
 
     def _facts(self, tx: Tx, turn_id: str) -> list[ItemFact]:
         item_ids = self._turn_items(tx, turn_id)
@@ -281,32 +324,44 @@ class Indexer:
         for fact in self._facts(tx, turn_id):
             self._note_item(tx, fact)
 
-    async def _planned(self, waiting: Sequence[Waiting], sizes: ChunkSizes) -> list[ItemPlan]:
-        """The plans; of little text at once, because the way to a thread and back costs more than a short message."""
-        if sum(len(item.fact.text) for item in waiting) <= PLANNED_AT_ONCE:
-            return self._plan(waiting, sizes)
-        return await anyio.to_thread.run_sync(self._plan, waiting, sizes)
+    async def _planned(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:
+        """The steps; of little text at once, because the way to a thread and back costs more than a short message."""
+        if sum(turn.chars for turn in turns) <= PLANNED_AT_ONCE:
+            return self._plan(turns, sizes)
+        return await anyio.to_thread.run_sync(self._plan, turns, sizes)
 
-    def _plan(self, waiting: Sequence[Waiting], sizes: ChunkSizes) -> list[ItemPlan]:
-        return [plan_item(item, sizes, self._lexicon, self._scanner) for item in waiting]
+    def _plan(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:
+        steps: list[_Step] = []
+        for turn in turns:
+            steps += _steps_of(turn, [plan_item(item, sizes, self._lexicon, self._scanner) for item in turn.waiting])
+        return steps
 
-    def _apply(self, tx: Tx, steps: Sequence[_Step], handle: JobHandle | None) -> None:
-        """Store a batch; a message that was edited, muted or deleted meanwhile is left to the job that this made."""
+    def _apply(self, tx: Tx, steps: Sequence[_Step]) -> None:
+        """Store some steps; a message that was edited, muted or deleted meanwhile is left to the job that this made."""
+        now, awaits_vector = self._clock.now(), self._vectors.are_made()
+        sources = store.find_sources(tx, list(dict.fromkeys(step.plan.waiting.fact.item_id for step in steps)))
+        entries: list[store.Entry] = []
+        finished: list[store.Finished] = []
         for item_id, group in groupby(steps, key=lambda step: step.plan.waiting.fact.item_id):
             batch = list(group)
-            known = store.find_source(tx, item_id)
-            if known is not None and known.source_hash == batch[0].plan.waiting.source_hash:
-                self._apply_item(tx, known.source, batch)
-        if steps and self._vectors.are_made():
+            found = sources.get(item_id)
+            if found is not None and found.known.source_hash == batch[0].plan.waiting.source_hash:
+                entries += self._fresh(tx, found, batch, now)
+                if batch[-1].is_last:
+                    finished.append(store.Finished(found.known.source, batch[-1].plan.left_out))
+        capacity = segment_room(self._settings())
+        store.add_chunks(tx, entries, awaits_vector=awaits_vector, capacity=capacity, now=now)
+        store.finish_sources(tx, finished, now)
+        if awaits_vector:
             self._vectors.queue(tx)
-        if handle is not None:
-            handle.finish(tx)
+        _finish(tx, [step.ends.handle for step in steps if step.ends is not None])
 
-    def _apply_item(self, tx: Tx, source: Source, batch: Sequence[_Step]) -> None:
-        now, capacity, awaits_vector = self._clock.now(), segment_room(self._settings()), self._vectors.are_made()
-        plan = batch[0].plan
-        stored = {chunk.position: chunk for chunk in store.chunks_of(tx, source)}
-        exclusions = store.exclusions_of(tx, plan.waiting.fact.item_id)
+    def _fresh(self, tx: Tx, found: store.Indexed, batch: Sequence[_Step], now: int) -> list[store.Entry]:
+        """The chunks that are to be added; those that they replace, and those that are too many, are retired."""
+        source, plan = found.known.source, batch[0].plan
+        stored = {chunk.position: chunk for chunk in store.chunks_of(tx, source)} if found.has_chunks else {}
+        exclusions = store.exclusions_of(tx, plan.waiting.fact.item_id) if found.has_exclusions else []
+        fresh: list[store.Entry] = []
         for chunk in (step.chunk for step in batch if step.chunk is not None):
             old = stored.get(chunk.position)
             if old is not None:
@@ -314,10 +369,13 @@ class Indexer:
                     continue
                 store.retire(tx, source, [old], now)
             is_excluded = overlaps(chunk.start, chunk.end, exclusions)
-            store.add_chunk(
-                tx, source, chunk, is_excluded=is_excluded, awaits_vector=awaits_vector, capacity=capacity, now=now
-            )
+            fresh.append(store.Entry(source, plan.waiting.fact.at, chunk, is_excluded))
         if batch[-1].is_last:
             surplus = [chunk for position, chunk in stored.items() if position >= len(plan.chunks)]
             store.retire(tx, source, surplus, now)
-            store.finish_source(tx, source, plan.left_out, now)
+        return fresh
+
+
+def _finish(tx: Tx, handles: Sequence[JobHandle]) -> None:
+    for handle in handles:
+        handle.finish(tx)

@@ -14,6 +14,13 @@ DELETE FROM chunk_scope WHERE kind = :kind AND key = :key
 -- What is known of an item.
 SELECT id, source_hash, state, workspace, thread FROM chunk_source WHERE item_id = :item_id
 
+-- name: get_sources
+-- What is known of some items, and whether there are chunks and exclusions of each.
+SELECT s.item_id, s.id, s.source_hash, s.state, s.workspace, s.thread,
+    EXISTS (SELECT 1 FROM chunk AS c WHERE c.source = s.id AND c.status <> 'retired'),
+    EXISTS (SELECT 1 FROM chunk_exclusion AS e WHERE e.item_id = s.item_id)
+FROM json_each(:item_ids) AS wanted CROSS JOIN chunk_source AS s ON s.item_id = wanted.value
+
 -- name: put_source
 -- An item waits to be indexed, or waits again.
 INSERT INTO chunk_source (item_id, turn_id, workspace, thread, role, at, turn_seq, item_seq, speaker, source_hash, state, queued_at)
@@ -52,10 +59,14 @@ SELECT id, workspace, thread FROM chunk_source WHERE workspace = :workspace
 SELECT id, position, from_char, to_char, status, terms, term_count, segment FROM chunk
 WHERE source = :source AND status <> 'retired' ORDER BY position
 
+-- name: last_chunk
+-- The highest row of a chunk.
+SELECT coalesce(max(id), 0) FROM chunk
+
 -- name: add_chunk
 -- A chunk enters the index.
-INSERT INTO chunk (source, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, created_at, updated_at)
-VALUES (:source, :position, :from_char, :to_char, :status, :terms, :term_count, :asks, :dated, :index_state, :segment, :now, :now)
+INSERT INTO chunk (id, source, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, created_at, updated_at)
+VALUES (:id, :source, :position, :from_char, :to_char, :status, :terms, :term_count, :asks, :dated, :index_state, :segment, :now, :now)
 
 -- name: retire_chunk
 -- A chunk whose text is not said any more.
@@ -87,10 +98,10 @@ SELECT :workspace, coalesce(max(position) + 1, 0), 'open' FROM segment WHERE wor
 UPDATE segment SET state = 'sealed' WHERE id = :id
 
 -- name: enter_segment
--- A chunk came, said when its message was.
-UPDATE segment SET chunk_count = chunk_count + 1, term_count = term_count + :terms,
-    first_at = min(coalesce(first_at, said.at), said.at), last_at = max(coalesce(last_at, said.at), said.at)
-FROM (SELECT at FROM chunk_source WHERE id = :source) AS said WHERE segment.id = :id
+-- Chunks came, said when their messages were.
+UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count + :terms,
+    first_at = min(coalesce(first_at, :first_at), :first_at), last_at = max(coalesce(last_at, :last_at), :last_at)
+WHERE id = :id
 
 -- name: leave_segment
 -- A chunk went.
@@ -103,6 +114,10 @@ DELETE FROM segment WHERE workspace = :workspace
 -- name: count_in_segments
 -- How many chunks a workspace has.
 SELECT coalesce(sum(chunk_count), 0) FROM segment WHERE workspace = :workspace
+
+-- name: count_in_all_segments
+-- How many chunks all workspaces have.
+SELECT coalesce(sum(chunk_count), 0) FROM segment
 
 -- name: count_segments
 -- Partitions by state, of a workspace or all, and what the fullest open one holds.
@@ -304,10 +319,15 @@ DELETE FROM chunk_exclusion WHERE thread_id = :thread_id
 -- An item of a turn by both ids.
 SELECT id, workspace, thread FROM chunk_source WHERE item_id = :item_id AND turn_id = :turn_id
 
--- name: count_chunks
--- Chunks by status, of a workspace, a thread, or all.
-SELECT c.status, count(*) FROM chunk AS c JOIN chunk_source AS s ON s.id = c.source
-WHERE (:workspace IS NULL OR s.workspace = :workspace) AND (:thread IS NULL OR s.thread = :thread) GROUP BY c.status
+-- name: count_chunks_of_thread
+-- Chunks of a thread by status.
+SELECT c.status, count(*) FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
+WHERE s.thread = :thread AND (:workspace IS NULL OR s.workspace = :workspace) GROUP BY c.status
+
+-- name: count_hidden_chunks
+-- Chunks that are not in the index by status, of a workspace or all.
+SELECT c.status, count(*) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE c.status <> 'indexed' AND (:workspace IS NULL OR s.workspace = :workspace) GROUP BY c.status
 
 -- name: pending_sources
 -- Items that wait, by turn, with the time since when.

@@ -77,6 +77,7 @@ CREATE TABLE chunk (
 CREATE UNIQUE INDEX chunk_position ON chunk (source, position) WHERE status <> 'retired';
 CREATE INDEX chunk_of_source ON chunk (source);
 CREATE INDEX chunk_of_segment ON chunk (segment) WHERE segment IS NOT NULL;
+CREATE INDEX chunk_hidden_status ON chunk (status, source) WHERE status <> 'indexed';
 CREATE INDEX chunk_awaiting_vector ON chunk (id) WHERE index_state = 'pending';
 
 -- Never recalled again; a range, so that it holds when the message is cut anew. It ends with its thread, not with its message:

@@ -125,8 +125,12 @@ class EpisodicService:
         return self._indexer.on_workspace_deleted(tx, workspace_id)
 
     async def index(self, handle: JobHandle) -> None:
-        """The handler of `index` jobs."""
-        await self._indexer.index(handle)
+        """The handler of an `index` job."""
+        await self._indexer.index([handle])
+
+    async def index_together(self, handles: Sequence[JobHandle]) -> None:
+        """The handler of several `index` jobs at once."""
+        await self._indexer.index(handles)
 
     # -- search --------------------------------------------------------------------------------------------------
 
@@ -178,7 +182,7 @@ class EpisodicService:
             "candidates": found.candidates, "returned": len(found.hits), "cut_reason": found.cut_reason,
             "latency_us": round((self._clock.monotonic() - began) * MICROSECONDS),
         }  # fmt: skip
-        await self._db.jot(partial(store.add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
+        self._db.trace(partial(store.add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
         return found
 
     async def _found(

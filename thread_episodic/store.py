@@ -4,6 +4,7 @@ Rule 1: a chunk row and its full-text row change together, here only; a full-tex
 Rule 2: nothing here decides what to index, to show or to forget.
 """
 
+import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -80,6 +81,26 @@ def find_source(tx: Tx, item_id: str) -> SourceState | None:
     return SourceState(source=source, source_hash=row[1], is_indexed=row[2] == "indexed")
 
 
+class Indexed(NamedTuple):
+    """A source as it is, and whether it has chunks that are not retired, or exclusions."""
+
+    known: SourceState
+    has_chunks: bool
+    has_exclusions: bool
+
+
+def find_sources(tx: Tx, item_ids: Sequence[str]) -> dict[str, Indexed]:
+    """What the index knows of some items, by item id."""
+    rows = tx.all(SQL["get_sources"], {"item_ids": json.dumps(item_ids)})
+    return {
+        item_id: Indexed(
+            SourceState(Source(id=row, workspace=workspace, thread=thread), source_hash, state == "indexed"),
+            bool(has_chunks), bool(has_exclusions),
+        )
+        for item_id, row, source_hash, state, workspace, thread, has_chunks, has_exclusions in rows
+    }  # fmt: skip
+
+
 def put_source(tx: Tx, fact: ItemFact, speaker: str, source_hash: bytes, now: int) -> None:
     """The item waits to be indexed."""
     values = {
@@ -95,10 +116,22 @@ def place_source(tx: Tx, fact: ItemFact) -> None:
     tx.run(SQL["place_source"], {"item_id": fact.item_id, "turn_seq": fact.turn_seq, "item_seq": fact.item_seq})
 
 
-def finish_source(tx: Tx, source: Source, left_out: Range | None, now: int) -> None:
-    """All of the item that can be indexed is."""
-    left = left_out or (None, None)
-    tx.run(SQL["finish_source"], {"id": source.id, "left_from": left[0], "left_to": left[1], "now": now})
+class Finished(NamedTuple):
+    """A message whose chunks are all in the index, and what of it is left out."""
+
+    source: Source
+    left_out: Range | None
+
+
+def finish_sources(tx: Tx, finished: Sequence[Finished], now: int) -> None:
+    """All of these items that can be indexed is."""
+    tx.run_many(
+        SQL["finish_source"],
+        [
+            {"id": one.source.id, "now": now} | dict(zip(("left_from", "left_to"), one.left_out or (None, None), strict=True))
+            for one in finished
+        ],
+    )  # fmt: skip
 
 
 def sources_in(tx: Tx, kind: ScopeKind, scope: int) -> list[Source]:
@@ -133,31 +166,80 @@ def chunks_of(tx: Tx, source: Source) -> list[StoredChunk]:
     ]  # fmt: skip
 
 
-def add_chunk(
-    tx: Tx, source: Source, chunk: NewChunk, *, is_excluded: bool, awaits_vector: bool, capacity: int, now: int
-) -> None:
-    """Store a chunk and, unless it is excluded, make its terms searchable. A full segment is sealed at `capacity`."""
-    is_found = chunk.terms is not None and not is_excluded
-    segment = _segment_for(tx, source.workspace, capacity)
-    values = {
-        "source": source.id, "position": chunk.position, "from_char": chunk.start, "to_char": chunk.end,
-        "status": "excluded" if is_excluded else "indexed", "terms": chunk.terms, "term_count": chunk.term_count,
-        "asks": int(chunk.asks), "dated": int(chunk.is_dated), "segment": segment, "now": now,
-        "index_state": "pending" if is_found and awaits_vector else "indexed",
-    }  # fmt: skip
-    row = tx.insert(SQL["add_chunk"], values)
-    tx.run(SQL["enter_segment"], {"id": segment, "source": source.id, "terms": chunk.term_count})
-    if is_found:
-        tx.run(SQL["add_fts_row"], {"id": row, "scope": source.tokens, "body": unpack(chunk.terms)})
+class Entry(NamedTuple):
+    """A chunk on its way into the index: of which message, said when, and whether it is never recalled."""
+
+    source: Source
+    at: int
+    chunk: NewChunk
+    is_excluded: bool
 
 
-def _segment_for(tx: Tx, workspace: int, capacity: int) -> int:
+class _Opened:
+    """The segment of a workspace that takes new chunks, and what is put into it by this transaction."""
+
+    def __init__(self, row: int, room: int) -> None:
+        self.id = row
+        self._room = room
+        self._entered: list[Entry] = []
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._entered) >= self._room
+
+    def take(self, entry: Entry) -> None:
+        self._entered.append(entry)
+
+    def keep(self, tx: Tx) -> None:
+        """Write down what came."""
+        if self._entered:
+            values = {
+                "id": self.id, "chunks": len(self._entered), "terms": sum(one.chunk.term_count for one in self._entered),
+                "first_at": min(one.at for one in self._entered), "last_at": max(one.at for one in self._entered),
+            }  # fmt: skip
+            tx.run(SQL["enter_segment"], values)
+
+
+def _opened(tx: Tx, workspace: int, capacity: int) -> _Opened:
+    """The segment that has room, or a new one; a full one is sealed."""
     row = tx.one(SQL["open_segment"], {"workspace": workspace})
     if row is not None and row[1] < capacity:
-        return row[0]
+        return _Opened(row[0], capacity - row[1])
     if row is not None:
         tx.run(SQL["seal_segment"], {"id": row[0]})
-    return tx.insert(SQL["add_segment"], {"workspace": workspace})
+    return _Opened(tx.insert(SQL["add_segment"], {"workspace": workspace}), capacity)
+
+
+def add_chunks(tx: Tx, entries: Sequence[Entry], *, awaits_vector: bool, capacity: int, now: int) -> None:
+    """Store chunks and, unless they are excluded, make their terms searchable. A full segment is sealed at `capacity`."""
+    if not entries:
+        return
+    opened: dict[int, _Opened] = {}
+    chunks: list[dict[str, SqlValue]] = []
+    bodies: list[dict[str, SqlValue]] = []
+    for row, entry in enumerate(entries, tx.all(SQL["last_chunk"])[0][0] + 1):
+        source, chunk = entry.source, entry.chunk
+        segment = opened.get(source.workspace)
+        if segment is None or segment.is_full:
+            if segment is not None:
+                segment.keep(tx)
+            segment = opened[source.workspace] = _opened(tx, source.workspace, capacity)
+        segment.take(entry)
+        is_found = chunk.terms is not None and not entry.is_excluded
+        chunks.append(
+            {
+                "id": row, "source": source.id, "position": chunk.position, "from_char": chunk.start, "to_char": chunk.end,
+                "status": "excluded" if entry.is_excluded else "indexed", "terms": chunk.terms,
+                "term_count": chunk.term_count, "asks": int(chunk.asks), "dated": int(chunk.is_dated),
+                "segment": segment.id, "now": now, "index_state": "pending" if is_found and awaits_vector else "indexed",
+            }
+        )  # fmt: skip
+        if is_found:
+            bodies.append({"id": row, "scope": source.tokens, "body": unpack(chunk.terms)})
+    for segment in opened.values():
+        segment.keep(tx)
+    tx.run_many(SQL["add_chunk"], chunks)
+    tx.run_many(SQL["add_fts_row"], bodies)
 
 
 def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
@@ -266,8 +348,15 @@ def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
 
 
 def counts_by_status(tx: Tx, workspace: int | None, thread: int | None) -> dict[str, int]:
-    """Chunks by status."""
-    return dict(tx.all(SQL["count_chunks"], {"workspace": workspace, "thread": thread}))
+    """Chunks by status. Segments know how many of them are not retired, so that only a thread's have to be counted."""
+    if thread is not None:
+        return dict(tx.all(SQL["count_chunks_of_thread"], {"workspace": workspace, "thread": thread}))
+    hidden: dict[str, int] = dict(tx.all(SQL["count_hidden_chunks"], {"workspace": workspace}))
+    if workspace is None:
+        total = tx.all(SQL["count_in_all_segments"])[0][0]
+    else:
+        total = tx.all(SQL["count_in_segments"], {"workspace": workspace})[0][0]
+    return hidden | {"indexed": total - hidden.get("excluded", 0)}
 
 
 def pending_turns(tx: Tx, workspace: int | None, thread: int | None) -> list[tuple[str, int, int]]:

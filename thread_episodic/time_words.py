@@ -173,7 +173,8 @@ _MONTHS = (
     "jan(?:uary|uar|ner)?|feb(?:ruary|ruar)?|march|marz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sept?(?:ember)?"
     "|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?|dez(?:ember)?"
     "|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|setiembre|octubre|noviembre|diciembre"
-    "|январ[яе]|феврал[яе]|март[ае]|апрел[яе]|ма[яе]|июн[яе]|июл[яе]|август[ае]|(?:сент|окт|но|дек)[ая]бр[яе]"
+    "|январ[яе]|феврал[яе]|март[ае]|апрел[яе]|ма[яе]|июн[яе]|июл[яе]|август[ае]"
+    "|сентябр[яе]|октябр[яе]|ноябр[яе]|декабр[яе]"
 )
 _MONTH = f"(?:{_MONTHS})"
 _DAY_OF_MONTH = r"(?:0?[1-9]|[12]\d|3[01])"
@@ -276,6 +277,27 @@ def fold(text: str) -> str:
     return (lowered if len(lowered) == len(text) else text).translate(_FOLD)
 
 
+class _Anchors(NamedTuple):
+    """What finds the beginnings of all anchors in one pass, and the places of the rules that each may belong to."""
+
+    pattern: re.Pattern[str]
+    rules: dict[str, list[int]]
+
+
+@cache
+def _anchors() -> _Anchors:
+    """An anchor begins a word. Where one begins another, the shorter is found and stands for both."""
+    places: dict[str, set[int]] = {}
+    for place, rule in enumerate(_rules()):
+        for anchor in rule.anchors:
+            places.setdefault(anchor, set()).add(place)
+    shortest = [anchor for anchor in places if not any(anchor != one and anchor.startswith(one) for one in places)]
+    rules = {
+        one: sorted({n for anchor in places if anchor.startswith(one) for n in places[anchor]}) for one in shortest
+    }
+    return _Anchors(re.compile(rf"(?<!\w)(?:{'|'.join(shortest)})"), rules)
+
+
 def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
     """The span of the past that a message names, over all its time words; None without any."""
     folded = fold(text)
@@ -306,8 +328,9 @@ _ASKS_WHEN = re.compile(
 
 def tells_time(text: str) -> bool:
     """Whether a text names some time in the past, whichever."""
-    folded = fold(text)
-    return any(next(rule.matches(folded), None) is not None for rule in _rules())
+    folded, rules, anchors = fold(text), _rules(), _anchors()
+    near = {place for anchor in set(anchors.pattern.findall(folded)) for place in anchors.rules[anchor]}
+    return any(rules[place].pattern.search(folded) is not None for place in near)
 
 
 def asks_when(text: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from small_store import ADD, adding, counting, failing, play
 
 from gateway import database as database_module
+from gateway import database_threads as threads_module
 from gateway.database import Database
 from gateway.sqlite import ReadTooLong, connect, sqlite_version, unavailable
 from protocol.errors import CallerError, Defect, GatewayError, Refused, Unavailable
@@ -121,8 +122,8 @@ def test_a_long_statement_is_stopped_in_its_middle(deadline: float, tmp_path: Pa
 
 
 def test_the_deadline_without_one_is_two_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert database_module.READ_SECONDS == 2.0
-    monkeypatch.setattr(database_module, "READ_SECONDS", 0.02)
+    assert threads_module.READ_SECONDS == 2.0
+    monkeypatch.setattr(threads_module, "READ_SECONDS", 0.02)
 
     async def scene(db: Database) -> None:
         with pytest.raises(ReadTooLong):

@@ -142,6 +142,7 @@ class Home:
         return [hit.item_id for hit in (await self.search(query, **more)).hits]
 
     async def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        await self.db.note(lambda _: None)  # what searches leave behind is not waited for
         return await self.db.read(lambda tx: tx.all(statement))
 
     async def fts_terms(self) -> Counter[str]:

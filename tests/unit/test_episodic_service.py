@@ -18,6 +18,7 @@ from protocol.thread_episodic import (
     ThreadSearchResult,
     ThreadStatusParams,
 )
+from thread_episodic import indexing
 
 SECRET = "AKIAZ7QWERTY2345UIOP"  # noqa: S105  # looks like one, opens nothing
 LONG = "\n\n".join(f"Paragraph {n} tells of the harbour crane. " + "It lifts crates of tea. " * 25 for n in range(8))
@@ -558,6 +559,37 @@ def test_a_crash_between_any_two_steps_converges(home: Home, monkeypatch: pytest
         assert (await home.service.status(ThreadStatusParams())).chunks.retired == 0
         terms = await home.fts_terms()
         assert terms["march"] == len(rows)  # the date is in the header of each chunk, once
+
+    run(story)
+
+
+CHUNKS = """SELECT s.item_id, c.position, c.from_char, c.to_char, c.status, c.terms, c.term_count FROM chunk AS c
+JOIN chunk_source AS s ON s.id = c.source"""
+
+
+@pytest.mark.parametrize("together", [1, 60, 10_000])
+def test_several_turns_at_once_are_indexed_like_one_by_one(
+    together: int, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "PLANNED_TOGETHER", together)
+
+    async def story() -> None:
+        home.change(index_batch_limit=3)
+        for n in range(5):
+            await home.say(f"i{n}", f"Number {n}: {LONG}" if n % 2 else f"The brass valve {n}.", turn=f"t{n}")
+        await home.say("seen", "Nothing new.")
+        await home.index()
+        await home.service.reindex(ReindexParams(thread_id="a_1"))
+        one_by_one = await home.rows(CHUNKS)
+        await home.db.write(lambda tx: home.service.on_items_removed(tx, ["i2"]))  # the job takes it up again
+        home.told.clear()
+        jobs = await home.waiting()
+        await home.service.index_together([Handle(job) for job in jobs])
+        assert await home.waiting() == []
+        assert sorted(notice.turn_id for _, notice in home.told) == sorted(job.turn_id or "" for job in jobs)
+        assert sorted(await home.rows(CHUNKS)) == sorted(one_by_one)
+        assert set(await home.found("brass valve", min_score=0)) == {"i0", "i2", "i4"}
+        assert (await home.service.status(ThreadStatusParams())).chunks.indexed == len(one_by_one)
 
     run(story)
 

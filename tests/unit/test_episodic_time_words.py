@@ -108,6 +108,13 @@ def test_the_corpus() -> None:
     assert not [row for row in wrong if row["first"] is None], "a time was guessed"
 
 
+def test_no_rule_is_passed_over_that_would_match() -> None:
+    for line in CORPUS.read_text(encoding="utf-8").splitlines():
+        text = json.loads(line)["text"]
+        folded = fold(text)
+        assert tells_time(text) == any(rule.pattern.search(folded) for rule in time_words._rules()), text
+
+
 def test_a_text_without_time_words_costs_little_and_loads_nothing() -> None:
     def read_date(_text: str, _today: date) -> None:
         raise AssertionError

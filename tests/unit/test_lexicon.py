@@ -1,6 +1,7 @@
 """The lexicon: what texts of many scripts become, and that nothing breaks it."""
 
 import re
+import string
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway import lexicon
 from gateway.lexicon import MAX_QUERY_TERMS, MAX_TERM_CHARS, SnowballLexicon
 from protocol.ports import Lexicon
 
@@ -204,3 +206,14 @@ def test_an_english_text_has_no_german_stems():
 
 def test_a_name_of_function_letters_alone_keeps_its_sign():
     assert LEXICON.query_terms("C#") == ["c", "csharp"]
+
+
+@given(st.from_regex(r"[A-Za-z]{1,80}", fullmatch=True))
+def test_a_word_without_seams_is_what_looking_for_seams_makes_of_it(word: str):
+    words, wholes = lexicon._parts(word)
+    assert lexicon._word_terms(word) == tuple(map(lexicon._stem, (*words, *wholes)))
+
+
+@given(st.text(alphabet=string.printable))
+def test_plain_text_has_the_terms_that_it_has_among_others(text: str):
+    assert [*LEXICON.index_terms(text), "\u65e5"] == LEXICON.index_terms(f"{text} \u65e5")

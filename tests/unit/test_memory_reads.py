@@ -268,6 +268,6 @@ def test_other_processes_learn_which_scopes_changed(home: MemoryHome) -> None:
 def test_a_slow_read_is_told_and_not_waited_for(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     home.remember("Likes tea")
     monkeypatch.setattr("memory.reads.QUERY_SECONDS", -1.0)
-    monkeypatch.setattr("gateway.database.PROGRESS_STEPS", 1)
+    monkeypatch.setattr("gateway.database_threads.PROGRESS_STEPS", 1)
     with pytest.raises(Unavailable):
         home.found("tea")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway import secret_scanner
 from gateway.secret_scanner import KINDS, RULES, RuleScanner
 from protocol.ports import SecretScanner
 
@@ -448,3 +449,9 @@ def test_a_marker_in_a_secrets_place_is_no_secret() -> None:
     text = "WIFI:T:WPA;S:Cafe;P:[secret:wifi_password];;"
     assert SCANNER.find(text) == []
     assert SCANNER.mask(text) == text
+
+
+@given(st.text(alphabet="ab \n\u00e9", max_size=40), st.integers(0, 300))
+def test_lengths_of_words_are_told_up_to_eleven(text: str, long: int):
+    text = f"{text} {'x' * long}"
+    assert list(secret_scanner._lengths(text)) == [min(len(word), 11) for word in text.split(" ")]
