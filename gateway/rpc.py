@@ -1,7 +1,8 @@
 """JSON-RPC 2.0 between decoded lines and services.
 
-Rule 1: jsonrpcserver is used only here, and only to look a method up and call it. Its own validation, batches and error
-texts are replaced: they leak exception text, refuse a batch for one bad item and answer responses.
+Rule 1: jsonrpcserver is used only here, and only to look a method up and bind its parameters. Its own validation, batches
+and error texts are replaced: they leak exception text, refuse a batch for one bad item and answer responses. Nor does it
+call: it would do so in a task of its own, into which no shield against a cancellation reaches.
 Rule 2: `error_of` is the one place that turns an exception into an error on the wire.
 Rule 3: nothing here knows what a method does.
 """
@@ -191,15 +192,12 @@ class Dispatcher:
         self._methods: Any = {name: self._wrapped(entry) for name, entry in bound.items()}
 
     def _wrapped(self, entry: Bound) -> Callable[..., Awaitable[Any]]:
-        """A method as jsonrpcserver calls it: it never sees an exception, so it has nothing to leak."""
+        """A method as jsonrpcserver calls it: all that it learns is which one is meant, with which parameters."""
 
-        async def call(*, params: Any) -> Any:
-            try:
-                return self._success(await entry.call(params_of(entry.method.params, params)))
-            except Exception as error:  # noqa: BLE001  # the one boundary between services and the wire
-                return self._success(error_of(error, self._incident))
+        async def find(*, params: Any) -> Any:
+            return self._success((entry, params))
 
-        return call
+        return find
 
     async def reply_to(self, request: Request) -> Reply:
         """The encoded reply of a request."""
@@ -215,10 +213,17 @@ class Dispatcher:
         response: Any = await self._dispatch(
             "", self._methods, deserializer=deserialized, validator=_accepted, post_process=_as_is
         )
-        return self._encoded(request.request_id, response)
+        entry, params = response._value.result  # noqa: SLF001  # the library's Either has no public accessor
+        return self._encoded(request.request_id, await self._outcome(entry, params))
 
-    def _encoded(self, request_id: RequestId | None, response: Any) -> Reply:
-        result = response._value.result  # noqa: SLF001  # the library's Either has no public accessor
+    async def _outcome(self, entry: Bound, params: Any) -> Any:
+        """What a method gives, or the error that it ends with."""
+        try:
+            return await entry.call(params_of(entry.method.params, params))
+        except Exception as error:  # noqa: BLE001  # the one boundary between services and the wire
+            return error_of(error, self._incident)
+
+    def _encoded(self, request_id: RequestId | None, result: Any) -> Reply:
         try:
             if not isinstance(result, ErrorObject):
                 return Reply(_encode(Response(id=cast("RequestId", request_id), result=result)), succeeded=True)

@@ -270,6 +270,20 @@ def test_a_cancelled_request_is_answered_once() -> None:
     assert len(out) == 2
 
 
+def test_what_a_service_shields_is_finished_though_the_request_is_cancelled() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.write(request(1, "seal", name="x"))
+        await stage.until(lambda: stage.begun)
+        stage.write(notification("$/cancelRequest", id=1), request(2, "ping"))
+        await stage.replies(1)
+        stage.gate("x").set()
+        await stage.replies(2)
+        assert stage.begun == ["x", "x is whole"]
+
+    _, out = play(scene)
+    assert answers(out) == {2: "ok", 1: "ok"}
+
+
 def test_a_request_can_be_cancelled_before_it_begins() -> None:
     async def scene(stage: Stage) -> None:
         stage.write(request(1, "hold", name="x"), notification("$/cancelRequest", id=1), request(2, "ping"))

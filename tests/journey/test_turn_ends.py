@@ -1,0 +1,61 @@
+"""A turn's end, asked for by a client that does not wait, gives up, or puts everything into one batch."""
+
+import json
+from typing import Any
+
+from spawned import Den, journey
+
+from gateway.client import Client
+
+TRIES = 8
+WRITES = 20
+"""What stands before the end of a turn in the writer's queue, so that a cancellation finds it waiting there."""
+
+
+def asked(request_id: Any, method: str, **params: Any) -> dict[str, Any]:
+    """A request."""
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+def said(thread_id: str, turn_id: str, text: str = "hello") -> dict[str, Any]:
+    """What a turn begins with."""
+    return {"thread_id": thread_id, "turn_id": turn_id, "input": [{"type": "text", "text": text}]}
+
+
+async def answers(client: Client, *messages: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    """Write everything at once; the replies by id."""
+    client.send_line(b"\n".join(json.dumps(message).encode() for message in messages))
+    wanted = {message["id"] for message in messages if "id" in message}
+    found: dict[Any, dict[str, Any]] = {}
+    while wanted - found.keys():
+        reply = await client.read_message()
+        found[reply["id"]] = reply
+    return found
+
+
+def reason(reply: dict[str, Any]) -> str:
+    """Why a request was refused; `ok` where it was not."""
+    return reply["error"]["data"]["reason"] if "error" in reply else "ok"
+
+
+@journey
+async def test_a_cancelled_end_ends_the_turn(tmp_path):
+    async with Den(tmp_path).client() as client:
+        await client.request("thread/start", {"thread_id": "thr"})
+        for method in ("turn/finish", "turn/cancel"):
+            for number in range(TRIES):
+                turn_id = f"{method[5:]}_{number}"
+                await client.request("turn/prepare", said("thr", turn_id))
+                end = {"turn_id": turn_id} | (
+                    {"status": "succeeded", "assistant_text": "done"} if method == "turn/finish" else {}
+                )
+                busy = [asked(f"w{n}", "memory/remember", content=f"Number {turn_id} {n}") for n in range(WRITES)]
+                later = [asked(f"p{n}", "ping") for n in range(number)]
+                cancel = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "end"}}
+                replies = await answers(client, *busy, asked("end", method, **end), *later, cancel)
+                assert reason(replies["end"]) in {"ok", "cancelled"}
+                turn = (await client.request(method, end))["turn"]
+                assert turn["status"] == {"turn/finish": "completed", "turn/cancel": "cancelled"}[method]
+                await client.wait_for("turn/post_completed", lambda told, turn_id=turn_id: told["turn_id"] == turn_id)
+        deleted = await client.request("thread/delete", {"thread_id": "thr"})
+        assert deleted["removed"]["turns"] == 2 * TRIES
