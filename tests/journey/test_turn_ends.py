@@ -38,6 +38,15 @@ def reason(reply: dict[str, Any]) -> str:
     return reply["error"]["data"]["reason"] if "error" in reply else "ok"
 
 
+def story(client: Client, turn_id: str) -> list[tuple[str, int]]:
+    """The notifications of a turn with their numbers."""
+    return [
+        (method, params["seq"])
+        for method, params in client.received
+        if method.startswith(("turn/", "item/")) and params["turn_id"] == turn_id
+    ]
+
+
 @journey
 async def test_a_cancelled_end_ends_the_turn(tmp_path):
     async with Den(tmp_path).client() as client:
@@ -59,3 +68,28 @@ async def test_a_cancelled_end_ends_the_turn(tmp_path):
                 await client.wait_for("turn/post_completed", lambda told, turn_id=turn_id: told["turn_id"] == turn_id)
         deleted = await client.request("thread/delete", {"thread_id": "thr"})
         assert deleted["removed"]["turns"] == 2 * TRIES
+
+
+@journey
+async def test_a_batch_does_not_wait_for_itself(tmp_path):
+    den = Den(tmp_path, scripted=True, config="\n[gateway.limits]\nmax_in_flight = 1\n")
+    den.write_script([{"role": "main", "delay_ms": 600_000, "respond": {"text": "too late"}}])
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr"})
+        for turn_id, between in (("trn_a", 0), ("trn_b", 98)):
+            busy = [asked(n, "memory/remember", content=f"Number {n}") for n in range(between)]
+            batch = [
+                asked("start", "turn/start", **said("thr", turn_id)),
+                *busy,
+                asked("end", "turn/cancel", turn_id=turn_id),
+            ]
+            client.send_line(json.dumps(batch).encode())
+            replies = {reply["id"]: reply for reply in await client.read_message()}
+            assert len(replies) == len(batch)
+            assert replies["start"]["result"]["turn"]["status"] == "in_progress"
+            assert replies["end"]["result"]["turn"]["status"] == "cancelled"
+            await client.wait_for("turn/post_completed", lambda told, turn_id=turn_id: told["turn_id"] == turn_id)
+            told = story(client, turn_id)
+            assert (told[0], told[-2][0]) == (("turn/started", 1), "turn/cancelled")
+            assert [seq for _, seq in told] == list(range(1, len(told) + 1))
+        assert await client.request("ping") == {}
