@@ -93,3 +93,35 @@ async def test_a_batch_does_not_wait_for_itself(tmp_path):
             assert (told[0], told[-2][0]) == (("turn/started", 1), "turn/cancelled")
             assert [seq for _, seq in told] == list(range(1, len(told) + 1))
         assert await client.request("ping") == {}
+
+
+@journey
+async def test_what_is_written_at_once_is_done_in_order(tmp_path):
+    den = Den(tmp_path, scripted=True)
+    den.write_script([{"role": "main", "delay_ms": 600_000, "respond": {"text": "too late"}}])
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr"})
+        call = {
+            "turn_id": "trn_a",
+            "call_id": "c",
+            "name": "request_tools",
+            "arguments": {"domains": [], "reason": "x"},
+        }
+        replies = await answers(
+            client,
+            asked(1, "turn/prepare", **said("thr", "trn_a")), asked(2, "turn/tool_call", **call),
+            asked(3, "turn/finish", turn_id="trn_a", status="succeeded", assistant_text="done"),
+            asked(4, "turn/prepare", **said("thr", "trn_b")), asked(5, "turn/finish", turn_id="trn_b", status="failed"),
+            asked(6, "turn/start", **said("thr", "trn_c")),
+        )  # fmt: skip
+        assert {number: reason(reply) for number, reply in replies.items()} == dict.fromkeys(range(1, 7), "ok")
+        assert list(replies) == list(range(1, 7))
+        assert replies[3]["result"]["turn"]["status"] == "completed"
+        assert (await client.request("turn/cancel", {"turn_id": "trn_c"}))["turn"]["status"] == "cancelled"
+        replies = await answers(
+            client, asked(1, "turn/start", **said("thr", "trn_d")), asked(2, "turn/cancel", turn_id="trn_d")
+        )
+        assert replies[2]["result"]["turn"]["status"] == "cancelled"
+        assert [item["text"] for item in (await client.request("thread/history", {"thread_id": "thr"}))["items"]] == [
+            "hello", "done", "hello", "hello", "hello",
+        ]  # fmt: skip

@@ -160,6 +160,27 @@ def test_a_turn_waits_for_its_thread() -> None:
     play(scene, max_in_flight=10)
 
 
+def test_a_turn_waits_for_the_request_that_begins_it() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.write(
+            request(1, "in_thread", name="earlier", thread_id="b"),
+            request(2, "in_thread", name="begins", thread_id="b", turn_id="new"),
+            request(3, "in_thread", name="elsewhere", thread_id="c", turn_id="new"),
+            request(4, "in_turn", name="goes on", turn_id="new"), request(5, "in_thread", name="last", thread_id="b"),
+        )  # fmt: skip
+        await stage.until(lambda: len(stage.begun) == 2)
+        for gate in ("last", "goes on", "begins", "elsewhere", "earlier"):
+            await settle()
+            assert stage.begun == ["earlier", "elsewhere"]
+            stage.gate(gate).set()
+        await stage.replies(5)
+        assert stage.begun == ["earlier", "elsewhere", "begins", "goes on", "last"]
+        await settle()
+        assert stage.session._coming == {}
+
+    play(scene, max_in_flight=10)
+
+
 def test_a_failure_or_a_cancellation_lets_the_next_of_the_thread_begin() -> None:
     async def scene(stage: Stage) -> None:
         stage.write(
