@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from agent.active import ActiveTurn
+from agent.again import Again, Hosted
 from agent.artifacts import Artifacts
 from agent.background import Background
 from agent.compile import context_blocks, injected, messages_of, system_text
@@ -25,7 +26,7 @@ from agent.runtime import RequiredHookFailedError
 from agent.store import SQL, StoredThread, add_run, encoded, get_thread, get_turn
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
-from protocol.hooks import OnItems, ToolCall
+from protocol.hooks import Marks, OnItems, ToolCall
 from protocol.models import Model, ModelRequest, ProviderFailed, ToolRequest
 from protocol.ports import Clock, Ids, Notify, Spawn, Transact, Tx
 from protocol.settings import GatewayConfig
@@ -87,6 +88,7 @@ class Turns:
         time_zone: Callable[[], str],
         incident: Callable[[BaseException], str],
         mask: Callable[[str], str],
+        marks: Marks,
     ) -> None:
         self._db = db
         self._pipeline = pipeline
@@ -99,6 +101,7 @@ class Turns:
         self._artifacts = artifacts
         self._incident = incident
         self._mask = mask
+        self._again = Again(marks)
         self._life = TurnLifecycle(
             db=db, clock=clock, ids=ids, background=background, ledger=ledger, artifacts=artifacts, notify=notify,
             on_items=on_items, settings=settings, owner=owner, time_zone=time_zone,
@@ -196,16 +199,18 @@ class Turns:
     async def turn_prepare(self, params: TurnStartParams) -> PrepareResult:
         """Everything before the model, for a host that calls its own."""
         begun = await self._life.begin(params, "awaiting_host", "host")
-        active = begun.active or self._life.running.get(begun.turn.turn_id)
         if begun.active is not None:
-            await self._prepare_for_host(begun.active, begun.history)
-        if active is None or active.hosted is None:
+            return self._prepared_result(begun.active, await self._prepare_for_host(begun.active, begun.history))
+        active = self._life.running.get(begun.turn.turn_id)
+        hosted = active.hosted if active is not None else None
+        if active is None or hosted is None:
             raise Refused("conflict", "That turn has ended, or another process runs it.")
-        return self._prepared_result(active, active.hosted)
+        return self._prepared_result(active, await self._db.read(lambda tx: self._again.prepared(tx, hosted)))
 
-    async def _prepare_for_host(self, active: ActiveTurn, history: History) -> None:
+    async def _prepare_for_host(self, active: ActiveTurn, history: History) -> Prepared:
         """Let the host call its model, once all that led to this is stored; else the turn is ended."""
         prepared: Prepared | None = None
+        hosted: Hosted | None = None
         status: TurnStatus = "cancelled"  # unless something below says that it failed
         error: TurnError | None = None
         runs: list[HookRun] = []
@@ -215,11 +220,11 @@ class Turns:
                 active.complete(active.user_item, is_stored=True)
                 prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=True)
                 with anyio.CancelScope(shield=True):
-                    await self._store_prepared(active, prepared)
+                    hosted = await self._store_prepared(active, prepared)
             if active.scope.cancel_called:
                 status = active.end_as
             else:
-                active.hosted = prepared
+                active.hosted = hosted
         except RequiredHookFailedError as failed:
             status, runs = "failed", failed.runs
             error = TurnError(reason=f"hook_failed:{failed.hook_id}", retryable=True)
@@ -233,19 +238,22 @@ class Turns:
                 await self._life.end(active, status, prepared, error=error, runs=runs)
         if active.hosted is None:
             raise Refused("conflict", "The turn was cancelled.")
+        return active.hosted.prepared
 
-    async def _store_prepared(self, active: ActiveTurn, prepared: Prepared) -> None:
+    async def _store_prepared(self, active: ActiveTurn, prepared: Prepared) -> Hosted:
         turn = msgspec.structs.replace(active.turn, prompt_manifest=prepared.manifest())
 
-        def store(tx: Tx) -> None:
+        def store(tx: Tx) -> Hosted:
             for run in prepared.runs:
                 add_run(tx, run)
             place = (turn.workspace_id, turn.thread_id, turn.turn_id)
             self._ledger.record(tx, place, injected(prepared.compiled.blocks))
             tx.run(SQL["end_turn"], turn_values(turn, active.seq, self._owner, []))
+            return self._again.hosted(tx, prepared)
 
-        await self._db.write(store)
+        hosted = await self._db.write(store)
         active.turn = turn
+        return hosted
 
     def _prepared_result(self, active: ActiveTurn, prepared: Prepared) -> PrepareResult:
         manifest = prepared.manifest()
@@ -264,16 +272,19 @@ class Turns:
         active = self._life.running.get(params.turn_id)
         if active is None or active.hosted is None or active.is_ending:
             raise await self._absence(params.turn_id)
-        toolset, policy = active.hosted.toolset, active.hosted.policy
+        toolset, policy = active.hosted.prepared.toolset, active.hosted.prepared.policy
         key = {"turn_id": params.turn_id, "call_id": params.call_id}
         request = hashlib.sha256(_encode([params.name, params.arguments])).digest()
-        known = await self._db.read(lambda tx: tx.one(SQL["get_tool_reply"], key))
-        if known is not None:
-            if known[0] != request:
+
+        def look(tx: Tx) -> ToolReply | None:
+            known = tx.one(SQL["get_tool_reply"], key)
+            if known is not None and known[0] != request:
                 raise Refused("conflict", "That call_id was used with another call.")
-            return ToolCallResult(
-                result=msgspec.json.decode(known[1], type=ToolReply), visible_tools=toolset.visible_names()
-            )
+            return self._again.reply(tx, known[1], active.turn.workspace_id) if known is not None else None
+
+        answered = await self._db.read(look)
+        if answered is not None:
+            return ToolCallResult(result=answered, visible_tools=toolset.visible_names())
         wanted = ToolRequest(call_id=params.call_id, name=params.name, arguments=params.arguments)
         reply = await run_tool(active, Tools(toolset, self._tools, policy, self._incident), wanted)
         values = {**key, "request": request, "result": encoded(reply)}
@@ -287,7 +298,7 @@ class Turns:
         if active is not None and active.is_ending:
             await active.ended.wait()
         elif active is not None and active.hosted is not None:
-            return TurnResult(turn=await self._finish(active, active.hosted, params))
+            return TurnResult(turn=await self._finish(active, active.hosted.prepared, params))
         await self._life.settle()
         found = await self._db.read(lambda tx: get_turn(tx, params.turn_id))
         if found is None:
@@ -342,7 +353,7 @@ class Turns:
         """Have a turn ended, and return when it is."""
         active.end_as = status
         if active.hosted is not None:
-            await self._life.end(active, status, active.hosted)
+            await self._life.end(active, status, active.hosted.prepared)
         else:
             active.scope.cancel()
             await active.ended.wait()
