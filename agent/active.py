@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import msgspec
 
+from agent.again import Hosted
 from protocol.hooks import TurnContext
 from protocol.notifications import DeltaNotice, ItemNotice, ResetNotice, TurnFailedNotice, TurnNotice
 from protocol.ports import Clock, Ids, Notify
@@ -36,6 +37,9 @@ class ActiveTurn:
         self.items: list[Item] = []
         self.seq = 0
         self.scope = anyio.CancelScope()
+        self.hosted: Hosted | None = None
+        """What its host was told, once it may call its model; None for a turn whose model the gateway calls."""
+        self.is_ending = False
         self.ended = anyio.Event()
         self.end_as: TurnStatus = "interrupted"
         self.usage: Usage | None = None

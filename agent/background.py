@@ -225,14 +225,18 @@ class Background:
 
     def interrupt_turns_of(self, tx: Tx, owners: Sequence[str]) -> None:
         """Turns that dead processes left running are interrupted; nothing runs after them."""
-        now = self._clock.now()
         for owner in owners:
             for turn_id, _ in tx.all(SQL["turns_of_owner"], {"owner": owner}):
-                tx.run(SQL["interrupt_turn"], {"turn_id": turn_id, "now": now})
-                diagnostics = encoded([Diagnostic(code="not_succeeded")])
-                tx.run(SQL["skip_waiting_runs"], {"turn_id": turn_id, "now": now, "diagnostics": diagnostics})
-                said = read_items(tx, turn_items(tx, turn_id)).values()  # what the user said was said, answer or not
-                self._on_items(tx, [fact for fact in said if fact.indexable])
+                self.interrupt(tx, turn_id)
+
+    def interrupt(self, tx: Tx, turn_id: str) -> None:
+        """A turn that nobody runs is interrupted; nothing runs after it."""
+        now = self._clock.now()
+        tx.run(SQL["interrupt_turn"], {"turn_id": turn_id, "now": now})
+        diagnostics = encoded([Diagnostic(code="not_succeeded")])
+        tx.run(SQL["skip_waiting_runs"], {"turn_id": turn_id, "now": now, "diagnostics": diagnostics})
+        said = read_items(tx, turn_items(tx, turn_id)).values()  # what the user said was said, answer or not
+        self._on_items(tx, [fact for fact in said if fact.indexable])
 
     async def take_interrupted(self) -> list[InterruptedTurn]:
         """Turns that a dead process left and that no client was told of; each is told once."""

@@ -1,11 +1,15 @@
 """The two ends of a turn, whoever runs its model.
 
 Rule 1: a turn has two durable commits: the user's item before the model, everything else before the notification that ends it.
+Neither is given up half way, whoever asked for it and whatever is cancelled.
 Rule 2: one turn at a time in a thread, across all processes of the home.
+Rule 3: a turn that the store says is this process's, and that is neither begun nor run here, is ended before anybody is
+told that it runs.
 """
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import anyio
@@ -88,18 +92,32 @@ class TurnLifecycle:
         self._time_zone = time_zone
         self.running: dict[str, ActiveTurn] = {}
         """Turns that run in this process, by id."""
+        self._beginning: dict[str, anyio.Event] = {}
         self._unsettled: dict[str, Callable[[Tx], None]] = {}
+
+    async def find(self, turn_id: str) -> ActiveTurn | None:
+        """A turn that runs in this process; one that is about to begin is waited for."""
+        while (begun := self._beginning.get(turn_id)) is not None:
+            await begun.wait()
+        return self.running.get(turn_id)
 
     async def begin(self, params: TurnStartParams, status: TurnStatus, driver: str) -> Begun:
         """Admit a turn and store its beginning: the first of its two durable commits."""
-        while True:
-            try:
-                return await self._begin(params, status, driver)
-            except ContentGoneError:  # a sweep came between a file and the message that carries it
-                continue
-
-    async def _begin(self, params: TurnStartParams, status: TurnStatus, driver: str) -> Begun:
         turn_id = params.turn_id or self._ids.new("trn")
+        while turn_id in self._beginning:  # asked for twice at once
+            await self._beginning[turn_id].wait()
+        begun = self._beginning[turn_id] = anyio.Event()
+        try:
+            while True:
+                try:
+                    return await self._begin(params, turn_id, status, driver)
+                except ContentGoneError:  # a sweep came between a file and the message that carries it
+                    continue
+        finally:
+            del self._beginning[turn_id]
+            begun.set()
+
+    async def _begin(self, params: TurnStartParams, turn_id: str, status: TurnStatus, driver: str) -> Begun:
         text = "\n\n".join(part.text for part in params.input if isinstance(part, TextInput))
         digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
         workspace_id = await self._db.read(lambda tx: self._admit(tx, params, turn_id, digest))
@@ -107,11 +125,12 @@ class TurnLifecycle:
         received = await self._artifacts.receive(files, workspace_id) if workspace_id is not None else []
 
         def begin(tx: Tx) -> _Stored:
+            for left in self._stranded(tx, params.thread_id, beginning=turn_id):
+                self._settle(tx, left)
             known = self._known(tx, turn_id, digest)
             if known is not None:
                 return _Stored(known)
             self._admit(tx, params, turn_id, digest)
-            self._settle(tx, params.thread_id)
             self._artifacts.confirm(tx, received, params.thread_id, workspace_id or "")
             return self._store_beginning(tx, params, turn_id, digest, text, received, status, driver)
 
@@ -133,17 +152,43 @@ class TurnLifecycle:
         )  # fmt: skip
         return Begun(stored.turn, active, stored.history)
 
-    def _settle(self, tx: Tx, thread_id: str) -> None:
-        """Store the end of a turn of the thread that could not be stored when it came (the disk was full)."""
-        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": thread_id})
-        store = self._unsettled.get(running[0]) if running is not None else None
-        if running is not None and store is not None:
-            turn_id: str = running[0]
+    # -- what nobody runs ------------------------------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """End the turns that are stored as this process's and that it does not run: how they ended could not be stored."""
+
+        def settle(tx: Tx, turn_id: str) -> None:
+            if turn_id in self._stranded(tx):
+                self._settle(tx, turn_id)
+
+        for turn_id in await self._db.read(self._stranded):
+            await self._db.write(partial(settle, turn_id=turn_id))
+
+    def _stranded(self, tx: Tx, thread_id: str | None = None, *, beginning: str | None = None) -> list[str]:
+        """Turns that are stored as this process's and that nobody begins or runs here; of one thread, or all.
+
+        Who begins a turn says so: to that one, a turn of the same id is one of an attempt that failed.
+        """
+
+        def is_here(turn_id: str) -> bool:
+            return turn_id in self.running or (turn_id in self._beginning and turn_id != beginning)
+
+        mine = tx.all(SQL["turns_of_owner"], {"owner": self._owner})
+        return [turn_id for turn_id, of in mine if thread_id in {None, of} and not is_here(turn_id)]
+
+    def _settle(self, tx: Tx, turn_id: str) -> None:
+        """Store the end that could not be stored when it came; a turn of which none is known was interrupted."""
+        store = self._unsettled.get(turn_id)
+        if store is not None:
             store(tx)
-            tx.after_commit(lambda: self._forget_unsettled(turn_id))
+        else:
+            self._background.interrupt(tx, turn_id)
+        tx.after_commit(lambda: self._forget_unsettled(turn_id))
 
     def _forget_unsettled(self, turn_id: str) -> None:
         self._unsettled.pop(turn_id, None)
+
+    # -- the beginning ---------------------------------------------------------------------------------------------
 
     def _known(self, tx: Tx, turn_id: str, digest: bytes) -> Turn | None:
         found = get_turn(tx, turn_id)
@@ -159,7 +204,7 @@ class TurnLifecycle:
         if self._known(tx, turn_id, digest) is not None:
             return None
         running = tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id})
-        if running is not None and running[0] not in self._unsettled:
+        if running is not None and running[0] not in self._stranded(tx, params.thread_id, beginning=turn_id):
             raise Refused("turn_in_progress")
         return found.thread.workspace_id
 
@@ -206,6 +251,8 @@ class TurnLifecycle:
         messages = [msgspec.structs.replace(message, content=text) for message, text in pairs if text]
         return history._replace(messages=messages, chars=sum(len(message.content) for message in messages))
 
+    # -- the end ---------------------------------------------------------------------------------------------------
+
     async def end(
         self,
         active: ActiveTurn,
@@ -216,11 +263,23 @@ class TurnLifecycle:
         tool_events: Sequence[ToolEvent] = (),
         runs: Sequence[HookRun] = (),
     ) -> Turn:
-        """Store everything that a turn left and tell its end; `runs` are those of a turn that was never prepared."""
-        turn_id = active.turn.turn_id
-        if turn_id not in self.running:
+        """Store everything that a turn left and tell its end; `runs` are those of a turn that was never prepared.
+
+        Who comes second waits for the end that the first one gave it. What is cancelled meanwhile is cancelled afterwards.
+        """
+        if active.is_ending:
             await active.ended.wait()
             return active.turn
+        active.is_ending = True
+        with anyio.CancelScope(shield=True):
+            await self._end(active, status, prepared, error=error, tool_events=tool_events, runs=runs)
+        return active.turn
+
+    async def _end(
+        self, active: ActiveTurn, status: TurnStatus, prepared: Prepared | None, *, error: TurnError | None,
+        tool_events: Sequence[ToolEvent], runs: Sequence[HookRun],
+    ) -> None:  # fmt: skip
+        turn_id = active.turn.turn_id
         turn = msgspec.structs.replace(
             active.turn,
             status=status,
@@ -253,8 +312,8 @@ class TurnLifecycle:
         try:
             await self._db.write(store_and_tell)
         except GatewayError as failed:
-            # The client learns now that the end could not be stored; it is stored before the thread's next turn, and
-            # a process that ends before that leaves an interrupted turn.
+            # The client learns now that the end could not be stored. It is stored when the store works again, and before
+            # anybody is told that the turn runs; a process that ends before that leaves an interrupted turn.
             self._unsettled[turn_id] = store
             reason = TurnError(reason=failed.reason, retryable=failed.retryable)
             turn = msgspec.structs.replace(turn, status="failed", error=reason)
@@ -264,7 +323,6 @@ class TurnLifecycle:
             active.turn = turn
             self.running.pop(turn_id, None)
             active.ended.set()
-        return turn
 
 
 def turn_values(

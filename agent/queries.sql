@@ -118,7 +118,7 @@ DELETE FROM turn WHERE turn_id = :turn_id
 UPDATE turn SET post_completed = 1, last_seq = last_seq + 1 WHERE turn_id = :turn_id AND post_completed = 0 RETURNING last_seq
 
 -- name: turns_of_owner
--- What a dead process left running.
+-- Turns that a process runs, or left running.
 SELECT turn_id, thread_id FROM turn WHERE owner = :owner ORDER BY id
 
 -- name: interrupt_turn

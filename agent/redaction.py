@@ -133,20 +133,25 @@ def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:
     """
     copies = 0
     for item_id, turn_id, text, tool in tx.all(SQL["tool_results"]):
-        named = set(_MEMORY_ID.findall(text)) & texts.keys()
+        named = memories_named(text) & texts.keys()
         if named:
             call_id = msgspec.json.decode(tool)["call_id"] if tool is not None else None
-            tx.run(SQL["redact_item"], {"item_id": item_id, "text": _emptied(text, named), "tool": tool})
+            tx.run(SQL["redact_item"], {"item_id": item_id, "text": emptied(text, named), "tool": tool})
             copies += 1 + _redact_call(tx, turn_id, call_id, [word for name in sorted(named) for word in texts[name]])
     for turn_id, call_id, result in tx.all(SQL["tool_replies"]):
-        named = set(_MEMORY_ID.findall(result)) & texts.keys()
+        named = memories_named(result) & texts.keys()
         if named:
-            values = {"turn_id": turn_id, "call_id": call_id, "result": _emptied(result, named)}
+            values = {"turn_id": turn_id, "call_id": call_id, "result": emptied(result, named)}
             copies += tx.run(SQL["redact_reply"], values)
     return copies
 
 
-def _emptied(text: str, named: set[str]) -> str:
+def memories_named(text: str) -> set[str]:
+    """Ids of memories in what a tool answered."""
+    return set(_MEMORY_ID.findall(text))
+
+
+def emptied(text: str, named: set[str]) -> str:
     """A tool's answer without the memories; one that was cut short, and so is no JSON, is emptied as a whole."""
 
     def empty(entry: dict[str, Any]) -> dict[str, Any] | None:

@@ -6,12 +6,12 @@ Rule 2: a turn that began is ended, whatever happened to it.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import anyio
 import msgspec
 
 from agent.active import ActiveTurn
+from agent.again import Again, Hosted
 from agent.artifacts import Artifacts
 from agent.background import Background
 from agent.compile import context_blocks, injected, messages_of, system_text
@@ -26,7 +26,7 @@ from agent.runtime import RequiredHookFailedError
 from agent.store import SQL, StoredThread, add_run, encoded, get_thread, get_turn
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
-from protocol.hooks import OnItems, ToolCall
+from protocol.hooks import Marks, OnItems, ToolCall
 from protocol.models import Model, ModelRequest, ProviderFailed, ToolRequest
 from protocol.ports import Clock, Ids, Notify, Spawn, Transact, Tx
 from protocol.settings import GatewayConfig
@@ -37,6 +37,7 @@ from protocol.threads import (
     ToolCallResult,
     ToolEvent,
     ToolReply,
+    Turn,
     TurnError,
     TurnFinishParams,
     TurnParams,
@@ -57,13 +58,6 @@ FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
 }
 
 _encode = msgspec.json.Encoder().encode
-
-
-class _HostTurn(NamedTuple):
-    """A prepared turn whose model the host runs."""
-
-    active: ActiveTurn
-    prepared: Prepared
 
 
 def _provider_of(asked: TurnStartParams, found: StoredThread | None) -> str | None:
@@ -94,6 +88,7 @@ class Turns:
         time_zone: Callable[[], str],
         incident: Callable[[BaseException], str],
         mask: Callable[[str], str],
+        marks: Marks,
     ) -> None:
         self._db = db
         self._pipeline = pipeline
@@ -106,7 +101,7 @@ class Turns:
         self._artifacts = artifacts
         self._incident = incident
         self._mask = mask
-        self._host: dict[str, _HostTurn] = {}
+        self._again = Again(marks)
         self._life = TurnLifecycle(
             db=db, clock=clock, ids=ids, background=background, ledger=ledger, artifacts=artifacts, notify=notify,
             on_items=on_items, settings=settings, owner=owner, time_zone=time_zone,
@@ -160,9 +155,8 @@ class Turns:
             self._incident(failed)
             error = TurnError(reason="internal", retryable=False)
         finally:
-            with anyio.CancelScope(shield=True):
-                active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
-                await self._life.end(active, status, prepared, error=error, runs=runs)
+            active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
+            await self._life.end(active, status, prepared, error=error, runs=runs)
 
     async def _request(
         self,
@@ -205,20 +199,18 @@ class Turns:
     async def turn_prepare(self, params: TurnStartParams) -> PrepareResult:
         """Everything before the model, for a host that calls its own."""
         begun = await self._life.begin(params, "awaiting_host", "host")
-        active = begun.active
-        if active is None:
-            host = self._host.get(begun.turn.turn_id)
-            if host is None:
-                raise Refused("conflict", "That turn has ended, or another process runs it.")
-            return self._prepared_result(host)
-        prepared = await self._prepare_for_host(active, begun.history)
-        host = self._host[active.turn.turn_id] = _HostTurn(active, prepared)
-        active.turn = msgspec.structs.replace(active.turn, prompt_manifest=prepared.manifest())
-        await self._db.write(lambda tx: self._store_prepared(tx, host))
-        return self._prepared_result(host)
+        if begun.active is not None:
+            return self._prepared_result(begun.active, await self._prepare_for_host(begun.active, begun.history))
+        active = self._life.running.get(begun.turn.turn_id)
+        hosted = active.hosted if active is not None else None
+        if active is None or hosted is None:
+            raise Refused("conflict", "That turn has ended, or another process runs it.")
+        return self._prepared_result(active, await self._db.read(lambda tx: self._again.prepared(tx, hosted)))
 
     async def _prepare_for_host(self, active: ActiveTurn, history: History) -> Prepared:
+        """Let the host call its model, once all that led to this is stored; else the turn is ended."""
         prepared: Prepared | None = None
+        hosted: Hosted | None = None
         status: TurnStatus = "cancelled"  # unless something below says that it failed
         error: TurnError | None = None
         runs: list[HookRun] = []
@@ -227,36 +219,47 @@ class Turns:
                 active.started()
                 active.complete(active.user_item, is_stored=True)
                 prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=True)
+                with anyio.CancelScope(shield=True):
+                    hosted = await self._store_prepared(active, prepared)
             if active.scope.cancel_called:
-                prepared, status = None, active.end_as
+                status = active.end_as
+            else:
+                active.hosted = hosted
         except RequiredHookFailedError as failed:
             status, runs = "failed", failed.runs
             error = TurnError(reason=f"hook_failed:{failed.hook_id}", retryable=True)
             raise Unavailable("unavailable", "A hook without which the turn may not begin has failed.") from failed
-        except Exception:
-            status, error = "failed", TurnError(reason="internal", retryable=True)
+        except Exception as failed:
+            status = "failed"
+            error = TurnError(reason=failed.reason if isinstance(failed, GatewayError) else "internal", retryable=True)
             raise
         finally:
-            if prepared is None:
-                with anyio.CancelScope(shield=True):
-                    await self._life.end(active, status, None, error=error, runs=runs)
-        if prepared is None:
+            if active.hosted is None:
+                await self._life.end(active, status, prepared, error=error, runs=runs)
+        if active.hosted is None:
             raise Refused("conflict", "The turn was cancelled.")
-        return prepared
+        return active.hosted.prepared
 
-    def _store_prepared(self, tx: Tx, host: _HostTurn) -> None:
-        turn = host.active.turn
-        for run in host.prepared.runs:
-            add_run(tx, run)
-        place = (turn.workspace_id, turn.thread_id, turn.turn_id)
-        self._ledger.record(tx, place, injected(host.prepared.compiled.blocks))
-        tx.run(SQL["end_turn"], turn_values(turn, host.active.seq, self._owner, []))
+    async def _store_prepared(self, active: ActiveTurn, prepared: Prepared) -> Hosted:
+        turn = msgspec.structs.replace(active.turn, prompt_manifest=prepared.manifest())
 
-    def _prepared_result(self, host: _HostTurn) -> PrepareResult:
-        prepared, manifest = host.prepared, host.prepared.manifest()
+        def store(tx: Tx) -> Hosted:
+            for run in prepared.runs:
+                add_run(tx, run)
+            place = (turn.workspace_id, turn.thread_id, turn.turn_id)
+            self._ledger.record(tx, place, injected(prepared.compiled.blocks))
+            tx.run(SQL["end_turn"], turn_values(turn, active.seq, self._owner, []))
+            return self._again.hosted(tx, prepared)
+
+        hosted = await self._db.write(store)
+        active.turn = turn
+        return hosted
+
+    def _prepared_result(self, active: ActiveTurn, prepared: Prepared) -> PrepareResult:
+        manifest = prepared.manifest()
         return PrepareResult(
-            turn=host.active.turn,
-            context_blocks=context_blocks(prepared.compiled.blocks, host.active.context.options.context_placement),
+            turn=active.turn,
+            context_blocks=context_blocks(prepared.compiled.blocks, active.context.options.context_placement),
             prompt_sections=prepared.compiled.sections,
             tools=prepared.toolset.visible(),
             policy=prepared.policy,
@@ -266,77 +269,79 @@ class Turns:
 
     async def turn_tool_call(self, params: ToolCallParams) -> ToolCallResult:
         """Run one of the gateway's tools; the same `call_id` again gives the same answer."""
-        host = self._host.get(params.turn_id)
-        if host is None:
-            await self._explain_absence(params.turn_id)
-        assert host is not None  # noqa: S101  # the line above raises otherwise
+        active = self._life.running.get(params.turn_id)
+        if active is None or active.hosted is None or active.is_ending:
+            raise await self._absence(params.turn_id)
+        toolset, policy = active.hosted.prepared.toolset, active.hosted.prepared.policy
         key = {"turn_id": params.turn_id, "call_id": params.call_id}
         request = hashlib.sha256(_encode([params.name, params.arguments])).digest()
-        known = await self._db.read(lambda tx: tx.one(SQL["get_tool_reply"], key))
-        if known is not None:
-            if known[0] != request:
+
+        def look(tx: Tx) -> ToolReply | None:
+            known = tx.one(SQL["get_tool_reply"], key)
+            if known is not None and known[0] != request:
                 raise Refused("conflict", "That call_id was used with another call.")
-            return ToolCallResult(
-                result=msgspec.json.decode(known[1], type=ToolReply),
-                visible_tools=host.prepared.toolset.visible_names(),
-            )
-        tools = Tools(host.prepared.toolset, self._tools, host.prepared.policy, self._incident)
+            return self._again.reply(tx, known[1], active.turn.workspace_id) if known is not None else None
+
+        answered = await self._db.read(look)
+        if answered is not None:
+            return ToolCallResult(result=answered, visible_tools=toolset.visible_names())
         wanted = ToolRequest(call_id=params.call_id, name=params.name, arguments=params.arguments)
-        reply = await run_tool(host.active, tools, wanted)
+        reply = await run_tool(active, Tools(toolset, self._tools, policy, self._incident), wanted)
         values = {**key, "request": request, "result": encoded(reply)}
-        await self._db.write(lambda tx: tx.run(SQL["add_tool_reply"], values))
-        return ToolCallResult(result=reply, visible_tools=host.prepared.toolset.visible_names())
+        with anyio.CancelScope(shield=True):  # what a tool did is done: asked again, it must not do it twice
+            await self._db.write(lambda tx: tx.run(SQL["add_tool_reply"], values))
+        return ToolCallResult(result=reply, visible_tools=toolset.visible_names())
 
     async def turn_finish(self, params: TurnFinishParams) -> TurnResult:
         """End a host-driven turn; again is the same."""
-        host = self._host.get(params.turn_id)
-        if host is None:
-            found = await self._db.read(lambda tx: get_turn(tx, params.turn_id))
-            if found is None:
-                raise CallerError.missing("turn")
-            if found.turn.driver != "host":
-                raise Refused("conflict", "The gateway runs that turn.")
-            if found.turn.completed_at is None:
-                raise Refused("conflict", "Another process runs that turn.")
-            return TurnResult(turn=found.turn)
+        active = self._life.running.get(params.turn_id)
+        if active is not None and active.is_ending:
+            await active.ended.wait()
+        elif active is not None and active.hosted is not None:
+            return TurnResult(turn=await self._finish(active, active.hosted.prepared, params))
+        await self._life.settle()
+        found = await self._db.read(lambda tx: get_turn(tx, params.turn_id))
+        if found is None:
+            raise CallerError.missing("turn")
+        if found.turn.driver != "host":
+            raise Refused("conflict", "The gateway runs that turn.")
+        if found.turn.completed_at is None:
+            raise Refused("conflict", "Another process runs that turn.")
+        return TurnResult(turn=found.turn)
+
+    async def _finish(self, active: ActiveTurn, prepared: Prepared, params: TurnFinishParams) -> Turn:
         status = FINISHED[params.status]
         if params.assistant_text:
-            item = host.active.new_item("agent_message", "assistant", params.assistant_text)
+            item = active.new_item("agent_message", "assistant", params.assistant_text)
             whole = "completed" if status == "completed" else "failed"
             refs = [artifact_ref(given) for given in params.artifacts]
             item = msgspec.structs.replace(item, status=whole, artifacts=refs)
-            host.active.begin(item)
-            host.active.complete(item)
+            active.begin(item)
+            active.complete(item)
         error = FINISH_ERRORS.get(params.status)
-        del self._host[params.turn_id]
         events = [self._masked(event) for event in params.tool_events]
-        turn = await self._life.end(host.active, status, host.prepared, error=error, tool_events=events)
-        return TurnResult(turn=turn)
+        return await self._life.end(active, status, prepared, error=error, tool_events=events)
 
     def _masked(self, event: ToolEvent) -> ToolEvent:
         """A host's tool event as it is kept: what a tool said is no message of the user, so no secret of it stays."""
         summary = self._mask(event.summary) if event.summary is not None else None
         return msgspec.structs.replace(event, name=self._mask(event.name), summary=summary)
 
-    async def _explain_absence(self, turn_id: str) -> None:
-        found = await self._db.read(lambda tx: get_turn(tx, turn_id))
-        if found is None:
-            raise CallerError.missing("turn")
-        raise Refused("conflict", "That turn is not waiting for its host here.")
+    async def _absence(self, turn_id: str) -> GatewayError:
+        """Why no host of this process may go on with a turn."""
+        if await self._db.read(lambda tx: get_turn(tx, turn_id)) is None:
+            return CallerError.missing("turn")
+        return Refused("conflict", "That turn is not waiting for its host here.")
 
     # -- both ------------------------------------------------------------------------------------------------------
 
     async def turn_cancel(self, params: TurnParams) -> TurnResult:
         """Stop a turn; one that has ended is returned as it is."""
-        active = self._life.running.get(params.turn_id)
+        active = await self._life.find(params.turn_id)
         if active is not None:
-            active.end_as = "cancelled"
-            host = self._host.pop(params.turn_id, None)
-            if host is not None:
-                await self._life.end(active, "cancelled", host.prepared)
-            else:
-                active.scope.cancel()
-                await active.ended.wait()
+            await self._stop(active, "cancelled")
+            return TurnResult(turn=active.turn)
+        await self._life.settle()
         found = await self._db.read(lambda tx: get_turn(tx, params.turn_id))
         if found is None:
             raise CallerError.missing("turn")
@@ -344,16 +349,18 @@ class Turns:
             raise Refused("conflict", "Another process runs that turn.")
         return TurnResult(turn=found.turn)
 
+    async def _stop(self, active: ActiveTurn, status: TurnStatus) -> None:
+        """Have a turn ended, and return when it is."""
+        active.end_as = status
+        if active.hosted is not None:
+            await self._life.end(active, status, active.hosted.prepared)
+        else:
+            active.scope.cancel()
+            await active.ended.wait()
+
     async def end_all(self) -> None:
         """The process ends: what runs here is interrupted."""
-        running = list(self._life.running.values())
-        for active in running:
-            active.end_as = "interrupted"
-            active.scope.cancel()
         with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
-            for active in running:
-                host = self._host.pop(active.turn.turn_id, None)
-                if host is not None:
-                    await self._life.end(active, "interrupted", host.prepared)
-                else:
-                    await active.ended.wait()
+            async with anyio.create_task_group() as ends:
+                for active in list(self._life.running.values()):
+                    ends.start_soon(self._stop, active, "interrupted")

@@ -47,7 +47,7 @@ class Deferred:
 
 
 CURRENT: ContextVar[Deferred | None] = ContextVar("current_request", default=None)
-"""The request in whose task the code runs, if any."""
+"""The request that caused what the code does, if any: in its own task, and in the work that it started."""
 
 
 class Outbox:
@@ -68,7 +68,11 @@ class Outbox:
         """Send a notification: after the reply of the request that caused it, else at once."""
         line = _encoder.encode(NotificationMessage(method=method, params=params))
         key = method if NOTIFICATIONS[method].coalescable else None
-        self._after_reply(lambda: self._emit(line, key))
+        current = CURRENT.get()
+        if current is None:
+            self._emit(line, key)
+        else:
+            current.add(lambda: self._emit(line, key))
 
     def _emit(self, line: bytes, key: str | None) -> None:
         if self._early is None:
@@ -77,10 +81,7 @@ class Outbox:
             self._early.append((line, key))
 
     def spawn(self, work: Callable[[], Any], name: str) -> None:
-        """Start background work: after the reply of the request that caused it, else at once."""
-        self._after_reply(lambda: self._start(work, name))
-
-    def _start(self, work: Callable[[], Any], name: str) -> None:
+        """Start background work at once: another request of the batch may wait for it. What it tells comes after the reply."""
         if self.tasks is None:
             raise RuntimeError("the process is not running yet")
         self.tasks.start_soon(self._guarded, work, name=name)
@@ -92,10 +93,3 @@ class Outbox:
             log.warning("background_failed", reason=error.reason)
         except Exception as error:  # noqa: BLE001  # the boundary of background work: one failure must not end the process
             log.incident(error)
-
-    def _after_reply(self, action: Callable[[], None]) -> None:
-        current = CURRENT.get()
-        if current is None:
-            action()
-        else:
-            current.add(action)

@@ -1,7 +1,8 @@
 """JSON-RPC 2.0 between decoded lines and services.
 
-Rule 1: jsonrpcserver is used only here, and only to look a method up and call it. Its own validation, batches and error
-texts are replaced: they leak exception text, refuse a batch for one bad item and answer responses.
+Rule 1: jsonrpcserver is used only here, and only to look a method up and call it, in the task that asks: into one of its own
+no shield against a cancellation would reach. Its own validation, batches and error texts are replaced: they leak exception
+text, refuse a batch for one bad item and answer responses.
 Rule 2: `error_of` is the one place that turns an exception into an error on the wire.
 Rule 3: nothing here knows what a method does.
 """

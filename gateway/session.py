@@ -6,7 +6,7 @@ Rule 2: a request is answered exactly once, whatever happens to it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -95,6 +95,7 @@ class Session:
         self._thread_of_turn = thread_of_turn
         self._state: State = "new"
         self._tails: dict[str, asyncio.Future[None]] = {}
+        self._coming: dict[str, tuple[str, asyncio.Future[None]]] = {}
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
         self._in_flight = 0
         self._settled = anyio.Event()
@@ -220,27 +221,31 @@ class Session:
 
     def _queue_up(self, request: Request) -> tuple[Turnstile, Turnstile]:
         """Who must be done before, and what tells the next one in the same thread."""
-        scope = self._ordering_scope(request)
+        method = self._dispatcher.table.get(request.method)
+        ordering = method.ordering if method is not None else "free"
+        turn_id = _text_member(request.params, "turn_id")
+        scope = _text_member(request.params, "thread_id") if ordering == "thread" else None
+        if ordering == "turn" and turn_id is not None:
+            scope = self._thread_of(turn_id)
         if scope is None:
             return None, None
         before, mine = self._tails.get(scope), asyncio.get_running_loop().create_future()
         self._tails[scope] = mine
-        mine.add_done_callback(lambda done: self._forget_tail(scope, done))
+        if ordering == "thread" and turn_id is not None and self._coming.get(turn_id, (scope,))[0] == scope:
+            self._coming[turn_id] = scope, mine
+        mine.add_done_callback(lambda done: self._forget(scope, turn_id, done))
         return before, mine
 
-    def _forget_tail(self, scope: str, done: asyncio.Future[None]) -> None:
+    def _thread_of(self, turn_id: str) -> str:
+        """The thread of a turn that runs, or that a request which is not answered yet begins; else the turn stands alone."""
+        coming = self._coming.get(turn_id)
+        return self._thread_of_turn(turn_id) or (coming[0] if coming is not None else f"turn:{turn_id}")
+
+    def _forget(self, scope: str, turn_id: str | None, done: asyncio.Future[None]) -> None:
         if self._tails.get(scope) is done:
             del self._tails[scope]
-
-    def _ordering_scope(self, request: Request) -> str | None:
-        method = self._dispatcher.table.get(request.method)
-        if method is None or method.ordering == "free" or not isinstance(request.params, dict):
-            return None
-        name = "thread_id" if method.ordering == "thread" else "turn_id"
-        value: object = request.params.get(name)  # type: ignore[union-attr]
-        if not isinstance(value, str):
-            return None
-        return value if method.ordering == "thread" else self._thread_of_turn(value) or f"turn:{value}"
+        if turn_id is not None and self._coming.get(turn_id) == (scope, done):
+            del self._coming[turn_id]
 
     async def _process(
         self, request: Request, scope: anyio.CancelScope, turnstiles: tuple[Turnstile, Turnstile],
@@ -269,6 +274,12 @@ class Session:
             self._in_flight -= 1
             self._room.release()
             self._settled.set()
+
+
+def _text_member(params: Any, name: str) -> str | None:
+    """A member of named parameters, where it is a text."""
+    value: Any = params.get(name) if isinstance(params, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    return value if isinstance(value, str) else None
 
 
 def _pass_on(before: Turnstile, mine: Turnstile) -> None:

@@ -61,9 +61,10 @@ from promt.phrases import detect
 from protocol import methods as m
 from protocol.base import Empty
 from protocol.gateway import HooksListResult
-from protocol.hooks import ToolCall
+from protocol.hooks import Marks, ToolCall
 from protocol.ports import Tx
 from protocol.settings import GatewayConfig
+from protocol.threads import SourceRef
 from thread_episodic.hooks import build_hooks as episodic_hooks
 from thread_episodic.planning import make_planner
 from thread_episodic.service import EpisodicService
@@ -252,6 +253,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         time_zone=client.time_zone,
         incident=log.incident,
         mask=base.scanner.mask,
+        marks=_marks(memory, episodic),
     )
     runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
@@ -296,6 +298,16 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
     """The handler of a kind of work that several houses have: the job's subject says whose it is."""
     return lambda handle: handlers[handle.job.subject](handle)
+
+
+def _marks(memory: MemoryService, episodic: EpisodicService) -> Marks:
+    """What vouches for the sources of a prompt: each house for its own."""
+
+    def marks(tx: Tx, refs: Sequence[SourceRef]) -> dict[str, bytes]:
+        of_memories = memory.turns.marks(tx, [ref.id for ref in refs if ref.kind == "memory"])
+        return of_memories | episodic.marks(tx, [ref.id for ref in refs if ref.kind == "chunk"])
+
+    return marks
 
 
 def _index_gate(config: GatewayConfig) -> tuple[str, str] | None:

@@ -74,6 +74,10 @@ class TurnMemory:
         """Records within a turn's scopes."""
         return await self._reader.list_records(params, narrowed(self.turn_scopes(turn), params.scopes))
 
+    def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
+        """Of memories that are not forgotten, a mark of what they say."""
+        return dict(tx.all(SQL["marks"], {"memory_ids": encoded(list(memory_ids))}))
+
     async def recall(self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = ()) -> Recall:
         """What is worth putting into a turn's prompt."""
         scopes = self.turn_scopes(turn)

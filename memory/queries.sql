@@ -19,6 +19,10 @@ VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :cont
 -- A record by id.
 SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
 
+-- name: marks
+-- What stands for the words of some records; nothing for those that are forgotten.
+SELECT memory_id, text_hash FROM record WHERE memory_id IN (SELECT value FROM json_each(:memory_ids)) AND status <> 'deleted'
+
 -- name: record_by_key
 -- The newest record of a key, canonical or the caller's own; active ones first.
 SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id

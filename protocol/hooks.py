@@ -375,6 +375,11 @@ EchoSpans: TypeAlias = Callable[[Tx, str, str], list[tuple[int, int]]]
 """(tx, workspace_id, text) → half-open ranges of the text that are lines which the gateway itself injected before."""
 
 
+Marks: TypeAlias = Callable[[Tx, Sequence[SourceRef]], Mapping[str, bytes]]
+"""Of the sources that may still be shown, by id: a mark, which is another once something else is said there. What was
+forgotten, excluded, muted or removed has none."""
+
+
 def diagnostics_of(contributions: Sequence[Contribution]) -> list[Diagnostic]:
     """The diagnostics among contributions."""
     return [

@@ -172,7 +172,7 @@ class Notify(Protocol):
 
 
 class Spawn(Protocol):
-    """Starts background work that outlives the request: after its reply, else at once."""
+    """Starts background work that outlives the request. What it tells comes after the request's reply."""
 
     def __call__(self, work: Callable[[], Any], name: str) -> None:
         """`work` is an async function of no arguments; an exception that it raises is logged as a defect."""

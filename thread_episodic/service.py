@@ -44,7 +44,7 @@ from thread_episodic.chunking import overlaps
 from thread_episodic.display import Limits
 from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
-from thread_episodic.model import Filter
+from thread_episodic.model import Filter, parts_of
 from thread_episodic.ports import Paused, ReadArtifacts, Settings, ThreadTurns, TurnItems, WorkspaceThreads
 from thread_episodic.reading import TurnReader
 from thread_episodic.search import Found, Request, Searcher, is_vague
@@ -84,7 +84,8 @@ class EpisodicService:
         self._workspace_exists = workspace_exists
         self._thread_turns = thread_turns
         self._workspace_threads = workspace_threads
-        hash_of = partial(source_hash_of, keyed)
+        hash_of = self._hash_of = partial(source_hash_of, keyed)
+        self._read_items = read_items
         self.vectors = Vectors(
             db=db, jobs=jobs, meaning=meaning, scanner=scanner, read_items=read_items, echo_spans=echo_spans,
             hash_of=hash_of,
@@ -123,6 +124,16 @@ class EpisodicService:
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
         """A workspace is deleted in this transaction; what was removed, per store."""
         return self._indexer.on_workspace_deleted(tx, workspace_id)
+
+    def marks(self, tx: Tx, chunk_ids: Sequence[str]) -> dict[str, bytes]:
+        """Of chunks that may still be shown, a mark of their message: what it says, and what of it is excluded."""
+        marks: dict[str, bytes] = {}
+        for chunk_id in chunk_ids:
+            turn_id, item_id, _ = parts_of(chunk_id) or ("", "", 0)
+            fact = self._read_items(tx, [item_id]).get(item_id)
+            if fact is not None and fact.indexable and fact.turn_id == turn_id:
+                marks[chunk_id] = self._hash_of(fact) + repr(store.exclusions_of(tx, item_id)).encode()
+        return marks
 
     async def index(self, handle: JobHandle) -> None:
         """The handler of an `index` job."""

@@ -32,6 +32,7 @@ from protocol.hooks import (
     ContextItem,
     DurablePlan,
     EpisodicPlan,
+    HookCall,
     HookInput,
     HookOutput,
     ItemFact,
@@ -43,6 +44,7 @@ from protocol.hooks import (
     ToolContext,
 )
 from protocol.models import Deltas, ModelReply, ModelRequest, ToolRequest
+from protocol.ports import Tx
 from protocol.settings import AgentSettings, GatewayConfig
 from protocol.threads import (
     Item,
@@ -131,6 +133,8 @@ class AgentHome:
         self.settings = GatewayConfig(
             agent=AgentSettings(max_rounds=max_rounds, context_chars=2000, history_turns_min=0)
         )
+        self.marks: dict[str, bytes] | None = None
+        """What vouches for sources, where a test says it; else everything is as it was."""
         self._news = asyncio.Event()
         self.runtime = HookRuntime(
             registry=Registry([*hooks, *own_subscriptions()]), ids=self.ids, clock=self.clock, incident=self.incident,
@@ -168,6 +172,7 @@ class AgentHome:
             artifacts=self.artifacts,
             model=model, tools=tools or {}, notify=self.notify, spawn=self.spawn, on_items=neighbours.on_items,
             settings=settings, owner=owner, time_zone=lambda: "UTC", incident=self.incident, mask=lambda text: text,
+            marks=self.marks_of,
         )  # fmt: skip
         self.runner = JobRunner(
             db=self.db, clock=self.clock, owner=owner, limits=lambda _kind: RetryLimits(1000, 1000, 5),
@@ -184,6 +189,9 @@ class AgentHome:
     def notify(self, method: str, params: Any) -> None:
         self.told.append(Told(method, params))
         self._news.set()
+
+    def marks_of(self, _tx: Tx, refs: Sequence[SourceRef]) -> dict[str, bytes]:
+        return {ref.id: b"" for ref in refs} if self.marks is None else self.marks
 
     def spawn(self, work: Callable[[], Any], name: str) -> None:
         self.tasks.append(asyncio.ensure_future(work()))
@@ -293,18 +301,21 @@ async def offers_tools(_given: HookInput) -> HookOutput:
     return HookOutput(contributions=[ToolBundle(domain="memory", tools=[tool_spec(name) for name in TOOLS])])
 
 
-async def recalls(_given: HookInput) -> HookOutput:
-    item = ContextItem(ref=SourceRef(kind="memory", id="mem_1"), text="Likes tea")
-    context = PromptContext(
-        context_id="c",
-        domain="memory",
-        items=[item],
-        max_chars=1500,
-        max_item_chars=280,
-        status="recalled",
-        reason="recalled",
-    )
-    return HookOutput(contributions=[context])
+def recalls(**facts: str) -> HookCall:
+    async def call(_given: HookInput) -> HookOutput:
+        items = [ContextItem(ref=SourceRef(kind="memory", id=name), text=text) for name, text in facts.items()]
+        context = PromptContext(
+            context_id="c",
+            domain="memory",
+            items=items,
+            max_chars=1500,
+            max_item_chars=280,
+            status="recalled",
+            reason="recalled",
+        )
+        return HookOutput(contributions=[context])
+
+    return call
 
 
 async def explains(_given: HookInput) -> HookOutput:
@@ -313,7 +324,10 @@ async def explains(_given: HookInput) -> HookOutput:
 
 
 BUNDLE = Subscription(hook_id="t.tools", phase="TurnPreToolMaterialization", call=offers_tools)
-RECALL = Subscription(hook_id="t.recall", phase="TurnPrePromptContext", call=recalls)
+RECALL = Subscription(hook_id="t.recall", phase="TurnPrePromptContext", call=recalls(mem_1="Likes tea"))
+RECALL_TWO = Subscription(
+    hook_id="t.recall", phase="TurnPrePromptContext", call=recalls(mem_1="Likes tea", mem_2="Likes rye")
+)
 SECTION = Subscription(hook_id="t.section", phase="TurnPrePromptCompile", call=explains)
 
 

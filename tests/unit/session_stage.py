@@ -55,6 +55,7 @@ class Stage:
             "hold": ("free", self._gated), "say": ("free", self._plain), "in_thread": ("thread", self._gated),
             "in_turn": ("turn", self._gated), "fail": ("free", self._failing), "notify": ("free", self._notifying),
             "spawn": ("free", self._spawning), "orphan": ("free", self._orphaned),
+            "seal": ("free", self._sealed),
         }  # fmt: skip
         bound = {
             name: Bound(Method(name, Call, Said, "", (), order), call)  # type: ignore[arg-type]
@@ -107,6 +108,12 @@ class Stage:
         self.begun.append(params.name)
         self._tell()
         await self.gate(params.name).wait()
+        return Said(name=params.name)
+
+    async def _sealed(self, params: Call) -> Said:
+        with anyio.CancelScope(shield=True):
+            await self._gated(params)
+            self.begun.append(f"{params.name} is whole")
         return Said(name=params.name)
 
     async def _failing(self, params: Call) -> Said:

@@ -5,12 +5,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from agent_home import BUNDLE, TERMINAL, TOOLS, AgentHome, play, wants
 
 from protocol.hooks import PHASES, HookInput, Subscription
 from protocol.models import ModelReply
-from protocol.threads import ToolReply, TurnParams
+from protocol.threads import ThreadParams, ToolReply, TurnFinishParams, TurnParams
 
 CANCEL_SECONDS = 0.1
 TRIES = 3
@@ -108,6 +109,40 @@ def test_while_what_follows_the_turn_waits(tmp_path: Path) -> None:
 
     after = Subscription(hook_id="t.after", phase="TurnPostTurn", call=waits, timeout_ms=60_000)
     play(tmp_path, scene, ModelReply(text="OK."), hooks=[after])
+
+
+@pytest.mark.parametrize("wish", ["turn_finish", "turn_cancel"])
+def test_an_end_that_was_asked_for_is_stored_though_the_request_is_cancelled(tmp_path: Path, wish: str) -> None:
+    async def scene(home: AgentHome) -> None:
+        await home.turns.turn_prepare(home.start(turn_id="trn_1"))
+        write, asked, gate = home.db.write, asyncio.Event(), asyncio.Event()
+
+        async def waits(work: Any, **how: Any) -> Any:
+            asked.set()
+            await gate.wait()
+            return await write(work, **how)
+
+        home.db.write = waits
+        finish = TurnFinishParams(turn_id="trn_1", status="succeeded", assistant_text="done")
+        calls = {"turn_finish": lambda: home.turns.turn_finish(finish), "turn_cancel": cancels(home, "trn_1")}
+        with anyio.CancelScope() as request:
+            async with anyio.create_task_group() as requests:
+                requests.start_soon(calls[wish])
+                await asked.wait()
+                request.cancel()
+                gate.set()
+        lived = await home.end_of("trn_1")
+        assert lived.turn.status == {"turn_finish": "completed", "turn_cancel": "cancelled"}[wish]
+        assert [item.text for item in lived.items] == (["hello", "done"] if wish == "turn_finish" else ["hello"])
+        home.check_story("trn_1")
+        assert (await home.turns.turn_finish(finish)).turn == lived.turn
+        assert (await home.threads.thread_delete(ThreadParams(thread_id="thr_1"))).deleted
+
+    play(tmp_path, scene)
+
+
+def cancels(home: AgentHome, turn_id: str) -> Any:
+    return lambda: home.turns.turn_cancel(TurnParams(turn_id=turn_id))
 
 
 def test_tool_calls_of_a_round_run_side_by_side_and_answer_in_their_order(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from agent_home import BUNDLE, RECALL, SECTION, TERMINAL, TOOLS, AgentHome, Answers, echoes, play
+from agent_home import BUNDLE, RECALL, RECALL_TWO, SECTION, TERMINAL, TOOLS, AgentHome, Answers, echoes, play
 from memory_home import SetClock, fresh_database
 
 from protocol.errors import CallerError, Refused, Unavailable
@@ -85,6 +85,40 @@ def test_prepare_call_finish(tmp_path: Path) -> None:
         )  # begin, prepared, asked again, end; and one for each answered call
 
     play(tmp_path, scene, hooks=[BUNDLE, RECALL, SECTION], plan=["memory_get"], tools=dict.fromkeys(TOOLS, counted))
+
+
+def test_what_was_forgotten_is_not_told_again(tmp_path: Path) -> None:
+    async def finds(_context: ToolContext, _name: str, _arguments: dict[str, Any]) -> ToolReply:
+        return ToolReply(ok=True, data={"hits": [{"memory_id": f"mem_{n}", "content": f"fact {n}"} for n in (1, 2)]})
+
+    def found(reply: ToolReply) -> list[str | None]:
+        return [hit.get("content") for hit in reply.data["hits"]]
+
+    async def scene(home: AgentHome) -> None:
+        asked = home.start("What do I like?", turn_id="trn_1")
+        home.marks = {"mem_1": b"1", "mem_2": b"2"}
+        first = await home.turns.turn_prepare(asked)
+        answer = await home.turns.turn_tool_call(call("memory_get"))
+        texts = {"mem_1": "Likes tea", "mem_2": "Likes rye"}
+        for marks, left in (
+            ({"mem_1": b"1", "mem_2": b"2"}, ["mem_1", "mem_2"]),
+            ({"mem_1": b"1"}, ["mem_1"]),
+            ({"mem_1": b"another", "mem_2": b"2"}, ["mem_2"]),
+            ({}, []),
+            ({"mem_1": b"1", "mem_2": b"2"}, ["mem_1", "mem_2"]),  # restored
+        ):
+            home.marks = marks
+            again = await home.turns.turn_prepare(asked)
+            assert [ref.id for block in again.context_blocks for ref in block.source_refs] == left
+            said = "".join(block.text for block in again.context_blocks)
+            assert [name for name, text in texts.items() if text in said] == left
+            assert (again == first) == (left == ["mem_1", "mem_2"])
+            assert (again.prompt_manifest, again.turn) == (first.prompt_manifest, first.turn)
+            shown = found((await home.turns.turn_tool_call(call("memory_get"))).result)
+            assert shown == ["fact 1" if "mem_1" in marks else None, "fact 2" if "mem_2" in marks else None]
+        assert (await home.turns.turn_tool_call(call("memory_get"))) == answer
+
+    play(tmp_path, scene, hooks=[BUNDLE, RECALL_TWO], plan=["memory_get"], tools={"memory_get": finds})
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,27 @@ def test_a_turn_waits_for_its_thread() -> None:
     play(scene, max_in_flight=10)
 
 
+def test_a_turn_waits_for_the_request_that_begins_it() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.write(
+            request(1, "in_thread", name="earlier", thread_id="b"),
+            request(2, "in_thread", name="begins", thread_id="b", turn_id="new"),
+            request(3, "in_thread", name="elsewhere", thread_id="c", turn_id="new"),
+            request(4, "in_turn", name="goes on", turn_id="new"), request(5, "in_thread", name="last", thread_id="b"),
+        )  # fmt: skip
+        await stage.until(lambda: len(stage.begun) == 2)
+        for gate in ("last", "goes on", "begins", "elsewhere", "earlier"):
+            await settle()
+            assert stage.begun == ["earlier", "elsewhere"]
+            stage.gate(gate).set()
+        await stage.replies(5)
+        assert stage.begun == ["earlier", "elsewhere", "begins", "goes on", "last"]
+        await settle()
+        assert stage.session._coming == {}
+
+    play(scene, max_in_flight=10)
+
+
 def test_a_failure_or_a_cancellation_lets_the_next_of_the_thread_begin() -> None:
     async def scene(stage: Stage) -> None:
         stage.write(
@@ -268,6 +289,20 @@ def test_a_cancelled_request_is_answered_once() -> None:
     _, out = play(scene)
     assert answers(out) == {1: "cancelled", "1": "ok"}
     assert len(out) == 2
+
+
+def test_what_a_service_shields_is_finished_though_the_request_is_cancelled() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.write(request(1, "seal", name="x"))
+        await stage.until(lambda: stage.begun)
+        stage.write(notification("$/cancelRequest", id=1), request(2, "ping"))
+        await stage.replies(1)
+        stage.gate("x").set()
+        await stage.replies(2)
+        assert stage.begun == ["x", "x is whole"]
+
+    _, out = play(scene)
+    assert answers(out) == {2: "ok", 1: "ok"}
 
 
 def test_a_request_can_be_cancelled_before_it_begins() -> None:

@@ -1,0 +1,77 @@
+"""What a host is told again: the prompt of a turn that it prepared before, and the answer of a tool that it called before.
+
+Rule 1: nothing that was kept is answered again but through here, and what was forgotten since is not in it any more.
+Rule 2: what nobody vouches for now counts as forgotten.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from agent.artifact_reading import find_kept
+from agent.compile import Block
+from agent.pipeline import Prepared
+from agent.redaction import emptied, memories_named
+from agent.tools import failure
+from promt.render import render_block
+from protocol.hooks import Marks
+from protocol.ports import Tx
+from protocol.threads import SourceRef, ToolReply
+
+
+class Hosted(NamedTuple):
+    """A turn that is ready for its host's model, and the marks that its sources had when this was stored."""
+
+    prepared: Prepared
+    marks: Mapping[str, bytes]
+
+
+class Again:
+    """Answers from what was kept."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+
+    def hosted(self, tx: Tx, prepared: Prepared) -> Hosted:
+        """A prepared turn as it may be told again."""
+        return Hosted(prepared, self._marks(tx, [ref for b in prepared.compiled.blocks for ref in b.rendered.refs]))
+
+    def prepared(self, tx: Tx, hosted: Hosted) -> Prepared:
+        """The turn as it was prepared, without the lines whose source says something else now, or may not be shown."""
+        blocks = hosted.prepared.compiled.blocks
+        now = self._marks(tx, [ref for block in blocks for ref in block.rendered.refs])
+        kept = {name for name, mark in now.items() if hosted.marks.get(name) == mark}
+        left = [again for block in blocks if (again := _rendered_again(block, kept)) is not None]
+        return hosted.prepared._replace(compiled=hosted.prepared.compiled._replace(blocks=left))
+
+    def reply(self, tx: Tx, result: str, workspace_id: str) -> ToolReply:
+        """A stored answer of a tool, without the memories and the files that are not there any more."""
+        named = memories_named(result)
+        gone = named - self._marks(tx, [SourceRef(kind="memory", id=name) for name in sorted(named)]).keys()
+        reply = msgspec.json.decode(emptied(result, gone) if gone else result, type=ToolReply)
+        file = _file_of(reply.data)
+        if file is not None and find_kept(tx, *file, workspace_id) is None:
+            return failure("not_found", "There is no such artifact here.")
+        return reply
+
+
+def _rendered_again(block: Block, kept: set[str]) -> Block | None:
+    """The block with those of its lines whose source is kept; None where none is."""
+    shown = {ref.id for ref in block.rendered.refs}
+    if shown <= kept:
+        return block
+    rendered = render_block(
+        block.context.domain,
+        [item for item in block.context.items if item.ref.id in shown & kept],
+        nonce=block.block_id.removeprefix(f"{block.context.context_id}_"),
+        max_chars=len(block.rendered.text),
+        max_item_chars=block.context.max_item_chars,
+    )
+    return block._replace(rendered=rendered) if rendered is not None else None
+
+
+def _file_of(data: Any) -> tuple[str, str | None] | None:
+    """The file and the version that an answer is about."""
+    artifact_id = data.get("artifact_id") if isinstance(data, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    return (artifact_id, data.get("version_id")) if isinstance(artifact_id, str) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
