@@ -40,6 +40,10 @@ async def all_pages(client, method, member, limit, meanwhile, **params):
         await meanwhile(len(found))
 
 
+async def nothing(_):
+    """Nothing is done between the pages."""
+
+
 # -- identity --------------------------------------------------------------------------------------------------------
 
 
@@ -53,6 +57,30 @@ async def test_two_contents_with_one_value_are_two_facts_while_nobody_named_an_a
         assert len(await every(client, "memory/list", "records")) == 12
         assert (await wish(client, "!!!"))["created"]
         assert (await wish(client, "???"))["created"]
+
+
+@journey
+async def test_what_was_kept_is_found_at_once_whatever_else_says_the_same_words(tmp_path):
+    async with Den(tmp_path).client() as client:
+        kept = []
+        for more in (
+            {"value": 1, "key": "port a"},
+            {"value": 2, "key": "port b"},
+            {"value": 3},
+            {"value": 4},
+            {"key": "port c"},
+        ):
+            made = await wish(client, "The port of the server", **more)
+            assert made["created"]
+            kept.append(made["record"]["memory_id"])
+            for limit in (1, 20):
+                hits = await all_pages(client, "memory/search", "hits", limit, nothing, query="server port")
+                assert sorted(hit["record"]["memory_id"] for hit in hits) == sorted(kept)
+        elsewhere = await wish(client, "the  PORT of the server", value=4, scope=HERE)
+        hits = (await client.request("memory/search", {"query": "server port"}))["hits"]
+        shown = {hit["record"]["memory_id"] for hit in hits}
+        assert len(shown) == 5
+        assert len(shown & {kept[3], elsewhere["record"]["memory_id"]}) == 1
 
 
 @journey
