@@ -115,7 +115,12 @@ UPDATE record SET status = :status, updated_at = :now, superseded_by = :supersed
 -- name: update_record
 -- What may change in place.
 UPDATE record SET value = :value, tags = :tags, category = :category, importance = :importance, expires_at = :expires_at, metadata = :metadata,
-    sensitivity = :sensitivity, updated_at = :now WHERE memory_id = :memory_id
+    sensitivity = :sensitivity, updated_at = :now, key = :key, fingerprint = :fingerprint WHERE memory_id = :memory_id
+
+-- name: others_that_are
+-- Other active records with a key or a fingerprint.
+SELECT memory_id FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'active' AND id <> :row
+UNION SELECT memory_id FROM record WHERE scope_id = :scope_id AND key = :key AND status = 'active' AND id <> :row
 
 -- name: set_contested
 -- Whether something speaks against a record.

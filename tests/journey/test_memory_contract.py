@@ -84,6 +84,43 @@ async def test_what_was_kept_is_found_at_once_whatever_else_says_the_same_words(
 
 
 @journey
+async def test_a_value_is_what_it_was_changed_to_and_another_one_is_news(tmp_path):
+    async with Den(tmp_path).client() as client:
+        berlin = {"content": "Home city of the user", "key": "city", "value": "Berlin"}
+        memory_id = await remember(client, **berlin)
+        await client.request("memory/update", {"memory_id": memory_id, "value": "Paris"})
+        again = await wish(client, **berlin)
+        assert (again["created"], again["record"]["value"], again["superseded_memory_id"]) == (
+            True,
+            "Berlin",
+            memory_id,
+        )
+        (hit,) = (await client.request("memory/search", {"query": "home city"}))["hits"]
+        assert hit["record"]["value"] == "Berlin"
+        corrected = {"memory_id": again["record"]["memory_id"], "content": "Where the user lives"}
+        record = (await client.request("memory/update", corrected))["record"]
+        assert (record["content"], record["value"]) == ("Where the user lives", "Berlin")
+        ports = [await remember(client, "The port", value=n) for n in (1, 2)]
+        refused = await refusal(client, "memory/update", {"memory_id": ports[0], "value": 2})
+        assert (refused.code, refused.reason) == (-32045, "conflict")
+
+
+@journey
+async def test_nothing_is_restored_into_a_workspace_that_is_gone(tmp_path):
+    async with Den(tmp_path).client() as client:
+        await client.request("workspace/create", {"workspace_id": "ws_gone"})
+        there = {"context": {"workspace_id": "ws_gone"}}
+        scope = {"kind": "workspace", "key": "ws_gone"}
+        memory_id = await remember(client, "The build runs on Mondays.", scope=scope, **there)
+        await forget(client, memory_id, **there)
+        await client.request("workspace/delete", {"workspace_id": "ws_gone"})
+        refused = await refusal(client, "memory/restore", {"memory_id": memory_id, **there})
+        assert (refused.code, refused.reason) == (-32044, "not_found")
+        await client.request("workspace/create", {"workspace_id": "ws_gone"})
+        assert await every(client, "memory/list", "records", **there) == []
+
+
+@journey
 async def test_vowel_signs_and_tones_tell_keys_apart(tmp_path):
     async with Den(tmp_path).client() as client:
         for one, other in (("कि", "की"), ("ที่", "ทั่")):
