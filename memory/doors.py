@@ -122,7 +122,7 @@ def _item_with(quote: str, user_items: Mapping[str, str]) -> str | None:
 
 
 def correction(params: UpdateParams, stored: Stored, content: str, workspace_id: str | None) -> Proposed:
-    """New words for a record: an explicit correction that keeps its scope, key and everything not changed."""
+    """New words for a record: an explicit correction that keeps its scope, key, thread and everything not changed."""
     old = stored.record
     remember = RememberParams(
         content=content,
@@ -130,16 +130,18 @@ def correction(params: UpdateParams, stored: Stored, content: str, workspace_id:
         scope=old.scope,
         key=stored.alias or (old.key if stored.is_single else None),
         kind=old.kind,
-        value=None if params.value is UNSET else params.value,
+        value=old.value if params.value is UNSET else params.value,
         tags=old.tags if params.tags is UNSET else params.tags,
         sensitivity=old.sensitivity,
         confidence=old.confidence,
         importance=old.importance if params.importance is UNSET else params.importance,
+        valid_from=old.valid_from,
         expires_at=old.expires_at if params.expires_at is UNSET else params.expires_at,
         metadata=old.metadata if params.metadata is UNSET else params.metadata,
         supersedes=old.memory_id,
     )
-    return explicit_wish(remember, Provenance(source_kind="user_correction"), workspace_id)
+    thread_id = params.context.thread_id or old.provenance.thread_id
+    return explicit_wish(remember, Provenance(source_kind="user_correction", thread_id=thread_id), workspace_id)
 
 
 def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:

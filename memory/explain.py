@@ -11,7 +11,7 @@ import msgspec
 
 from memory.ports import Collaborators
 from memory.reads import NEAR_MISSES, Recall
-from memory.store import SQL, Stored, decision_of, get_candidate, get_record, scope_ids_of
+from memory.store import SQL, Stored, decision_of, get_record, known_candidate, scope_ids_of
 from memory.visibility import ALL, View, effective_status, hidden_by
 from protocol.base import Scope
 from protocol.errors import CallerError
@@ -199,7 +199,7 @@ class Explainer:
         ]
 
     def _candidate(self, tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> Told:
-        found = get_candidate(tx, candidate_id)
+        found = known_candidate(tx, candidate_id)
         if found is None or found.scope_id not in self._view(tx, scopes).scope_ids:
             raise CallerError.missing("candidate")
         rows = tx.all(SQL["decisions_of_candidate"], {"candidate_id": candidate_id, "limit": MAX_DECISIONS})

@@ -22,8 +22,8 @@ from memory.store import (
     Stored,
     add_event,
     add_text,
-    get_candidate,
     get_record,
+    known_candidate,
     record_by_key,
     remove_text,
     scope_id_of,
@@ -155,9 +155,9 @@ class Forgetter:
             removed["evidence"] += self._unquote(tx, source, active, gone, actor, notices)
             tx.run(SQL["forget_repetition"], {**source._asdict(), "scope_ids": _listed(active)})
             waiting = tx.all(SQL["candidates_of_source"], source._asdict())
-        end = self._erase_candidate if params.mode == "erase" else self._suppress_candidate
+        end = self._erase_candidate if params.mode == "erase" else self._forget_candidate
         for (candidate_id,) in waiting:
-            found = get_candidate(tx, candidate_id)
+            found = known_candidate(tx, candidate_id)
             if found is not None and found.scope_id in active:
                 removed["candidates"] += end(tx, candidate_id)
                 doubted, system = found.candidate.contested_memory_id, Actor(kind="system")
@@ -172,7 +172,7 @@ class Forgetter:
             if memory_id in gone:
                 continue
             stored = get_record(tx, memory_id) if memory_id is not None else None
-            waiting = get_candidate(tx, candidate_id) if candidate_id is not None else None
+            waiting = known_candidate(tx, candidate_id) if candidate_id is not None else None
             holder = stored or waiting
             if holder is None or holder.scope_id not in active:
                 continue
@@ -192,9 +192,11 @@ class Forgetter:
         tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
         return min(tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id}), 1)
 
-    def _suppress_candidate(self, tx: Tx, candidate_id: str) -> int:
-        """A proposal that came from what is forgotten is not made again."""
-        return tx.run(SQL["suppress_candidate"], {"candidate_id": candidate_id, "now": self._means.clock.now()})
+    def _forget_candidate(self, tx: Tx, candidate_id: str, forgotten_with: str = "") -> int:
+        """A proposal is in no answer any more; it comes back with the record that it was forgotten with, or never."""
+        now = self._means.clock.now()
+        values = {"candidate_id": candidate_id, "forgotten_with": forgotten_with, "now": now}
+        return tx.run(SQL["forget_candidate"], values)
 
     def bury(self, tx: Tx, stored: Stored, actor: Actor, *, restore_superseded: bool) -> list[Notice]:
         """Make a tombstone: out of every index now, restorable for a while."""
@@ -204,17 +206,22 @@ class Forgetter:
         before = stored.record.status
         set_status(tx, stored, "deleted", now, superseded_by=stored.followed_by)
         add_event(tx, stored.record.memory_id, now, Change("deleted", actor, None, before, "deleted"))
-        hashes = {
-            "scope_id": stored.scope_id,
-            "fingerprint": stored.fingerprint,
-            "text_hash": stored.text_hash,
-            "now": now,
-        }
-        tx.run(SQL["suppress_candidates"], hashes)
         note_change(tx, self._means, stored.scope_id)
-        notices = [_deleted(stored.record)]
+        notices = [_deleted(stored.record), *self._forget_proposals(tx, stored)]
         if restore_superseded and before == "active" and stored.record.supersedes is not None:
             notices += self._bring_back(tx, stored.record.supersedes, actor)
+        return notices
+
+    def _forget_proposals(self, tx: Tx, stored: Stored) -> list[Notice]:
+        """What said the same as a record, or became it, is forgotten with it."""
+        memory_id, now = stored.record.memory_id, self._means.clock.now()
+        same = {"scope_id": stored.scope_id, "fingerprint": stored.fingerprint, "text_hash": stored.text_hash}
+        notices: list[Notice] = []
+        for (candidate_id,) in tx.all(SQL["candidates_saying"], {"memory_id": memory_id, **same}):
+            self._forget_candidate(tx, candidate_id, memory_id)
+            found = known_candidate(tx, candidate_id)
+            doubted = found.candidate.contested_memory_id if found is not None else None
+            notices += lift_doubt(tx, doubted, Actor(kind="system"), now)
         return notices
 
     @staticmethod
@@ -252,6 +259,7 @@ class Forgetter:
         followed_by = (stored.followed_by or "") if status == "superseded" else None
         set_status(tx, stored, status, now, superseded_by=followed_by)
         add_event(tx, memory_id, now, Change("restored", actor, None, "deleted", status))
+        tx.run(SQL["recall_candidates"], {"memory_id": memory_id})
         add_text(tx, stored, self._means.lexicon)
         self._vectors.expect(tx, stored)
         note_change(tx, self._means, stored.scope_id)

@@ -102,6 +102,14 @@ def identity_at(
     return _identity(scope, base, alias, content, value, keyed, is_single=is_single)._replace(key=key)
 
 
+def identity_with(known: Identity, scope: Scope, content: str, value: Any, keyed: KeyedHash) -> Identity:
+    """The identity of a fact once it has another value: of a set it is another member, by whatever name it keeps its key."""
+    found = identity_at(scope, known.key, known.alias, content, value, keyed, is_single=known.is_single)
+    if known.is_single:
+        return found
+    return found._replace(key=f"{known.key.rpartition(':')[0]}:{found.fingerprint.hex()[:ITEM_HEX]}")
+
+
 def _words(content: str) -> str:
     return folded(content) or content.strip()  # nothing but punctuation says that
 

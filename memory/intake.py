@@ -25,8 +25,8 @@ from memory.store import (
     add_record,
     encoded,
     ensure_scope,
-    get_candidate,
     get_record,
+    known_candidate,
     pending_candidate,
 )
 from memory.vectors import Vectors
@@ -224,13 +224,15 @@ class Intake:
             said = self._live(lambda: active_duplicate(self._tx, scope_id, identity, value))
             waiting = pending_candidate(self._tx, scope_id, identity, value)
             duplicate = said.record.memory_id if said else waiting.candidate.candidate_id if waiting else None
+        became = [one for one in (entry.promoted_memory_id, entry.merged_into) if one is not None]
         return nothing._replace(
+            is_id_forgotten=any(map(self._is_gone, became)),
             are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=False),
             duplicate=duplicate,
         )
 
     def _twin_of_candidate(self, entry: BundleCandidate) -> Twin | None:
-        found = get_candidate(self._tx, entry.candidate_id)
+        found = known_candidate(self._tx, entry.candidate_id)
         if found is None:
             return None
         row = self._tx.one(SQL["touched_at"], {"candidate_id": entry.candidate_id})
@@ -241,7 +243,7 @@ class Intake:
             is_same = ours == msgspec.structs.replace(entry, decisions=[], evidence=[])
         is_visible = ours.scope in self._scopes
         return Twin(
-            is_forgotten=False, is_same_thing=is_same, is_unchanged=is_unchanged,
+            is_forgotten=found.is_forgotten and is_visible, is_same_thing=is_same, is_unchanged=is_unchanged,
             is_older=ours.touched_at < entry.touched_at, memory_id=entry.candidate_id if is_visible else None,
         )  # fmt: skip
 
@@ -292,6 +294,10 @@ class Intake:
 
     def _is_buried(self, memory_id: str) -> bool:
         return self._tx.one(SQL["get_tombstone"], {"memory_id": memory_id}) is not None
+
+    def _is_gone(self, memory_id: str) -> bool:
+        found = get_record(self._tx, memory_id)
+        return self._is_buried(memory_id) or (found is not None and found.record.status == "deleted")
 
     def _is_forgotten(self, scope_id: int, identity: Identity, created_at: int, *, is_record: bool) -> bool:
         row = self._tx.one(SQL["is_forgotten"], {

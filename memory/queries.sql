@@ -146,7 +146,12 @@ UPDATE record SET status = :status, updated_at = :now, superseded_by = :supersed
 -- name: update_record
 -- What may change in place.
 UPDATE record SET value = :value, tags = :tags, category = :category, importance = :importance, expires_at = :expires_at, metadata = :metadata,
-    sensitivity = :sensitivity, updated_at = :now WHERE memory_id = :memory_id
+    sensitivity = :sensitivity, updated_at = :now, key = :key, fingerprint = :fingerprint WHERE memory_id = :memory_id
+
+-- name: others_that_are
+-- Other active records with a key or a fingerprint.
+SELECT memory_id FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'active' AND id <> :row
+UNION SELECT memory_id FROM record WHERE scope_id = :scope_id AND key = :key AND status = 'active' AND id <> :row
 
 -- name: set_contested
 -- Whether something speaks against a record.
@@ -182,11 +187,23 @@ WHERE candidate_id = :candidate_id AND status = 'pending'
 -- name: candidates_of_source
 -- What was proposed in a turn or thread.
 SELECT candidate_id FROM candidate WHERE turn_id = :turn_id
-UNION SELECT candidate_id FROM candidate WHERE turn_id IN (SELECT turn_id FROM decision WHERE thread_id = :thread_id) ORDER BY candidate_id
+UNION SELECT candidate_id FROM candidate WHERE turn_id IN (SELECT turn_id FROM decision WHERE thread_id = :thread_id)
+UNION SELECT candidate_id FROM candidate WHERE json_extract(proposal, '$.provenance.thread_id') = :thread_id ORDER BY candidate_id
 
--- name: suppress_candidate
--- A waiting candidate that was forgotten.
-UPDATE candidate SET status = 'suppressed', decided_at = :now, touched_at = :now, decided_by = 'forget' WHERE candidate_id = :candidate_id AND status = 'pending'
+-- name: forget_candidate
+-- A candidate is forgotten; it waits no more.
+UPDATE candidate SET forgotten_with = :forgotten_with, status = CASE status WHEN 'pending' THEN 'suppressed' ELSE status END,
+    touched_at = CASE status WHEN 'pending' THEN :now ELSE touched_at END, decided_at = coalesce(decided_at, :now),
+    decided_by = coalesce(decided_by, 'forget')
+WHERE candidate_id = :candidate_id AND forgotten_with IS NULL
+
+-- name: recall_candidates
+-- What was forgotten with a record is shown again, unless another forgotten record says the same.
+UPDATE candidate SET forgotten_with = coalesce(
+    (SELECT memory_id FROM record WHERE memory_id IN (promoted_memory_id, merged_into) AND status = 'deleted'),
+    (SELECT memory_id FROM record WHERE scope_id = candidate.scope_id AND fingerprint = candidate.fingerprint AND +status = 'deleted'),
+    (SELECT memory_id FROM record WHERE scope_id = candidate.scope_id AND text_hash = candidate.text_hash AND +status = 'deleted'))
+WHERE forgotten_with = :memory_id
 
 -- name: forget_repetition
 -- What a forgotten turn or thread said is not counted.
@@ -292,12 +309,16 @@ VALUES (:candidate_id, :scope_id, :category, :key, :content, :value, 'pending', 
     :fingerprint, :text_hash, :turn_id, :proposal, :now)
 
 -- name: get_candidate
--- A candidate by id.
+-- A candidate that may be shown, by id.
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id WHERE candidate_id = :candidate_id
+
+-- name: known_candidate
+-- A candidate by id, a forgotten one as well.
 SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id WHERE candidate_id = :candidate_id
 
 -- name: pending_candidate
 -- The waiting candidate that says the same, or into which one that said the same was merged.
-SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
 WHERE candidate.status = 'pending' AND candidate.id IN (
     SELECT id FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint
     UNION ALL SELECT id FROM candidate
@@ -324,7 +345,7 @@ SELECT candidate_id FROM candidate WHERE contested_memory_id = :memory_id AND st
 
 -- name: list_candidates
 -- Candidates of a scope set, newest first, after a place.
-SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
 WHERE instr(:scope_ids, ',' || scope_id || ',') > 0 AND instr(:statuses, ',' || status || ',') > 0
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND candidate.id < :row
 ORDER BY candidate.id DESC LIMIT :limit
@@ -354,7 +375,7 @@ UPDATE candidate SET merged_into = :merged_into WHERE merged_into = :candidate_i
 DELETE FROM evidence WHERE candidate_id = :candidate_id
 
 -- name: due_candidates
--- Candidates that nothing has touched for the time of retention.
+-- Candidates that nothing has touched for the time of retention, forgotten ones as well.
 SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
 WHERE touched_at <= :before ORDER BY touched_at LIMIT :limit
 
@@ -370,14 +391,9 @@ DELETE FROM candidate WHERE candidate_id = :candidate_id
 -- Every candidate of a scope.
 SELECT candidate_id FROM candidate WHERE scope_id = :scope_id
 
--- name: suppress_candidates
--- Candidates that say what was forgotten.
-UPDATE candidate SET status = 'suppressed', decided_at = :now, touched_at = :now, decided_by = 'forget'
-WHERE scope_id = :scope_id AND status = 'pending' AND (fingerprint = :fingerprint OR text_hash = :text_hash)
-
 -- name: pending_candidates
 -- Candidates that wait in a scope, newest first.
-SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
 WHERE scope_id = :scope_id AND status = 'pending' ORDER BY candidate.id DESC LIMIT :limit
 
 -- name: add_evidence
@@ -408,15 +424,15 @@ VALUES (:at, :scope_id, :memory_id, :candidate_id, :thread_id, :turn_id, :run_id
 
 -- name: decisions_of_record
 -- Decisions on a record, newest first.
-SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM decision WHERE memory_id = :memory_id ORDER BY id DESC LIMIT :limit
+SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM told_decision AS decision WHERE memory_id = :memory_id ORDER BY id DESC LIMIT :limit
 
 -- name: decisions_of_candidate
 -- Decisions on a candidate, newest first.
-SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM decision WHERE candidate_id = :candidate_id ORDER BY id DESC LIMIT :limit
+SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM told_decision AS decision WHERE candidate_id = :candidate_id ORDER BY id DESC LIMIT :limit
 
 -- name: decisions_of_turn
 -- Decisions on what a turn proposed, oldest first; of a candidate that was decided since, the last word.
-SELECT action, score, bucket, reason_code, factors, memory_id FROM decision
+SELECT action, score, bucket, reason_code, factors, memory_id FROM told_decision AS decision
 WHERE turn_id = :turn_id AND (candidate_id IS NULL OR NOT EXISTS (
     SELECT 1 FROM decision AS later WHERE later.candidate_id = decision.candidate_id AND later.turn_id = :turn_id AND later.id > decision.id
 ))
@@ -424,7 +440,7 @@ ORDER BY id LIMIT :limit
 
 -- name: decisions_of_run
 -- Decisions on what a run proposed, oldest first.
-SELECT action, score, bucket, reason_code, factors, memory_id FROM decision WHERE run_id = :run_id ORDER BY id LIMIT :limit
+SELECT action, score, bucket, reason_code, factors, memory_id FROM told_decision AS decision WHERE run_id = :run_id ORDER BY id LIMIT :limit
 
 -- name: count_decisions
 -- Decisions of a scope by reason.
@@ -571,15 +587,9 @@ SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOI
 WHERE record.id >= :row AND status <> 'deleted' AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY record.id LIMIT :limit
 
 -- name: export_candidates
--- Candidates of a scope set from a place on, without those whose words, or whose record, are forgotten.
-SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id
-WHERE candidate.id >= :row AND instr(:scope_ids, ',' || scope_id || ',') > 0 AND decided_by IS NOT 'forget'
-  AND NOT EXISTS (SELECT 1 FROM record WHERE memory_id IN (promoted_memory_id, merged_into) AND status = 'deleted')
-  AND NOT EXISTS (SELECT 1 FROM record WHERE scope_id = candidate.scope_id AND fingerprint = candidate.fingerprint AND +status = 'deleted')
-  AND NOT EXISTS (SELECT 1 FROM record WHERE scope_id = candidate.scope_id AND text_hash = candidate.text_hash AND +status = 'deleted')
-  AND NOT EXISTS (SELECT 1 FROM tombstone WHERE scope_id = candidate.scope_id AND fingerprint = candidate.fingerprint)
-  AND NOT EXISTS (SELECT 1 FROM tombstone WHERE scope_id = candidate.scope_id AND text_hash = candidate.text_hash)
-ORDER BY candidate.id LIMIT :limit
+-- Candidates of a scope set that may be shown, from a place on.
+SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
+WHERE candidate.id >= :row AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY candidate.id LIMIT :limit
 
 -- name: export_forgotten
 -- What is forgotten and can still be restored, from a place on.
@@ -606,12 +616,12 @@ SELECT at, event, actor, reason_code, from_status, to_status FROM memory_event W
 
 -- name: export_decisions
 -- What was decided about a record, oldest first.
-SELECT at, action, score, bucket, reason_code, factors, candidate_id, thread_id, turn_id, run_id FROM decision
+SELECT at, action, score, bucket, reason_code, factors, candidate_id, thread_id, turn_id, run_id FROM told_decision AS decision
 WHERE memory_id = :memory_id ORDER BY at, id
 
 -- name: export_candidate_decisions
 -- What was decided about a candidate alone, oldest first.
-SELECT at, action, score, bucket, reason_code, factors, candidate_id, thread_id, turn_id, run_id FROM decision
+SELECT at, action, score, bucket, reason_code, factors, candidate_id, thread_id, turn_id, run_id FROM told_decision AS decision
 WHERE candidate_id = :candidate_id AND memory_id IS NULL ORDER BY at, id
 
 -- name: touched_at

@@ -198,9 +198,9 @@ class Reader:
     def _found(
         self, tx: Tx, question: Question, matches: Sequence[Match], view: View, wanted: Wanted
     ) -> Iterator[Found]:
-        """The best matches, read whole; of those that say the very same in several scopes the best one."""
+        """The best matches, read whole; what another scope says in the same words of the same value is shown once."""
         words = self._words(question.text, question.terms)
-        told: set[str] = set()
+        told: dict[tuple[str, str], int] = {}
         for start in range(0, len(matches), wanted.limit):
             batch = matches[start : start + wanted.limit]
             stored = records_by_row(tx, [match.candidate.row for match in batch])
@@ -208,10 +208,9 @@ class Reader:
                 whole = stored.get(candidate.row)
                 if whole is None or whole.record.memory_id != candidate.memory_id or not self._shows(whole, view):
                     continue
-                said = " ".join(whole.record.content.casefold().split())
-                if said in told:
+                said = " ".join(whole.record.content.casefold().split()), encoded(whole.record.value)
+                if told.setdefault(said, whole.scope_id) != whole.scope_id:
                     continue
-                told.add(said)
                 if place >= wanted.begin:
                     yield Found(place, self._hit(whole.record, score, words, view.now))
 

@@ -117,7 +117,9 @@ CREATE TABLE candidate (
     turn_id             TEXT,
     proposal            TEXT NOT NULL DEFAULT '{}', -- what a record needs beside the text, for the day it is approved
     touched_at          INTEGER NOT NULL,           -- when it was last proposed or decided: retention counts from here
-    CHECK ((decided_at IS NULL) = (status = 'pending'))
+    forgotten_with      TEXT,                       -- the record that it was forgotten with; empty: what it came from
+    CHECK ((decided_at IS NULL) = (status = 'pending')),
+    CHECK (forgotten_with IS NULL OR status <> 'pending')
 ) STRICT;
 CREATE UNIQUE INDEX candidate_pending ON candidate (scope_id, fingerprint) WHERE status = 'pending';
 CREATE INDEX candidate_fingerprint ON candidate (scope_id, fingerprint);
@@ -127,6 +129,12 @@ CREATE INDEX candidate_of_turn ON candidate (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX candidate_contested ON candidate (contested_memory_id) WHERE contested_memory_id IS NOT NULL;
 CREATE INDEX candidate_merged ON candidate (merged_into) WHERE merged_into IS NOT NULL;
 CREATE INDEX candidate_touched ON candidate (touched_at);
+CREATE INDEX candidate_of_scope ON candidate (scope_id);
+CREATE INDEX candidate_of_thread ON candidate (json_extract(proposal, '$.provenance.thread_id'));
+CREATE INDEX candidate_forgotten ON candidate (forgotten_with) WHERE forgotten_with IS NOT NULL;
+
+-- The candidates that an answer may show. Whatever hands out their words reads them here; the table itself is for bookkeeping.
+CREATE VIEW shown_candidate AS SELECT * FROM candidate WHERE forgotten_with IS NULL;
 
 CREATE TABLE evidence (
     id           INTEGER PRIMARY KEY,
@@ -175,6 +183,13 @@ CREATE INDEX decision_of_candidate ON decision (candidate_id) WHERE candidate_id
 CREATE INDEX decision_of_thread ON decision (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX decision_of_turn ON decision (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX decision_of_scope ON decision (scope_id, reason_code);
+
+-- Decisions as they are told: factors hold a decider's words, which are forgotten with the candidate that they are about.
+CREATE VIEW told_decision AS SELECT
+    id, at, scope_id, memory_id, candidate_id, thread_id, turn_id, run_id, action, score, bucket, reason_code,
+    CASE WHEN EXISTS (SELECT 1 FROM candidate WHERE candidate.candidate_id = decision.candidate_id AND forgotten_with IS NOT NULL)
+        THEN '[]' ELSE factors END AS factors
+FROM decision;
 
 CREATE TABLE memory_event (
     id          INTEGER PRIMARY KEY,

@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from memory.answers import kept, refusal, remembered
+from memory.answers import remembered
 from memory.candidates import Candidates, Doorway
-from memory.doors import check_bounds, correction, explicit_wish, from_write
+from memory.doors import check_bounds, explicit_wish, from_write
 from memory.erasing import Eraser, Forgotten
 from memory.explain import Explainer, explain_recall
 from memory.exporting import Exporter
@@ -22,29 +22,22 @@ from memory.idempotency import tell_after, write_once
 from memory.importing import Importer
 from memory.in_turns import TurnMemory
 from memory.lookback import read_history, read_stats, words_are_unwanted
-from memory.notices import Notice, changed, note_change
+from memory.notices import Notice
 from memory.ports import Collaborators
 from memory.proposal import Proposed
 from memory.reads import Reader
 from memory.repair import Repairer
 from memory.scopes import narrowed, of_context, required
-from memory.sensitivity import clean_value, judge
 from memory.store import (
     SQL,
-    Change,
-    Stored,
-    add_event,
-    add_text,
-    encoded,
     get_record,
     scope_ids_of,
-    seal,
 )
+from memory.updating import Updater
 from memory.vectors import Vectors
-from memory.visibility import KEPT, View, is_visible
 from memory.writing import Outcome, Writer
 from protocol.base import Scope
-from protocol.errors import CallerError, Defect, Refused, Unavailable
+from protocol.errors import CallerError, Refused, Unavailable
 from protocol.gateway import RepairState
 from protocol.memory import (
     Actor,
@@ -64,7 +57,6 @@ from protocol.memory import (
     ListParams,
     ListResult,
     Provenance,
-    Record,
     RememberParams,
     RememberResult,
     RestoreParams,
@@ -108,6 +100,7 @@ class MemoryService:
         self._means = means
         self._reader = Reader(self._means)
         self._writer = Writer(self._means)
+        self._updater = Updater(self._means, self._writer)
         self._forgetter = Forgetter(self._means)
         self._eraser = Eraser(self._means)
         self._explainer = Explainer(self._means)
@@ -209,54 +202,9 @@ class MemoryService:
 
         def update(tx: Tx) -> UpdateResult:
             self._require_writable(tx, params.context, None, place.scopes)
-            stored = self._updatable(tx, params, place.scopes)
-            if content is not None and content != stored.record.content:
-                outcome = self._writer.write(tx, correction(params, stored, content, place.workspace_id), place.scopes)
-                record = kept(outcome)
-                tell_after(tx, self._means, outcome.notices)
-                return UpdateResult(record=record, superseded_memory_id=outcome.result.superseded_memory_id)
-            record = self._annotate(tx, stored, params)
-            tell_after(tx, self._means, [changed(record, "updated", None)])
-            return UpdateResult(record=record)
+            return self._updater.update(tx, params, place.scopes, place.workspace_id)
 
         return await self._means.db.write(update)
-
-    def _updatable(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope]) -> Stored:
-        stored = get_record(tx, params.memory_id)
-        view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, self._means.clock.now(), shows_regulated=True)
-        if stored is None or not is_visible(stored.seen, view):
-            raise CallerError.missing("memory")
-        if stored.record.status != "active":
-            raise Refused("conflict", "Only an active memory can be changed.")
-        if params.expected_updated_at not in {None, stored.record.updated_at}:
-            raise Refused("conflict", "The memory was changed meanwhile.")
-        return stored
-
-    def _annotate(self, tx: Tx, stored: Stored, params: UpdateParams) -> Record:
-        old, now = stored.record, self._means.clock.now()
-        names = ("value", "tags", "category", "importance", "expires_at", "metadata")
-        new = {name: given for name in names if (given := getattr(params, name)) is not UNSET}
-        new |= {name: clean_value(new[name]) for name in ("value", "tags") if name in new}
-        texts = [encoded(entry) for entry in new.values()]
-        findings = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
-        if findings.secret_kinds:
-            raise refusal("secret_detected")
-        level = "regulated" if findings.is_regulated else old.sensitivity
-        record = msgspec.structs.replace(old, **new, sensitivity=level)
-        value = encoded(record.value) if record.value is not None else None
-        tx.run(SQL["update_record"], {
-            "memory_id": old.memory_id, "value": value, "tags": encoded(record.tags), "category": record.category,
-            "importance": record.importance, "expires_at": record.expires_at, "metadata": encoded(record.metadata),
-            "sensitivity": level, "now": now,
-        })  # fmt: skip
-        seal(tx, old.memory_id)
-        current = get_record(tx, old.memory_id)
-        if current is None:
-            raise Defect
-        add_text(tx, current, self._means.lexicon)
-        add_event(tx, old.memory_id, now, Change("updated", USER_ACTOR, None, "active", "active"))
-        note_change(tx, self._means, stored.scope_id)
-        return current.record
 
     # -- forgetting ------------------------------------------------------------------------------------------------
 
@@ -279,6 +227,7 @@ class MemoryService:
         def restore(tx: Tx) -> RestoreResult:
             self._require_normal_thread(tx, params.context)
             record, notices = self._forgetter.restore(tx, params.memory_id, scopes, USER_ACTOR)
+            self._require_writable(tx, params.context, record.scope, scopes)  # a scope that is gone takes nothing back
             tell_after(tx, self._means, notices)
             return RestoreResult(record=record)
 

@@ -309,13 +309,14 @@ class StoredCandidate(NamedTuple):
     text_hash: bytes
     turn_id: str | None
     proposal: str
+    is_forgotten: bool
 
 
 def candidate_of(row: Row) -> StoredCandidate:
     """A row of `SELECT candidate.*, scope.kind, scope.key …`."""
     (_, candidate_id, scope_id, category, key, content, value, status, score, bucket, reason_code, evidence_count, contested,
-     promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, _, kind,
-     scope_key) = row  # fmt: skip
+     promoted, merged_into, created_at, decided_at, decided_by, fingerprint, text_hash, turn_id, proposal, _,
+     forgotten_with, kind, scope_key) = row  # fmt: skip
     candidate = Candidate(
         candidate_id=candidate_id, scope=Scope(kind=kind, key=scope_key), category=category, key=key, content=content,
         value=msgspec.json.decode(value) if value is not None else None, status=status, score=score, bucket=bucket,
@@ -323,12 +324,20 @@ def candidate_of(row: Row) -> StoredCandidate:
         promoted_memory_id=promoted, merged_into=merged_into, created_at=created_at, decided_at=decided_at,
         decided_by=decided_by,
     )  # fmt: skip
-    return StoredCandidate(scope_id, candidate, fingerprint, text_hash, turn_id, proposal)
+    return StoredCandidate(
+        scope_id, candidate, fingerprint, text_hash, turn_id, proposal, is_forgotten=forgotten_with is not None
+    )
 
 
 def get_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
-    """A candidate by id."""
+    """A candidate by id, unless it is forgotten."""
     row = tx.one(SQL["get_candidate"], {"candidate_id": candidate_id})
+    return candidate_of(row) if row else None
+
+
+def known_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
+    """A candidate by id, a forgotten one as well: for bookkeeping, never for an answer."""
+    row = tx.one(SQL["known_candidate"], {"candidate_id": candidate_id})
     return candidate_of(row) if row else None
 
 

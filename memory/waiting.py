@@ -11,7 +11,7 @@ import msgspec
 
 from memory.notices import Notice, changed
 from memory.proposal import Checked, Proposed
-from memory.store import SQL, Change, StoredCandidate, add_event, encoded, get_candidate, get_record
+from memory.store import SQL, Change, StoredCandidate, add_event, encoded, get_record, known_candidate
 from protocol.memory import Actor, CandidateStatus, Evidence, Kind, Provenance, SemanticFields, Sensitivity, SourceKind
 from protocol.ports import Tx
 
@@ -98,7 +98,7 @@ def end_candidate(tx: Tx, candidate_id: str, end: End, now: int) -> bool:
     })  # fmt: skip
     if not is_ended or target is None:
         return bool(is_ended)
-    into_record = get_candidate(tx, target) is None
+    into_record = known_candidate(tx, target) is None
     ids = {"memory_id": target if into_record else None, "target_id": None if into_record else target}
     tx.run(SQL["move_evidence"], {**by_id, **ids})
     tx.run(SQL["drop_evidence"], by_id)

@@ -1,11 +1,12 @@
 """Review of what the extractor is not sure about, over stdio: waiting, deciding, and what comes of it."""
 
 import asyncio
+import subprocess
 from typing import Any
 
 from spawned import Den, drain, fact, hello, journey, refusal, take_turn
 
-from gateway.client import CallFailed
+from gateway.client import CallFailed, console_script
 
 REVIEWED = "[gateway.memory]\nreview_enabled = true\n"
 UNSURE = {"explicitness": "implicit", "durability": "unknown", "certainty": "medium"}
@@ -134,6 +135,37 @@ async def test_review_is_switched_off_and_on_while_it_runs(tmp_path):
         assert await waiting(client) == [candidate]
         done = await client.request("memory/candidates/approve", {"candidate_id": candidate["candidate_id"]})
         assert done["record"]["content"] == BREW
+
+
+def why(den, question):
+    """What `pioneer why` says beside the gateway."""
+    arguments = [*console_script(), "why", question, "--home", str(den.home), "--config", str(den.config)]
+    ended = subprocess.run([*arguments, "--workspace", "ws_here"], capture_output=True, timeout=60, check=False)
+    assert ended.returncode in {0, 1}, ended.stderr
+    return ended.stdout.decode()
+
+
+@journey
+async def test_what_was_proposed_is_forgotten_with_its_record_and_comes_back_with_it(tmp_path):
+    den = den_of(tmp_path)
+    semantic = fact(TEA, TEA, "drink", **UNSURE)["semantic"]
+    written = {"semantic": semantic, "content": TEA, "evidence": [{"quote": TEA}], "idempotency_key": "once"}
+    every_status = ["pending", "approved", "rejected", "expired", "merged", "suppressed"]
+    async with den.client() as client:
+        by_id = {"candidate_id": (await client.request("memory/write", written))["candidate"]["candidate_id"]}
+        approved = await client.request("memory/candidates/approve", by_id)
+        assert TEA in await asyncio.to_thread(why, den, ASKED)
+        memory_id = approved["record"]["memory_id"]
+        await client.request("memory/forget", {"target": {"kind": "id", "memory_id": memory_id}})
+        assert await waiting(client, statuses=every_status) == []
+        assert (await refusal(client, "memory/candidates/get", by_id)).reason == "not_found"
+        repeated = await client.request("memory/write", written)
+        assert (repeated["record"], repeated["candidate"]) == (None, None)
+        assert TEA not in await asyncio.to_thread(why, den, ASKED)
+        restored = (await client.request("memory/restore", {"memory_id": memory_id}))["record"]
+        found = await client.request("memory/candidates/get", by_id)
+        assert found == {"candidate": approved["candidate"], "record": restored}
+        assert await waiting(client, statuses=every_status) == [found["candidate"]]
 
 
 @journey

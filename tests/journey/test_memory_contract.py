@@ -40,6 +40,10 @@ async def all_pages(client, method, member, limit, meanwhile, **params):
         await meanwhile(len(found))
 
 
+async def nothing(_):
+    """Nothing is done between the pages."""
+
+
 # -- identity --------------------------------------------------------------------------------------------------------
 
 
@@ -53,6 +57,67 @@ async def test_two_contents_with_one_value_are_two_facts_while_nobody_named_an_a
         assert len(await every(client, "memory/list", "records")) == 12
         assert (await wish(client, "!!!"))["created"]
         assert (await wish(client, "???"))["created"]
+
+
+@journey
+async def test_what_was_kept_is_found_at_once_whatever_else_says_the_same_words(tmp_path):
+    async with Den(tmp_path).client() as client:
+        kept = []
+        for more in (
+            {"value": 1, "key": "port a"},
+            {"value": 2, "key": "port b"},
+            {"value": 3},
+            {"value": 4},
+            {"key": "port c"},
+        ):
+            made = await wish(client, "The port of the server", **more)
+            assert made["created"]
+            kept.append(made["record"]["memory_id"])
+            for limit in (1, 20):
+                hits = await all_pages(client, "memory/search", "hits", limit, nothing, query="server port")
+                assert sorted(hit["record"]["memory_id"] for hit in hits) == sorted(kept)
+        elsewhere = await wish(client, "the  PORT of the server", value=4, scope=HERE)
+        hits = (await client.request("memory/search", {"query": "server port"}))["hits"]
+        shown = {hit["record"]["memory_id"] for hit in hits}
+        assert len(shown) == 5
+        assert len(shown & {kept[3], elsewhere["record"]["memory_id"]}) == 1
+
+
+@journey
+async def test_a_value_is_what_it_was_changed_to_and_another_one_is_news(tmp_path):
+    async with Den(tmp_path).client() as client:
+        berlin = {"content": "Home city of the user", "key": "city", "value": "Berlin"}
+        memory_id = await remember(client, **berlin)
+        await client.request("memory/update", {"memory_id": memory_id, "value": "Paris"})
+        again = await wish(client, **berlin)
+        assert (again["created"], again["record"]["value"], again["superseded_memory_id"]) == (
+            True,
+            "Berlin",
+            memory_id,
+        )
+        (hit,) = (await client.request("memory/search", {"query": "home city"}))["hits"]
+        assert hit["record"]["value"] == "Berlin"
+        corrected = {"memory_id": again["record"]["memory_id"], "content": "Where the user lives"}
+        record = (await client.request("memory/update", corrected))["record"]
+        assert (record["content"], record["value"]) == ("Where the user lives", "Berlin")
+        ports = [await remember(client, "The port", value=n) for n in (1, 2)]
+        refused = await refusal(client, "memory/update", {"memory_id": ports[0], "value": 2})
+        assert (refused.code, refused.reason) == (-32045, "conflict")
+
+
+@journey
+async def test_nothing_is_restored_into_a_workspace_that_is_gone(tmp_path):
+    async with Den(tmp_path).client() as client:
+        await client.request("workspace/create", {"workspace_id": "ws_gone"})
+        there = {"context": {"workspace_id": "ws_gone"}}
+        scope = {"kind": "workspace", "key": "ws_gone"}
+        memory_id = await remember(client, "The build runs on Mondays.", scope=scope, **there)
+        await forget(client, memory_id, **there)
+        await client.request("workspace/delete", {"workspace_id": "ws_gone"})
+        refused = await refusal(client, "memory/restore", {"memory_id": memory_id, **there})
+        assert (refused.code, refused.reason) == (-32044, "not_found")
+        await client.request("workspace/create", {"workspace_id": "ws_gone"})
+        assert await every(client, "memory/list", "records", **there) == []
 
 
 @journey

@@ -145,6 +145,8 @@ def test_equal_words_of_two_scopes_are_shown_once(home: MemoryHome) -> None:
     home.remember("uses  TABS", scope=WS1)
     assert home.found("tabs") == ["uses  TABS"]
     assert len(home.listed()) == 2
+    assert home.remember("Uses tabs", scope=WS1, key="style").created
+    assert sorted(home.found("tabs")) == ["Uses tabs", "uses  TABS"]
 
 
 HOSTILE = [
