@@ -312,6 +312,8 @@ class Database:
 
     async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
         """Run `work` on a snapshot that sees every write acknowledged before the call."""
+        if deadline is not None and deadline > READ_SECONDS:
+            raise ValueError("no snapshot lives so long; a long look is made of short ones")
         self._next_reader = (self._next_reader + 1) % READERS
         return await self._submit(self._readers[self._next_reader], _Request(work, deadline))
 

@@ -73,7 +73,7 @@ class Transact(Protocol):
         """Run `work` on a snapshot that sees every write acknowledged before the call.
 
         Raises `Unavailable` when it takes more than `deadline` seconds of a processor, which a busy machine does not use up,
-        or 2 seconds in all.
+        or 2 seconds in all: nobody may ask for more, what has to look at everything looks at a part at a time.
         """
         ...
 
