@@ -24,6 +24,10 @@ BATCH = 200
 LOOKED_AT = 2000
 """Rows of one look, whether anything is wrong with them or not: a snapshot is short in a home of any size."""
 
+RECORDS, TEXTS = SQL["end_of_records"], SQL["end_of_texts"]
+EVIDENCE, CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
+"""Where a look at the next rows of a table ends."""
+
 Depth: TypeAlias = Literal["quick", "deep"]
 """`quick` compares the index with what is kept of it and asks for rows that are missing, too many or marked; `deep` reads every
 record as well."""
@@ -44,7 +48,7 @@ class Check(NamedTuple):
     """A kind of damage: how a part of it is found in a snapshot, and how it is mended in a transaction."""
 
     name: str
-    begin: Callable[[], Find]
+    find: Find
     mend: Callable[[Tx, Sequence[Any]], int]
     depth: Depth = "quick"
 
@@ -64,25 +68,22 @@ class Repairer:
         self._rows = Rows(means)
         self._vectors = Vectors(means)
         self._damaged = 0
+        stale = _finder(TEXTS, SQL["find_stale_texts"], lexicon=means.lexicon.version)
         self.checks: list[Check] = [
-            self._rows_of("unfinished_erases", "records", self._erase_again),
-            Check("pending_erases", lambda: self._find_pending, self._finish),
-            self._simple("orphan_evidence", "evidence"),
-            self._simple("repeated_evidence", "evidence"),
-            self._simple("evidence_counts", "records"),
-            self._simple("candidate_counts", "candidates"),
-            self._simple("superseded_links", "records"),
-            self._simple("supersedes_links", "records"),
-            Check("wrong_texts", _audited, _rebuilt),  # from here on what is kept is what is in the index
-            self._rows_of("forgotten_texts", "texts", remove_text),
-            self._rows_of("missing_texts", "records", self._make_text),
-            Check(
-                "stale_texts",
-                lambda: _finder("stale_texts", "texts", lexicon=means.lexicon.version),
-                self._remake_texts,
-            ),
-            Check("damaged_records", lambda: self._find_damaged, self._remake_texts, "deep"),
-            Check("index_states", lambda: _finder("index_states", "records"), self._mend_states),
+            self._rows_of("unfinished_erases", RECORDS, SQL["find_unfinished_erases"], self._erase_again),
+            Check("pending_erases", self._find_pending, self._finish),
+            self._simple("orphan_evidence", EVIDENCE, SQL["find_orphan_evidence"], SQL["mend_orphan_evidence"]),
+            self._simple("repeated_evidence", EVIDENCE, SQL["find_repeated_evidence"], SQL["mend_repeated_evidence"]),
+            self._simple("evidence_counts", RECORDS, SQL["find_evidence_counts"], SQL["mend_evidence_counts"]),
+            self._simple("candidate_counts", CANDIDATES, SQL["find_candidate_counts"], SQL["mend_candidate_counts"]),
+            self._simple("superseded_links", RECORDS, SQL["find_superseded_links"], SQL["mend_superseded_links"]),
+            self._simple("supersedes_links", RECORDS, SQL["find_supersedes_links"], SQL["mend_supersedes_links"]),
+            Check("wrong_texts", _Audited(), _rebuilt),  # from here on what is kept is what is in the index
+            self._rows_of("forgotten_texts", TEXTS, SQL["find_forgotten_texts"], remove_text),
+            self._rows_of("missing_texts", RECORDS, SQL["find_missing_texts"], self._make_text),
+            Check("stale_texts", stale, self._remake_texts),
+            Check("damaged_records", self._find_damaged, self._remake_texts, "deep"),
+            Check("index_states", _finder(RECORDS, SQL["find_index_states"]), self._mend_states),
         ]
 
     # -- running ---------------------------------------------------------------------------------------------------
@@ -110,11 +111,11 @@ class Repairer:
         return Report(+mended, damaged)
 
     async def _run(self, check: Check) -> int:
-        db, find = self._means.db, check.begin()
+        db = self._means.db
         after: int | None = 0
         mended = 0
         while after is not None:
-            subjects, after = await db.read(lambda tx, place=after: find(tx, place))
+            subjects, after = await db.read(lambda tx, place=after: check.find(tx, place))
             for first in range(0, len(subjects), BATCH):
                 part = subjects[first : first + BATCH]
                 mended += await db.write(lambda tx, part=part: check.mend(tx, part))
@@ -137,22 +138,22 @@ class Repairer:
     # -- the shapes of checks --------------------------------------------------------------------------------------
 
     @staticmethod
-    def _simple(name: str, table: str) -> Check:
+    def _simple(name: str, end_of: str, wrong: str, right: str) -> Check:
         """Rows that one statement finds, and another mends by their numbers where they are still wrong."""
 
         def mend(tx: Tx, rows: Sequence[Any]) -> int:
-            return tx.run(SQL[f"mend_{name}"], {"rows": encoded([row[0] for row in rows])})
+            return tx.run(right, {"rows": encoded([row[0] for row in rows])})
 
-        return Check(name, lambda: _finder(name, table), mend)
+        return Check(name, _finder(end_of, wrong), mend)
 
     @staticmethod
-    def _rows_of(name: str, table: str, mend: Callable[[Tx, int], int]) -> Check:
+    def _rows_of(name: str, end_of: str, wrong: str, mend: Callable[[Tx, int], int]) -> Check:
         """Rows that one statement finds and that are mended one by one."""
 
         def mend_all(tx: Tx, rows: Sequence[Any]) -> int:
             return sum(mend(tx, row[0]) for row in rows)
 
-        return Check(name, lambda: _finder(name, table), mend_all)
+        return Check(name, _finder(end_of, wrong), mend_all)
 
     # -- erases ----------------------------------------------------------------------------------------------------
 
@@ -242,31 +243,33 @@ def _rebuilt(tx: Tx, _found: Sequence[Any] = ()) -> int:
     return 1
 
 
-def _finder(name: str, table: str, **values: SqlValue) -> Find:
+def _finder(end_of: str, statement: str, **values: SqlValue) -> Find:
     """What a statement finds among the next rows of a table."""
 
     def find(tx: Tx, after: int) -> Found:
-        end = tx.one(SQL[f"end_of_{table}"], {"after": after, "limit": LOOKED_AT})
+        end = tx.one(end_of, {"after": after, "limit": LOOKED_AT})
         if end is None or end[0] is None:
             return Found((), None)
-        return Found(tx.all(SQL[f"find_{name}"], {**values, "after": after, "until": end[0]}), end[0])
+        return Found(tx.all(statement, {**values, "after": after, "until": end[0]}), end[0])
 
     return find
 
 
-def _audited() -> Find:
-    """Whether the index has to be made anew."""
-    parts = audit()
-    next(parts)
+class _Audited:
+    """Finds whether the index has to be made anew; what was seen in the snapshots before is kept from look to look."""
 
-    def find(tx: Tx, after: int) -> Found:
+    def __init__(self) -> None:
+        self._looks = audit()
+
+    def __call__(self, tx: Tx, after: int) -> Found:
+        if after == 0:
+            self._looks = audit()
+            next(self._looks)
         try:
-            parts.send(tx)
+            self._looks.send(tx)
         except StopIteration as end:
             return Found([None] if end.value else (), None)
         return Found((), after + 1)
-
-    return find
 
 
 def _by_row(tx: Tx, row: int) -> Stored | None:
