@@ -312,9 +312,13 @@ class JobQueue(Protocol):
     """Enqueues and inspects durable work inside the caller's own transaction."""
 
     def enqueue(
-        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None
-    ) -> str | None:
-        """Queue work; None when the same unfinished (kind, subject) is already there. The runner wakes after commit."""
+        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None,
+        delay_ms: int = 0,
+    ) -> str | None:  # fmt: skip
+        """Queue work; None when the same unfinished (kind, subject) is already there. The runner wakes after commit.
+
+        Work with a delay is begun after it, for whoever queues it may do it himself, and cancel it, before.
+        """
         ...
 
     def cancel(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None, subject: str | None = None) -> int:
