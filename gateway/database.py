@@ -18,7 +18,7 @@ import apsw
 
 from gateway.ballast import Ballast
 from gateway.database_file import DatabaseFile
-from gateway.database_threads import Reader, Request, Writer
+from gateway.database_threads import READ_SECONDS, Reader, Request, Writer
 from gateway.logs import Log
 from gateway.sqlite import (
     StoreFailed,
@@ -144,6 +144,8 @@ class Database:
 
     async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
         """Run `work` on a snapshot that sees every write acknowledged before the call."""
+        if deadline is not None and deadline > READ_SECONDS:
+            raise ValueError("no snapshot lives so long; a long look is made of short ones")
         with self._foreground_work():
             return await self._submit(self._asked, Request(work, deadline))
 

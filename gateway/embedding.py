@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import anyio
 
@@ -30,10 +30,13 @@ from protocol.settings import EmbeddingSettings
 COMPONENT = "embedding"
 OF_THE_TEXT = frozenset({"not_finite"})
 """Failures that another text would not have; every other one is the model's."""
-LOOK_SECONDS = 30.0  # the longest look for what lacks a vector; a million rows take one
 DROPPED_AT_ONCE = 2000  # rows of one transaction; a writer that waits for it waits milliseconds
 
 log = Log("embedding")
+
+
+Lack: TypeAlias = tuple[bool, int | None]
+"""Whether something lacks a vector, and where the next look begins; None when there is nothing beyond."""
 
 
 class House(Protocol):
@@ -43,8 +46,8 @@ class House(Protocol):
         """Note, and queue, everything that lacks a vector of the space; None: nothing waits for vectors any more."""
         ...
 
-    def is_filled(self, tx: Tx, space: Space) -> bool:
-        """Whether everything that can have a vector of the space has one."""
+    def look(self, tx: Tx, space: Space, after: int) -> Lack:
+        """Whether some of the next rows can have a vector of the space and have none; of any house, a look takes milliseconds."""
         ...
 
     def drop(self, tx: Tx, space: Space, limit: int) -> int:
@@ -238,11 +241,13 @@ class Embedding:
 
         What is written meanwhile is queued by its writer: a model is there, or on its way.
         """
-        return [
-            house
-            for house in self.houses
-            if not await self._db.read(lambda tx, house=house: house.is_filled(tx, space), LOOK_SECONDS)
-        ]
+        return [house for house in self.houses if await self._lacks(house, space)]
+
+    async def _lacks(self, house: House, space: Space) -> bool:
+        is_lacking, after = False, 0
+        while not is_lacking and after is not None:
+            is_lacking, after = await self._db.read(lambda tx, place=after: house.look(tx, space, place))
+        return is_lacking
 
     async def _load(self, chosen: EmbeddingSettings, located: Located) -> None:
         embedder = await load(
@@ -301,8 +306,8 @@ class Embedding:
         if incoming is not None and not await self._lacking(incoming.space):
 
             def take_over(tx: Tx) -> bool:
-                is_whole = all(house.is_filled(tx, incoming.space) for house in self.houses)
-                return is_whole and switch(tx, incoming.space, self._clock.now())
+                lacks = any(_lacks_now(house, tx, incoming.space) for house in self.houses)
+                return not lacks and switch(tx, incoming.space, self._clock.now())
 
             if await self._db.write(take_over) and self._incoming is incoming:
                 self._take_over(incoming)
@@ -311,3 +316,11 @@ class Embedding:
                 while await self._db.write(lambda tx, house=house, space=space: house.drop(tx, space, DROPPED_AT_ONCE)):
                     pass
             await self._db.write(lambda tx, space=space: tx.run(SQL["drop_space"], {"id": space.id}))
+
+
+def _lacks_now(house: House, tx: Tx, space: Space) -> bool:
+    """Whether a house lacks a vector, in one transaction: once for each new model, after a look that found nothing."""
+    is_lacking, after = False, 0
+    while not is_lacking and after is not None:
+        is_lacking, after = house.look(tx, space, after)
+    return is_lacking

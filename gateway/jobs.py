@@ -29,14 +29,14 @@ class Jobs:
         self.wake: Callable[[], None] = lambda: None
 
     def enqueue(
-        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None
-    ) -> str | None:
+        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None,
+        delay_ms: int = 0,
+    ) -> str | None:  # fmt: skip
         """Queue work; None when the same (kind, subject) waits already."""
-        job_id = self._ids.new("job")
+        job_id, now = self._ids.new("job"), self._clock.now()
         values = {
             "job_id": job_id, "kind": kind, "subject": subject, "thread_id": thread_id, "turn_id": turn_id,
-            "maker": self._owner,
-            "now": self._clock.now(),
+            "maker": self._owner, "now": now, "due": now + delay_ms,
         }  # fmt: skip
         tx.after_commit(self._awake)
         return job_id if tx.run(SQL["add_job"], values) else None

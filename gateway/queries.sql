@@ -19,9 +19,9 @@ SELECT owner FROM owner ORDER BY started_at, owner
 DELETE FROM owner WHERE owner = :owner
 
 -- name: add_job
--- Queue work unless the same is waiting already.
+-- Queue work, for now or for later, unless the same is waiting already.
 INSERT INTO job (job_id, kind, subject, thread_id, turn_id, maker, state, next_run_at, created_at)
-VALUES (:job_id, :kind, :subject, :thread_id, :turn_id, :maker, 'queued', :now, :now)
+VALUES (:job_id, :kind, :subject, :thread_id, :turn_id, :maker, CASE WHEN :due > :now THEN 'retry_wait' ELSE 'queued' END, :due, :now)
 ON CONFLICT (kind, subject) WHERE state IN ('queued', 'retry_wait') DO NOTHING
 
 -- name: claim_jobs

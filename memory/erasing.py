@@ -2,12 +2,12 @@
 
 Rule 1: an erase leaves keyed hashes, so that the same does not come back unasked, and nothing else.
 Rule 2: a receipt is `complete` only when no file of the home holds the bytes any more. Until then the tombstone says
-`is_pending`, in the transaction of the erase itself, so that no crash loses the promise.
+`is_pending`, in the transaction of the erase itself, so that no crash loses the promise; and a job waits from that transaction
+on, so that whoever asked may go away.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -17,10 +17,13 @@ from memory.identity import value_text
 from memory.notices import Notice, note_change
 from memory.ports import Collaborators
 from memory.store import SQL, Change, Stored, add_event, encoded, remove_text
+from protocol.errors import Unavailable
 from protocol.memory import Actor, ForgetResult, SourceItem
 from protocol.notifications import MemoryErased
 from protocol.ports import JobHandle, RetryJob, Tx
 
+FINISH_DELAY_MS = 2000
+"""The erase itself finishes what it began, in less; after that the job does."""
 IDS_OF_JOB = 500  # what a job names is in an index; so many ids are still a short key
 
 
@@ -118,10 +121,15 @@ def _words_of(stored: Stored, quotes: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(text for text in (record.content, *quotes, *value) if text.strip()))
 
 
-def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str]) -> None:
-    """Queue the end of an erase that another reader holds back; the jobs name what they are about."""
-    for first in range(0, max(len(memory_ids), 1), IDS_OF_JOB):
-        means.jobs.enqueue(tx, "erase_finish", ",".join(memory_ids[first : first + IDS_OF_JOB]))
+def _subjects(memory_ids: Sequence[str]) -> list[str]:
+    """What the jobs that finish an erase are about."""
+    return [",".join(memory_ids[n : n + IDS_OF_JOB]) for n in range(0, max(len(memory_ids), 1), IDS_OF_JOB)]
+
+
+def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str], *, delay_ms: int = 0) -> None:
+    """Queue the end of an erase; the jobs name what they are about."""
+    for subject in _subjects(memory_ids):
+        means.jobs.enqueue(tx, "erase_finish", subject, delay_ms=delay_ms)
 
 
 def pending_erases(tx: Tx) -> list[str]:
@@ -150,6 +158,8 @@ class Eraser:
             forgotten = work(tx)
             if forgotten.result.dry_run:
                 raise _Rehearsed(forgotten.result)
+            if forgotten.result.receipt is not None:
+                finish_later(tx, self._means, forgotten.result.receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
             tell_after(tx, self._means, forgotten.notices)
             return forgotten
 
@@ -160,25 +170,37 @@ class Eraser:
         receipt = result.receipt
         if receipt is None:
             return result
-        is_gone = await self._finish(receipt.memory_ids)
-        if not is_gone:
-            later = partial(finish_later, means=self._means, memory_ids=receipt.memory_ids)
-            await self._means.db.write(later, is_vital=True)
+        is_gone = await self._finish_now(receipt.memory_ids)
         receipt = msgspec.structs.replace(receipt, wal="truncated" if is_gone else "pending", complete=is_gone)
         return msgspec.structs.replace(result, receipt=receipt)
 
-    async def _finish(self, memory_ids: Sequence[str]) -> bool:
+    async def _finish_now(self, memory_ids: Sequence[str]) -> bool:
+        """Finish what the transaction left to its job, and spare the job; False where the job has to do it."""
+
+        def spare(tx: Tx) -> None:
+            for subject in _subjects(memory_ids):
+                self._means.jobs.cancel(tx, kind="erase_finish", subject=subject)
+
+        try:
+            return await self._finish(memory_ids, spare)
+        except Unavailable:
+            return False  # it is erased, which no failure of the rest changes
+
+    async def _finish(self, memory_ids: Sequence[str], then: Callable[[Tx], object]) -> bool:
         """Have the files forget as well; False while another reader holds them."""
         if not await self._means.truncate_wal():
             return False
-        if memory_ids:
-            ids = encoded(list(memory_ids))
-            await self._means.db.write(lambda tx: tx.run(SQL["settle_tombstones"], {"memory_ids": ids}), is_vital=True)
+
+        def settle(tx: Tx) -> None:
+            tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(list(memory_ids))})
+            then(tx)
+
+        await self._means.db.write(settle, is_vital=True)
         return True
 
     async def finish_erase(self, handle: JobHandle) -> None:
         """The handler of `erase_finish` jobs: finish what the job names, again and again until it succeeds."""
         memory_ids = [memory_id for memory_id in handle.job.subject.split(",") if memory_id]
-        if not await self._finish(memory_ids):
+        if not await self._finish(memory_ids, handle.finish):
             raise RetryJob("wal_busy")
         self._means.notify("memory/erased", MemoryErased(memory_ids=memory_ids))

@@ -557,10 +557,11 @@ UPDATE record SET index_state = 'indexed' WHERE index_state = 'pending'
 -- Whether a record's derived data is whole.
 UPDATE record SET index_state = :state WHERE id = :row
 
--- name: lacks_vectors
--- Whether any record that can have one lacks a vector of the space.
-SELECT EXISTS (SELECT 1 FROM record WHERE status <> 'deleted' AND index_state <> 'repair_needed'
-  AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space))
+-- name: look_for_lack
+-- Where a look at so many records ends, and whether any of them that can have one lacks a vector of the space.
+SELECT max(id), max(lacks) FROM (SELECT id, status <> 'deleted' AND index_state <> 'repair_needed'
+    AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) AS lacks
+  FROM record WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: has_pending
 -- Whether any record waits for its vector.
@@ -568,7 +569,7 @@ SELECT EXISTS (SELECT 1 FROM record WHERE index_state <> 'indexed' AND index_sta
 
 -- name: without_vector
 -- The next records that lack a vector of the space.
-SELECT id, scope_id, content FROM record WHERE status <> 'deleted' AND index_state <> 'repair_needed' AND id > :after
+SELECT id, scope_id, content FROM record WHERE status <> 'deleted' AND index_state <> 'repair_needed' AND id > :after AND id <= :until
   AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) ORDER BY id LIMIT :limit
 
 -- name: pending_without_vector
@@ -688,21 +689,45 @@ SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key
 FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id > :after ORDER BY record.id LIMIT :limit
 
--- name: all_terms
--- What the full-text index has to hold.
-SELECT row, scope, terms FROM record_terms ORDER BY row
+-- name: terms_after
+-- What the full-text index has to hold, from a place on.
+SELECT row, scope, terms FROM record_terms WHERE row > :after ORDER BY row LIMIT :limit
 
--- name: listed_rows
--- Rows that the full-text index counts as its own.
-SELECT id FROM memory_fts_docsize
+-- name: listed_after
+-- Rows that the full-text index counts as its own, from a place on.
+SELECT id FROM memory_fts_docsize WHERE id > :after ORDER BY id LIMIT :limit
 
 -- name: index_totals
 -- What the full-text index believes to hold: rows, and terms by column.
 SELECT block FROM memory_fts_data WHERE id = 1
 
--- name: every_place
--- What the full-text index holds.
-SELECT term, doc, offset FROM memory_terms
+-- name: places_of_term_after
+-- What the full-text index holds of a term, from a place on, in its own order.
+SELECT term, doc, offset FROM memory_terms WHERE term = :term AND (doc, offset) > (:row, :offset) LIMIT :limit
+
+-- name: places_of_terms_after
+-- What the full-text index holds of the terms that follow one, in its own order.
+SELECT term, doc, offset FROM memory_terms WHERE term > :term LIMIT :limit
+
+-- name: end_of_records
+-- Where a look at so many records ends.
+SELECT max(id) FROM (SELECT id FROM record WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: end_of_scopes
+-- Where a look at so many scopes ends.
+SELECT max(id) FROM (SELECT id FROM scope WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: end_of_texts
+-- Where a look at so many kept terms ends.
+SELECT max(row) FROM (SELECT row FROM record_terms WHERE row > :after ORDER BY row LIMIT :limit)
+
+-- name: end_of_evidence
+-- Where a look at so many pieces of evidence ends.
+SELECT max(id) FROM (SELECT id FROM evidence WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: end_of_candidates
+-- Where a look at so many candidates ends.
+SELECT max(id) FROM (SELECT id FROM candidate WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: text_gaps
 -- How far records, kept terms and rows of the index are from being as many.
@@ -720,13 +745,17 @@ UPDATE tombstone SET is_pending = 1 WHERE memory_id = :memory_id
 -- name: find_unfinished_erases
 -- Records that were erased and are there.
 SELECT record.id FROM record JOIN tombstone ON tombstone.memory_id = record.memory_id AND tombstone.fingerprint = record.fingerprint
-WHERE record.id > :after ORDER BY record.id LIMIT :limit
+WHERE record.id > :after AND record.id <= :until ORDER BY record.id
+
+-- name: count_unfinished_erases
+-- How many records were erased and are there.
+SELECT count(*) FROM tombstone CROSS JOIN record ON record.memory_id = tombstone.memory_id AND record.fingerprint = tombstone.fingerprint
 
 -- name: find_orphan_evidence
 -- Words that support nothing.
 SELECT id FROM evidence
-WHERE id > :after AND (memory_id IS NULL OR NOT EXISTS (SELECT 1 FROM record WHERE record.memory_id = evidence.memory_id))
-  AND (candidate_id IS NULL OR NOT EXISTS (SELECT 1 FROM candidate WHERE candidate.candidate_id = evidence.candidate_id)) ORDER BY id LIMIT :limit
+WHERE id > :after AND id <= :until AND (memory_id IS NULL OR NOT EXISTS (SELECT 1 FROM record WHERE record.memory_id = evidence.memory_id))
+  AND (candidate_id IS NULL OR NOT EXISTS (SELECT 1 FROM candidate WHERE candidate.candidate_id = evidence.candidate_id)) ORDER BY id
 
 -- name: mend_orphan_evidence
 -- Words that support nothing go.
@@ -736,12 +765,12 @@ DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: find_repeated_evidence
 -- The same words of the same message for the same record or candidate.
-SELECT id FROM evidence WHERE id > :after AND EXISTS (
+SELECT id FROM evidence WHERE id > :after AND id <= :until AND EXISTS (
     SELECT 1 FROM evidence AS other WHERE other.id < evidence.id AND other.memory_id = evidence.memory_id
       AND other.quote = evidence.quote AND other.item_id IS evidence.item_id AND other.turn_id IS evidence.turn_id
     UNION ALL SELECT 1 FROM evidence AS other WHERE other.id < evidence.id AND other.candidate_id = evidence.candidate_id
       AND other.quote = evidence.quote AND other.item_id IS evidence.item_id AND other.turn_id IS evidence.turn_id
-) ORDER BY id LIMIT :limit
+) ORDER BY id
 
 -- name: mend_repeated_evidence
 -- The first one is enough.
@@ -752,8 +781,8 @@ DELETE FROM evidence WHERE id IN (SELECT value FROM json_each(:rows)) AND EXISTS
 
 -- name: find_evidence_counts
 -- Records that count their evidence wrong.
-SELECT id FROM record WHERE id > :after
-  AND evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id) ORDER BY id LIMIT :limit
+SELECT id FROM record WHERE id > :after AND id <= :until
+  AND evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id) ORDER BY id
 
 -- name: mend_evidence_counts
 -- Records count their evidence anew.
@@ -762,8 +791,8 @@ WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: find_candidate_counts
 -- Waiting candidates that count their evidence wrong.
-SELECT id FROM candidate WHERE id > :after AND status = 'pending'
-  AND evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id) ORDER BY id LIMIT :limit
+SELECT id FROM candidate WHERE id > :after AND id <= :until AND status = 'pending'
+  AND evidence_count <> (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id) ORDER BY id
 
 -- name: mend_candidate_counts
 -- Waiting candidates count their evidence anew.
@@ -772,8 +801,8 @@ WHERE id IN (SELECT value FROM json_each(:rows)) AND status = 'pending'
 
 -- name: find_scope_counts
 -- Scopes whose count of active records is wrong.
-SELECT id FROM scope WHERE id > :after
-  AND active <> (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active') ORDER BY id LIMIT :limit
+SELECT id FROM scope WHERE id > :after AND id <= :until
+  AND active <> (SELECT count(*) FROM record WHERE scope_id = scope.id AND status = 'active') ORDER BY id
 
 -- name: mend_scope_counts
 -- The count of a scope's active records.
@@ -782,9 +811,9 @@ UPDATE scope SET active = (SELECT count(*) FROM record WHERE scope_id = scope.id
 
 -- name: find_superseded_links
 -- Superseded records that do not name what replaced them, where that can be told.
-SELECT id FROM record WHERE id > :after AND superseded_by IS NOT NULL AND superseded_by IS NOT coalesce(
+SELECT id FROM record WHERE id > :after AND id <= :until AND superseded_by IS NOT NULL AND superseded_by IS NOT coalesce(
     (SELECT other.memory_id FROM record AS other WHERE other.memory_id = record.superseded_by),
-    (SELECT other.memory_id FROM record AS other WHERE other.supersedes = record.memory_id ORDER BY other.id DESC LIMIT 1), '') ORDER BY id LIMIT :limit
+    (SELECT other.memory_id FROM record AS other WHERE other.supersedes = record.memory_id ORDER BY other.id DESC LIMIT 1), '') ORDER BY id
 
 -- name: mend_superseded_links
 -- The newest record that says that it replaced them; none, when that was erased.
@@ -795,8 +824,8 @@ WHERE id IN (SELECT value FROM json_each(:rows)) AND superseded_by IS NOT NULL
 
 -- name: find_supersedes_links
 -- Records that replaced something that is not there.
-SELECT id FROM record WHERE id > :after AND supersedes IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM record AS other WHERE other.memory_id = record.supersedes) ORDER BY id LIMIT :limit
+SELECT id FROM record WHERE id > :after AND id <= :until AND supersedes IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM record AS other WHERE other.memory_id = record.supersedes) ORDER BY id
 
 -- name: mend_supersedes_links
 -- The newest record that says that they replaced it; none, when that was erased.
@@ -806,23 +835,25 @@ WHERE id IN (SELECT value FROM json_each(:rows)) AND NOT EXISTS (SELECT 1 FROM r
 -- name: find_forgotten_texts
 -- Terms of records that are forgotten.
 SELECT record_terms.row FROM record_terms LEFT JOIN record ON record.id = record_terms.row
-WHERE record_terms.row > :after AND (record.id IS NULL OR record.status = 'deleted') ORDER BY record_terms.row LIMIT :limit
+WHERE record_terms.row > :after AND record_terms.row <= :until AND (record.id IS NULL OR record.status = 'deleted') ORDER BY record_terms.row
 
 -- name: find_missing_texts
 -- Records of which no terms are kept.
-SELECT id FROM record WHERE id > :after AND status <> 'deleted' AND NOT EXISTS (SELECT 1 FROM record_terms WHERE record_terms.row = record.id) ORDER BY id LIMIT :limit
+SELECT id FROM record WHERE id > :after AND id <= :until AND status <> 'deleted' AND NOT EXISTS (SELECT 1 FROM record_terms WHERE record_terms.row = record.id) ORDER BY id
 
 -- name: find_stale_texts
 -- Terms that another lexicon made.
-SELECT row FROM record_terms WHERE row > :after AND lexicon <> :lexicon ORDER BY row LIMIT :limit
+SELECT row FROM record_terms WHERE row > :after AND row <= :until AND lexicon <> :lexicon ORDER BY row
 
 -- name: find_index_states
 -- Records that are not marked as whole.
-SELECT id, index_state FROM record WHERE id > :after AND index_state <> 'indexed' ORDER BY id LIMIT :limit
+SELECT id, index_state FROM record WHERE id > :after AND id <= :until AND index_state <> 'indexed' ORDER BY id
 
--- name: mend_index_states
--- A mark is taken away; what still lacks something is marked again.
-UPDATE record SET index_state = 'indexed' WHERE id IN (SELECT value FROM json_each(:rows)) AND (index_state = 'repair_needed' OR status = 'deleted')
+-- name: reconsider_vectors
+-- Whether records wait for a vector of a space is decided anew; none waits where there is no space.
+UPDATE record SET index_state = CASE WHEN :space IS NULL OR status = 'deleted'
+    OR EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) THEN 'indexed' ELSE 'pending' END
+WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: index_state_of
 -- A record's mark.

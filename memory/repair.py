@@ -5,7 +5,6 @@ checks, in their order, lead to the state of a home that was never damaged.
 Rule 2: what the user said is not derived. A record that fails its own checksum is hidden and told, never mended.
 """
 
-import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -13,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from memory.erasing import Rows, finish_later, pending_erases
+from memory.index_audit import audit
 from memory.ports import Collaborators
 from memory.store import (
     SQL,
@@ -28,11 +28,16 @@ from memory.store import (
 )
 from memory.vectors import Vectors
 from protocol.gateway import RepairState
-from protocol.ports import JobHandle, Tx
+from protocol.ports import JobHandle, SqlValue, Tx
 
 BATCH = 200
-"""Rows of one step: a writer that waits for it waits milliseconds."""
-SCAN_SECONDS = 30.0  # the longest look at the whole index; nobody waits for it, and a checkpoint can come later
+"""Rows mended in one step: a writer that waits for it waits milliseconds."""
+LOOKED_AT = 2000
+"""Rows of one look, whether anything is wrong with them or not: a snapshot is short in a home of any size."""
+
+RECORDS, SCOPES, TEXTS = SQL["end_of_records"], SQL["end_of_scopes"], SQL["end_of_texts"]
+EVIDENCE, CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
+"""Where a look at the next rows of a table ends."""
 
 Depth: TypeAlias = Literal["quick", "deep"]
 """`quick` compares the index with what is kept of it and asks for rows that are missing, too many or marked; `deep` reads every
@@ -46,11 +51,15 @@ class Found(NamedTuple):
     after: int | None
 
 
+Find: TypeAlias = Callable[[Tx, int], Found]
+"""(snapshot, place): what is wrong from that place on, in a part that does not grow with the home."""
+
+
 class Check(NamedTuple):
     """A kind of damage: how a part of it is found in a snapshot, and how it is mended in a transaction."""
 
     name: str
-    find: Callable[[Tx, int], Found]
+    find: Find
     mend: Callable[[Tx, Sequence[Any]], int]
     depth: Depth = "quick"
 
@@ -70,24 +79,23 @@ class Repairer:
         self._rows = Rows(means)
         self._vectors = Vectors(means)
         self._damaged = 0
+        stale = _finder(TEXTS, SQL["find_stale_texts"], lexicon=means.lexicon.version)
         self.checks: list[Check] = [
-            self._rows_of("unfinished_erases", SQL["find_unfinished_erases"], self._erase_again),
+            self._rows_of("unfinished_erases", RECORDS, SQL["find_unfinished_erases"], self._erase_again),
             Check("pending_erases", self._find_pending, self._finish),
-            self._simple("orphan_evidence", SQL["find_orphan_evidence"], SQL["mend_orphan_evidence"]),
-            self._simple("repeated_evidence", SQL["find_repeated_evidence"], SQL["mend_repeated_evidence"]),
-            self._simple("evidence_counts", SQL["find_evidence_counts"], SQL["mend_evidence_counts"]),
-            self._simple("candidate_counts", SQL["find_candidate_counts"], SQL["mend_candidate_counts"]),
-            self._simple("scope_counts", SQL["find_scope_counts"], SQL["mend_scope_counts"]),
-            self._simple("superseded_links", SQL["find_superseded_links"], SQL["mend_superseded_links"]),
-            self._simple("supersedes_links", SQL["find_supersedes_links"], SQL["mend_supersedes_links"]),
-            Check(
-                "wrong_texts", self._find_wrong, _rebuilt
-            ),  # first: from here on what is kept is what is in the index
-            self._rows_of("forgotten_texts", SQL["find_forgotten_texts"], remove_text),
-            self._rows_of("missing_texts", SQL["find_missing_texts"], self._make_text),
-            Check("stale_texts", self._find_stale, self._remake_texts),
+            self._simple("orphan_evidence", EVIDENCE, SQL["find_orphan_evidence"], SQL["mend_orphan_evidence"]),
+            self._simple("repeated_evidence", EVIDENCE, SQL["find_repeated_evidence"], SQL["mend_repeated_evidence"]),
+            self._simple("evidence_counts", RECORDS, SQL["find_evidence_counts"], SQL["mend_evidence_counts"]),
+            self._simple("candidate_counts", CANDIDATES, SQL["find_candidate_counts"], SQL["mend_candidate_counts"]),
+            self._simple("scope_counts", SCOPES, SQL["find_scope_counts"], SQL["mend_scope_counts"]),
+            self._simple("superseded_links", RECORDS, SQL["find_superseded_links"], SQL["mend_superseded_links"]),
+            self._simple("supersedes_links", RECORDS, SQL["find_supersedes_links"], SQL["mend_supersedes_links"]),
+            Check("wrong_texts", _Audited(), _rebuilt),  # from here on what is kept is what is in the index
+            self._rows_of("forgotten_texts", TEXTS, SQL["find_forgotten_texts"], remove_text),
+            self._rows_of("missing_texts", RECORDS, SQL["find_missing_texts"], self._make_text),
+            Check("stale_texts", stale, self._remake_texts),
             Check("damaged_records", self._find_damaged, self._remake_texts, "deep"),
-            Check("index_states", self._find_states, self._mend_states),
+            Check("index_states", _finder(RECORDS, SQL["find_index_states"]), self._mend_states),
         ]
 
     # -- running ---------------------------------------------------------------------------------------------------
@@ -115,13 +123,14 @@ class Repairer:
         return Report(+mended, damaged)
 
     async def _run(self, check: Check) -> int:
+        db = self._means.db
         after: int | None = 0
         mended = 0
         while after is not None:
-            found = await self._means.db.read(lambda tx, place=after: check.find(tx, place), SCAN_SECONDS)
-            if found.subjects:
-                mended += await self._means.db.write(lambda tx, subjects=found.subjects: check.mend(tx, subjects))
-            after = found.after
+            subjects, after = await db.read(lambda tx, place=after: check.find(tx, place))
+            for first in range(0, len(subjects), BATCH):
+                part = subjects[first : first + BATCH]
+                mended += await db.write(lambda tx, part=part: check.mend(tx, part))
         return mended
 
     def state(self, tx: Tx) -> RepairState:
@@ -141,22 +150,22 @@ class Repairer:
     # -- the shapes of checks --------------------------------------------------------------------------------------
 
     @staticmethod
-    def _simple(name: str, wrong: str, right: str) -> Check:
+    def _simple(name: str, end_of: str, wrong: str, right: str) -> Check:
         """Rows that one statement finds, and another mends by their numbers where they are still wrong."""
 
         def mend(tx: Tx, rows: Sequence[Any]) -> int:
             return tx.run(right, {"rows": encoded([row[0] for row in rows])})
 
-        return Check(name, _finder(wrong), mend)
+        return Check(name, _finder(end_of, wrong), mend)
 
     @staticmethod
-    def _rows_of(name: str, wrong: str, mend: Callable[[Tx, int], int]) -> Check:
+    def _rows_of(name: str, end_of: str, wrong: str, mend: Callable[[Tx, int], int]) -> Check:
         """Rows that one statement finds and that are mended one by one."""
 
         def mend_all(tx: Tx, rows: Sequence[Any]) -> int:
             return sum(mend(tx, row[0]) for row in rows)
 
-        return Check(name, _finder(wrong), mend_all)
+        return Check(name, _finder(end_of, wrong), mend_all)
 
     # -- erases ----------------------------------------------------------------------------------------------------
 
@@ -179,35 +188,12 @@ class Repairer:
 
     # -- full text -------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _find_wrong(tx: Tx, _after: int) -> Found:
-        """Rows of the index that do not hold what is kept of them. Their own terms are not known, so that none can be mended alone."""
-        kept, totals = Counter[int](), Counter(rows=0, terms=0)
-        for row, scope, terms in tx.each(SQL["all_terms"]):
-            words = placed(scope, unpacked(terms)).split()
-            kept[row] += sum(_place(word, n) for n, word in enumerate(words))
-            totals.update(rows=1, terms=len(words))
-        listed = Counter({row: 1 for (row,) in tx.each(SQL["listed_rows"])})
-        for term, row, offset in tx.each(SQL["every_place"]):
-            kept[row] -= _place(term, offset)
-        wrong = [row for row, balance in kept.items() if balance or not listed[row]]
-        wrong += [row for row in listed if row not in kept]
-        sums = tx.one(SQL["index_totals"])
-        believed = _varints(sums[0] if sums else b"") or [0, 0]
-        if believed != [totals["rows"], totals["terms"]]:
-            wrong.append(0)
-        return Found(wrong, None)
-
     def _make_text(self, tx: Tx, row: int) -> int:
         stored = _by_row(tx, row)
         if stored is None or not stored.is_intact or stored.record.status == "deleted":
             return 0
         add_text(tx, stored, self._means.lexicon)
         return 1
-
-    def _find_stale(self, tx: Tx, after: int) -> Found:
-        values = {"lexicon": self._means.lexicon.version, "after": after, "limit": BATCH}
-        return _paged(tx.all(SQL["find_stale_texts"], values))
 
     def _remake_texts(self, tx: Tx, rows: Sequence[Any]) -> int:
         """Texts that are not what their records say now; a damaged record has none."""
@@ -225,15 +211,10 @@ class Repairer:
 
     # -- states ----------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _find_states(tx: Tx, after: int) -> Found:
-        return _paged(tx.all(SQL["find_index_states"], {"after": after, "limit": BATCH}))
-
     def _mend_states(self, tx: Tx, rows: Sequence[Any]) -> int:
         """Every record's state is decided anew: by its vector where there is a model, else it has all it needs."""
-        tx.run(SQL["mend_index_states"], {"rows": encoded([row[0] for row in rows])})
         spaces = self._means.meaning.to_fill(tx)
-        self._vectors.enlist(tx, spaces[0] if spaces else None)
+        self._vectors.reconsider(tx, [row[0] for row in rows], spaces[0] if spaces else None)
         return sum((row[1],) != tx.one(SQL["index_state_of"], {"row": row[0]}) for row in rows)
 
     # -- records themselves ----------------------------------------------------------------------------------------
@@ -259,24 +240,48 @@ def state_of(tx: Tx) -> RepairState:
     damaged = _damaged(tx)
     gaps = tx.one(SQL["text_gaps"]) or (0, 0)
     marked = tx.one(SQL["count_marked"]) or (0,)
-    unfinished = len(pending_erases(tx)) + len(tx.all(SQL["find_unfinished_erases"], {"after": 0, "limit": BATCH}))
+    unfinished = len(pending_erases(tx)) + (tx.one(SQL["count_unfinished_erases"]) or (0,))[0]
     return RepairState(damaged=damaged, texts=max(gaps[0] - damaged, gaps[1]) + marked[0], erases=unfinished)
 
 
 def _rebuilt(tx: Tx, _found: Sequence[Any] = ()) -> int:
     """Fill the index anew with the terms that are kept."""
     tx.run(SQL["clear_text"])
-    for row, scope, terms in tx.all(SQL["all_terms"]):
-        tx.run(SQL["add_text"], {"row": row, "body": placed(scope, unpacked(terms))})
+    after = 0
+    while rows := tx.all(SQL["terms_after"], {"after": after, "limit": BATCH}):
+        for row, scope, terms in rows:
+            tx.run(SQL["add_text"], {"row": row, "body": placed(scope, unpacked(terms))})
+        after = rows[-1][0]
     return 1
 
 
-def _finder(statement: str) -> Callable[[Tx, int], Found]:
-    return lambda tx, after: _paged(tx.all(statement, {"after": after, "limit": BATCH}))
+def _finder(end_of: str, statement: str, **values: SqlValue) -> Find:
+    """What a statement finds among the next rows of a table."""
+
+    def find(tx: Tx, after: int) -> Found:
+        end = tx.one(end_of, {"after": after, "limit": LOOKED_AT})
+        if end is None or end[0] is None:
+            return Found((), None)
+        return Found(tx.all(statement, {**values, "after": after, "until": end[0]}), end[0])
+
+    return find
 
 
-def _paged(rows: Sequence[Any]) -> Found:
-    return Found(rows, rows[-1][0] if len(rows) == BATCH else None)
+class _Audited:
+    """Finds whether the index has to be made anew; what was seen in the snapshots before is kept from look to look."""
+
+    def __init__(self) -> None:
+        self._looks = audit()
+
+    def __call__(self, tx: Tx, after: int) -> Found:
+        if after == 0:
+            self._looks = audit()
+            next(self._looks)
+        try:
+            self._looks.send(tx)
+        except StopIteration as end:
+            return Found([None] if end.value else (), None)
+        return Found((), after + 1)
 
 
 def _by_row(tx: Tx, row: int) -> Stored | None:
@@ -287,19 +292,3 @@ def _by_row(tx: Tx, row: int) -> Stored | None:
 def _damaged(tx: Tx) -> int:
     found = tx.one(SQL["get_fact"], {"name": "damaged"})
     return msgspec.convert(found[0], int, strict=False) if found is not None else 0
-
-
-def _varints(data: bytes) -> list[int]:
-    """Numbers as SQLite writes them: seven bits a byte, the highest first."""
-    numbers, number = list[int](), 0
-    for byte in data:
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:  # the last byte of a number
-            numbers.append(number)
-            number = 0
-    return numbers
-
-
-def _place(term: str, offset: int) -> int:
-    """A number for a term at its place; the sum over a row says whether two rows hold the same."""
-    return zlib.crc32(f"{offset}\x1f{term}".encode()) + 1

@@ -27,6 +27,7 @@ TABLE = VectorTable(
 
 SUBJECT = "memory"
 """There is one embed job of this house at a time: it works until nothing is missing."""
+LOOKED_AT = 5000  # rows of one look for what lacks a vector: some milliseconds
 BATCH = 64  # a transaction of this many vectors takes a few milliseconds
 WRITE_PATIENCE = (
     0.25  # seconds that a write waits for its meaning; then it is embedded afterwards, and compared by its words alone
@@ -68,10 +69,19 @@ class Vectors:
             tx.run(SQL["await_vectors"], values)
             self._means.jobs.enqueue(tx, "embed", SUBJECT)
 
-    def is_filled(self, tx: Tx, space: Space) -> bool:
-        """Whether every record that can have a vector of the space has one."""
-        found = tx.one(SQL["lacks_vectors"], {"space": space.id})
-        return not (found and found[0])
+    def reconsider(self, tx: Tx, rows: Sequence[int], space: Space | None) -> None:
+        """Decide anew whether some records wait for a vector of the space; None: nothing waits."""
+        tx.run(
+            SQL["reconsider_vectors"],
+            {"rows": json.dumps(list(rows)), "space": space.id if space is not None else None},
+        )
+        if space is not None:
+            self._means.jobs.enqueue(tx, "embed", SUBJECT)
+
+    def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
+        """Whether some of the next records can have a vector of the space and have none; where the next look begins, if any is left."""
+        found = tx.one(SQL["look_for_lack"], {"space": space.id, "after": after, "limit": LOOKED_AT})
+        return (bool(found[1]), found[0]) if found is not None else (False, None)
 
     def drop(self, tx: Tx, space: Space, limit: int) -> int:
         """Remove some of the space's vectors; returns how many."""
@@ -132,16 +142,25 @@ class Vectors:
         await means.meaning.filled()
 
     async def _fill(self, space: Space, *, is_searched: bool) -> None:
-        db, after = self._means.db, 0
-        statement = "pending_without_vector" if is_searched else "without_vector"
-        while True:
-            values = {"space": space.id, "after": after, "limit": BATCH}
-            wanted = [_Wanted(*row) for row in await db.read(lambda tx, values=values: tx.all(SQL[statement], values))]
-            if not wanted:
-                return
-            after = wanted[-1].row
-            made = await self._made(space, wanted)
-            await db.note(lambda tx, made=made: self._keep(tx, space, made, is_searched=is_searched))
+        db = self._means.db
+        after: int | None = 0
+        while after is not None:
+            wanted, after = await db.read(lambda tx, place=after: self._next(tx, space, place, is_searched=is_searched))
+            if wanted:
+                made = await self._made(space, wanted)
+                await db.note(lambda tx, made=made: self._keep(tx, space, made, is_searched=is_searched))
+
+    @staticmethod
+    def _next(tx: Tx, space: Space, after: int, *, is_searched: bool) -> tuple[list[_Wanted], int | None]:
+        """The next records that lack a vector, and where to go on; None when there is nothing beyond."""
+        values = {"space": space.id, "after": after, "limit": BATCH}
+        if is_searched:
+            wanted = [_Wanted(*row) for row in tx.all(SQL["pending_without_vector"], values)]
+            return wanted, wanted[-1].row if wanted else None
+        end = tx.one(SQL["end_of_records"], {"after": after, "limit": LOOKED_AT})
+        until = end[0] if end is not None else None
+        wanted = [_Wanted(*row) for row in tx.all(SQL["without_vector"], {**values, "until": until})]
+        return wanted, wanted[-1].row if len(wanted) == BATCH else until
 
     async def _made(self, space: Space, wanted: Sequence[_Wanted]) -> list[tuple[_Wanted, bytes | None]]:
         """Each record with its vector, or with none where the model makes none of its words."""

@@ -84,7 +84,7 @@ class Transact(Protocol):
         """Run `work` on a snapshot that sees every write acknowledged before the call.
 
         Raises `Unavailable` when it takes more than `deadline` seconds of a processor, which a busy machine does not use up,
-        or 2 seconds in all.
+        or 2 seconds in all: nobody may ask for more, what has to look at everything looks at a part at a time.
         """
         ...
 
@@ -329,9 +329,13 @@ class JobQueue(Protocol):
     """Enqueues and inspects durable work inside the caller's own transaction."""
 
     def enqueue(
-        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None
-    ) -> str | None:
-        """Queue work; None when the same unfinished (kind, subject) is already there. The runner wakes after commit."""
+        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None,
+        delay_ms: int = 0,
+    ) -> str | None:  # fmt: skip
+        """Queue work; None when the same unfinished (kind, subject) is already there. The runner wakes after commit.
+
+        Work with a delay is begun after it, for whoever queues it may do it himself, and cancel it, before.
+        """
         ...
 
     def cancel(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None, subject: str | None = None) -> int:

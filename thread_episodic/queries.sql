@@ -267,15 +267,20 @@ UPDATE chunk SET index_state = 'indexed' WHERE index_state = 'pending'
 -- Whether a chunk's vector is made.
 UPDATE chunk SET index_state = :state WHERE id = :row
 
--- name: lacks_vectors
--- Whether any chunk that can have one lacks a vector of the space.
-SELECT EXISTS (SELECT 1 FROM chunk WHERE status = 'indexed' AND terms IS NOT NULL AND index_state <> 'repair_needed'
-  AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space))
+-- name: look_for_lack
+-- Where a look at so many chunks ends, and whether any of them that can have one lacks a vector of the space.
+SELECT max(id), max(lacks) FROM (SELECT id, status = 'indexed' AND terms IS NOT NULL AND index_state <> 'repair_needed'
+    AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space) AS lacks
+  FROM chunk WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: end_of_chunks
+-- Where a look at so many chunks ends.
+SELECT max(id) FROM (SELECT id FROM chunk WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: without_vector
 -- The next chunks that lack a vector of the space.
 SELECT chunk.id, s.item_id, chunk.from_char, chunk.to_char, s.source_hash FROM chunk JOIN chunk_source AS s ON s.id = chunk.source
-WHERE chunk.status = 'indexed' AND chunk.terms IS NOT NULL AND chunk.index_state <> 'repair_needed' AND chunk.id > :after
+WHERE chunk.status = 'indexed' AND chunk.terms IS NOT NULL AND chunk.index_state <> 'repair_needed' AND chunk.id > :after AND chunk.id <= :until
   AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space) ORDER BY chunk.id LIMIT :limit
 
 -- name: pending_without_vector

@@ -6,7 +6,7 @@ Rule 3: what means something is who said what; neighbours blur it, and secrets a
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from protocol.ports import (
     SecretScanner,
     SecretSpan,
     Space,
+    SqlValue,
     Transact,
     Tx,
     VectorTable,
@@ -39,6 +40,7 @@ TABLE = VectorTable(
 
 SUBJECT = "thread_episodic"
 """There is one embed job of this house at a time: it works until nothing is missing."""
+LOOKED_AT = 5000  # rows of one look for what lacks a vector: some milliseconds
 BATCH = 64  # a transaction of this many vectors takes a few milliseconds
 FEW = 2000  # chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on
 DEEPER = 4  # how many times as many are looked at when a filter left too few
@@ -118,10 +120,10 @@ class Vectors:
             tx.run(SQL["await_vectors"], values)
             self.queue(tx)
 
-    def is_filled(self, tx: Tx, space: Space) -> bool:
-        """Whether every chunk that can have a vector of the space has one."""
-        found = tx.one(SQL["lacks_vectors"], {"space": space.id})
-        return not (found and found[0])
+    def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
+        """Whether some of the next chunks can have a vector of the space and have none; where the next look begins, if any is left."""
+        found = tx.one(SQL["look_for_lack"], {"space": space.id, "after": after, "limit": LOOKED_AT})
+        return (bool(found[1]), found[0]) if found is not None else (False, None)
 
     def drop(self, tx: Tx, space: Space, limit: int) -> int:
         """Remove some of the space's vectors; returns how many."""
@@ -144,20 +146,30 @@ class Vectors:
         await self._meaning.filled()
 
     async def _fill(self, space: Space, *, is_searched: bool) -> None:
-        after = 0
-        statement = SQL["pending_without_vector" if is_searched else "without_vector"]
-        while True:
-            values = {"space": space.id, "after": after, "limit": BATCH}
-            words = await self._db.read(lambda tx, values=values: self._gather(tx, statement, values))
+        after: int | None = 0
+        while after is not None:
+            words, after = await self._db.read(
+                lambda tx, place=after: self._next(tx, space, place, is_searched=is_searched)
+            )
             if not words:
-                return
-            after = words[-1].wanted.row
+                continue
             texts = await anyio.to_thread.run_sync(self._texts, words)
             changed = [(one.row, None) for one, fact, _ in words if fact is None]  # an index job will cut these anew
             made = [*await self._made(space, texts), *changed]
             await self._db.note(lambda tx, made=made: self._keep(tx, space, made, is_searched=is_searched))
 
-    def _gather(self, tx: Tx, statement: str, values: dict[str, int]) -> list[_Words]:
+    def _next(self, tx: Tx, space: Space, after: int, *, is_searched: bool) -> tuple[list[_Words], int | None]:
+        """The next chunks that lack a vector, and where to go on; None when there is nothing beyond."""
+        values: dict[str, SqlValue] = {"space": space.id, "after": after, "limit": BATCH}
+        if is_searched:
+            words = self._gather(tx, SQL["pending_without_vector"], values)
+            return words, words[-1].wanted.row if words else None
+        end = tx.one(SQL["end_of_chunks"], {"after": after, "limit": LOOKED_AT})
+        until = end[0] if end is not None else None
+        words = self._gather(tx, SQL["without_vector"], {**values, "until": until})
+        return words, words[-1].wanted.row if len(words) == BATCH else until
+
+    def _gather(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[_Words]:
         wanted = [_Wanted(*row) for row in tx.all(statement, values)]
         facts = self._read_items(tx, list(dict.fromkeys(one.item_id for one in wanted)))
         hashes = {item_id: self._hash_of(fact) for item_id, fact in facts.items() if fact.indexable}

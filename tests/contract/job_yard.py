@@ -106,7 +106,15 @@ async def with_runner(runner: JobRunner, scene: Callable[[], Awaitable[None]]) -
 
 
 def dead(tx: Tx, subject: str, ids: list[str]) -> None:
-    values = {"kind": "index", "subject": subject, "thread_id": None, "turn_id": None, "maker": "own_test", "now": NOW}
+    values = {
+        "kind": "index",
+        "subject": subject,
+        "thread_id": None,
+        "turn_id": None,
+        "maker": "own_test",
+        "now": NOW,
+        "due": NOW,
+    }
     ids.append(f"job_{subject}_{len(ids)}")
     tx.run(SQL["add_job"], values | {"job_id": ids[-1]})
     tx.run("UPDATE job SET state = 'dead', attempt_count = 3, last_error = 'x' WHERE job_id = ?", (ids[-1],))

@@ -132,6 +132,15 @@ def test_the_deadline_without_one_is_two_seconds(tmp_path: Path, monkeypatch: py
     play(scene, tmp_path)
 
 
+def test_nobody_is_promised_more_time_than_a_snapshot_has(tmp_path: Path) -> None:
+    async def scene(db: Database) -> None:
+        assert await db.read(counting, database_module.READ_SECONDS) == 0
+        with pytest.raises(ValueError, match="short ones"):
+            await db.read(counting, database_module.READ_SECONDS + 0.1)
+
+    play(scene, tmp_path)
+
+
 def test_a_read_is_one_snapshot_and_sees_what_was_acknowledged(tmp_path: Path) -> None:
     async def scene(db: Database) -> None:
         await db.write(adding("a"))

@@ -126,6 +126,30 @@ async def test_nothing_of_an_erased_memory_is_left_while_another_process_reads(t
 
 
 @journey
+async def test_who_cancels_an_erase_after_its_commit_has_it_finished_all_the_same(tmp_path):
+    (word,) = needles(1)
+    den = Den(tmp_path)
+    async with den.client() as client:
+        memory_id = await remember(client, f"The vault opens with {word}.")
+        reader = apsw.Connection(str(den.home / "gateway.db"))
+        reader.execute("BEGIN").fetchall()
+        reader.execute("SELECT count(*) FROM record").fetchall()  # the log cannot be emptied meanwhile
+        asked = {"target": {"kind": "id", "memory_id": memory_id}, "mode": "erase"}
+        client.send_line(
+            json.dumps({"jsonrpc": "2.0", "id": "erase", "method": "memory/forget", "params": asked}).encode()
+        )
+        while (await client.request("memory/get", {"memory_id": memory_id}))["record"] is not None:
+            pass
+        await client.notify("$/cancelRequest", {"id": "erase"})
+        reader.execute("COMMIT").fetchall()
+        reader.close()
+        async with asyncio.timeout(20):
+            await client.wait_for("memory/erased", lambda told: told["memory_ids"] == [memory_id])
+        assert files_holding(den, [word]) == set()
+        assert (await client.request("gateway/status", {}))["repair"]["erases"] == 0
+
+
+@journey
 async def test_with_its_sources_a_memory_is_gone_from_messages_tools_and_indexes(tmp_path):
     words = needles(2)
     word, other = words

@@ -151,7 +151,7 @@ def test_a_chunk_of_which_no_vector_can_be_made_holds_nobody_up(home: Home) -> N
         assert (await states(home)).count("repair_needed") == 1
         assert home.meaning.space is not None
         space = home.meaning.space
-        assert await home.db.read(lambda tx: home.service.vectors.is_filled(tx, space))
+        assert (await home.db.read(lambda tx: home.service.vectors.look(tx, space, 0)))[0] is False
         assert (await home.found(POISON))[0] == "i4"
 
     run(story)
@@ -162,9 +162,9 @@ def test_another_space_is_filled_beside_and_the_old_one_dropped(home: Home) -> N
         await switch_on(home)
         await pets(home)
         home.meaning.building = building = await space_of(home, "two")
-        assert not await home.db.read(lambda tx: home.service.vectors.is_filled(tx, building))
+        assert (await home.db.read(lambda tx: home.service.vectors.look(tx, building, 0)))[0]
         assert await embed(home) == 1
-        assert await home.db.read(lambda tx: home.service.vectors.is_filled(tx, building))
+        assert (await home.db.read(lambda tx: home.service.vectors.look(tx, building, 0)))[0] is False
         assert len(await vectors(home)) == 8
         space = home.meaning.space
         assert space is not None

@@ -1,5 +1,6 @@
 """Forgetting, restoring, erasing, expiry and retention over a real database file."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,9 +11,10 @@ import pytest
 from memory_home import DAY, HERE, MIDDLING, NAME, START, SURE, USER, WS1, WS2, MemoryHome
 
 from protocol.base import Scope
-from protocol.errors import CallerError, Refused
+from protocol.errors import CallerError, Refused, Unavailable
 from protocol.memory import (
     Context,
+    ForgetById,
     ForgetByKey,
     ForgetByScope,
     ForgetByThread,
@@ -285,9 +287,9 @@ def test_a_pending_erase_is_finished_by_a_job(home: MemoryHome) -> None:
     receipt = home.forget(made.memory_id, mode="erase").receipt
     assert receipt is not None
     assert (receipt.wal, receipt.complete) == ("pending", False)
-    assert home.rows("SELECT kind, state FROM job") == [("erase_finish", "queued")]
+    assert home.rows("SELECT kind, state FROM job") == [("erase_finish", "retry_wait")]
     ((subject,),) = home.rows("SELECT subject FROM job")
-    handle: Any = SimpleNamespace(job=SimpleNamespace(subject=subject))
+    handle: Any = SimpleNamespace(job=SimpleNamespace(subject=subject), finish=lambda _tx: None)
     with pytest.raises(RetryJob):
         home.do(home.service.finish_erase(handle))
     home.wal_is_held = False
@@ -533,15 +535,62 @@ def test_a_crash_between_the_erase_and_the_files_loses_no_promise(home: MemoryHo
         home.forget(made.memory_id, mode="erase")
     home.db.truncate_wal = whole
     home.do(home.service.look_for_damage(is_unclean=False))
-    assert home.rows("SELECT kind, subject FROM job") == [("repair", "quick")]
+    kinds = "SELECT kind, subject FROM job ORDER BY id"
+    assert home.rows(kinds) == [("erase_finish", made.memory_id), ("repair", "quick")]
     home.do(home.service.repairer.run("quick"))
     home.tell()
     ((subject,),) = home.rows("SELECT subject FROM job WHERE kind = 'erase_finish'")
-    handle: Any = SimpleNamespace(job=SimpleNamespace(subject=subject))
+    handle: Any = SimpleNamespace(job=SimpleNamespace(subject=subject), finish=lambda _tx: None)
     home.do(home.service.finish_erase(handle))
     assert [(one.method, one.params.memory_ids) for one in home.told] == [("memory/erased", [made.memory_id])]
     assert home.rows("SELECT is_pending FROM tombstone") == [(0,)]
     assert NEEDLE.encode() not in home.bytes_on_disk()
+
+
+def test_who_goes_away_after_the_commit_leaves_the_rest_to_a_job(home: MemoryHome) -> None:
+    made = home.remember(NEEDLE).record
+
+    async def scene() -> None:
+        truncating, whole = asyncio.Event(), home.db.truncate_wal
+
+        async def hang() -> bool:
+            truncating.set()
+            return await asyncio.get_running_loop().create_future()
+
+        home.db.truncate_wal = hang
+        target = ForgetById(memory_id=made.memory_id)
+        asked = asyncio.create_task(home.service.forget(ForgetParams(target=target, context=HERE, mode="erase")))
+        await truncating.wait()
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        home.db.truncate_wal = whole
+
+    home.do(scene())
+    ((kind, subject, state, due),) = home.rows("SELECT kind, subject, state, next_run_at FROM job")
+    assert (kind, subject, state) == ("erase_finish", made.memory_id, "retry_wait")
+    assert START < due < START + 10_000
+
+
+def test_a_finished_erase_leaves_its_job_nothing_to_do(home: MemoryHome) -> None:
+    receipt = home.forget(home.remember(NEEDLE).record.memory_id, mode="erase").receipt
+    assert receipt is not None
+    assert receipt.complete
+    assert home.rows("SELECT kind, state FROM job") == [("erase_finish", "cancelled")]
+
+
+def test_a_store_that_fails_after_the_erase_makes_the_receipt_pending(home: MemoryHome) -> None:
+    memory_id = home.remember(NEEDLE).record.memory_id
+
+    async def fail() -> bool:
+        raise Unavailable
+
+    whole, home.db.truncate_wal = home.db.truncate_wal, fail
+    receipt = home.forget(memory_id, mode="erase").receipt
+    home.db.truncate_wal = whole
+    assert receipt is not None
+    assert (receipt.wal, receipt.complete) == ("pending", False)
+    assert home.rows("SELECT state FROM job WHERE kind = 'erase_finish'") == [("retry_wait",)]
 
 
 # -- the clock, at length --------------------------------------------------------------------------------------------

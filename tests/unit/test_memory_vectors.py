@@ -141,7 +141,11 @@ def test_a_text_of_which_no_vector_can_be_made_holds_nobody_up(home: MemoryHome)
     states = [state_of(home, memory_id) for memory_id in ids]
     assert states[3] == "repair_needed"
     assert set(states[:3] + states[4:]) == {"indexed"}
-    assert home.sql(lambda tx: home.service.vectors.is_filled(tx, space_of_current(home)))
+    assert not lacks(home, space_of_current(home))
+
+
+def lacks(home: MemoryHome, space: Space) -> bool:
+    return home.sql(lambda tx: home.service.vectors.look(tx, space, 0))[0]
 
 
 def space_of_current(home: MemoryHome) -> Space:
@@ -167,10 +171,10 @@ def test_a_second_space_is_filled_beside_the_first(home: MemoryHome) -> None:
         home.remember(f"The dog number {n}")
     fill(home)
     home.meaning.building = space_of(home, "two")
-    assert not home.sql(lambda tx: home.service.vectors.is_filled(tx, space_two(home)))
+    assert lacks(home, space_two(home))
     assert len(found(home, "the hound number")) == 5  # the first goes on answering
     fill(home)
-    assert home.sql(lambda tx: home.service.vectors.is_filled(tx, space_two(home)))
+    assert not lacks(home, space_two(home))
     assert vectors(home) == 10
     assert home.meaning.fills == 2
     assert home.sql(lambda tx: home.service.vectors.drop(tx, space_of_current(home), 3)) == 3
