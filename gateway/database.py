@@ -36,9 +36,7 @@ log = Log("database")
 
 MIN_SQLITE = (3, 51, 3)  # older ones can lose a commit when a checkpoint races with a writer (the WAL-reset bug)
 READERS = 2  # as many as cores of the smallest machine that we plan for
-CALM_SECONDS = (
-    0.2  # that a step of background work gives way for, where one takes 30 ms: it goes on at a tenth of its pace
-)
+CALM_SECONDS = 0.2  # that a step of 30 ms gives way for: background work goes on at a tenth of its pace
 PROBE_SECONDS = 1.0  # how often a store in trouble is tried
 
 

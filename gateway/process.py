@@ -34,9 +34,6 @@ PULSE_SECONDS = 0.5
 """How often the process looks for what nobody tells it: other processes' changes, the clock, dead owners."""
 FLUSH_SECONDS = 2.0
 LEAVE_SECONDS = 2.0
-SWITCH_SECONDS = 0.0005
-"""After which a thread that computes lets another one run. A search comes back from SQLite a hundred times, and each time would
-wait for Python's usual 5 ms while another thread cuts a message; changing more often costs no measurable work."""
 PARENT_SECONDS = 1.0
 
 log = logs.Log("process")
@@ -308,7 +305,6 @@ async def serve(options: Options, pipes: Pipes) -> int:
 def main(options: Options) -> int:
     """Run the process to its end; return its exit code."""
     pipes = claim()
-    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         return asyncio.run(serve(options, pipes))
     except UnusableError as error:
