@@ -358,6 +358,10 @@ class Turns:
             active.scope.cancel()
             await active.ended.wait()
 
+    async def settle(self) -> None:
+        """Store the ends of turns that could not be stored when they came."""
+        await self._life.settle()
+
     async def end_all(self) -> None:
         """The process ends: what runs here is interrupted."""
         with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
