@@ -254,7 +254,10 @@ class AgentHome:
         assert sum(one.method == "turn/post_completed" for one in told) <= 1
         whole = [one.params.item_id for one in told if one.method == "item/completed"]
         assert len(set(whole)) == len(whole)
-        assert {one.params.item_id for one in told if one.method == "item/started"} <= set(whole)
+        begun = [one.params.item_id for one in told if one.method == "item/started"]
+        assert sorted(begun) == sorted(whole)
+        steps = [(one.params.item_id, one.method) for one in told if one.method in {"item/started", "item/completed"}]
+        assert all(steps.index((one, "item/started")) < steps.index((one, "item/completed")) for one in whole)
 
     async def rows(self, statement: str) -> list[tuple[Any, ...]]:
         return await self.db.read(lambda tx: tx.all(statement))
