@@ -81,10 +81,9 @@ class ActiveTurn:
         started = msgspec.structs.replace(item, status="in_progress")
         self._item("item/started", started)
 
-    def complete(self, item: Item, *, is_stored: bool = False) -> None:
-        """Keep an item for the end of the turn (unless it is stored already) and tell that it is whole."""
-        if not is_stored:
-            self.items.append(item)
+    def complete(self, item: Item) -> None:
+        """Keep an item for the end of the turn and tell that it is whole."""
+        self.items.append(item)
         self._item("item/completed", item)
 
     # -- notifications ---------------------------------------------------------------------------------------------
@@ -97,8 +96,10 @@ class ActiveTurn:
         self._notify(method, ItemNotice(**self._next(), item_id=item.item_id, item=item))
 
     def started(self) -> None:
-        """Tell that the turn began."""
+        """Tell that the turn began, and with which words of the user, which are stored."""
         self._notify("turn/started", TurnNotice(**self._next(), turn=self.turn))
+        self.begin(self.user_item)
+        self._item("item/completed", self.user_item)
 
     def terminal(self, turn: Turn) -> Callable[[], None]:
         """The notification that ends the turn, numbered now and sent when called."""

@@ -23,7 +23,7 @@ from agent.history import read_history, room_for_history
 from agent.ledger import Ledger
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Prepared
-from agent.store import SQL, add_item, add_run, encoded, get_thread, get_turn, read_items
+from agent.store import SQL, StoredThread, add_item, add_run, encoded, get_thread, get_turn, read_items
 from protocol.errors import CallerError, Defect, GatewayError, Refused
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems, TurnContext
@@ -31,6 +31,7 @@ from protocol.ports import Clock, Ids, Notify, Transact, Tx
 from protocol.settings import GatewayConfig
 from protocol.threads import (
     ArtifactInput,
+    Driver,
     Item,
     Mode,
     TextInput,
@@ -101,8 +102,13 @@ class TurnLifecycle:
             await begun.wait()
         return self.running.get(turn_id)
 
-    async def begin(self, params: TurnStartParams, status: TurnStatus, driver: str) -> Begun:
-        """Admit a turn and store its beginning: the first of its two durable commits."""
+    async def begin(
+        self, params: TurnStartParams, status: TurnStatus, driver: Driver, check: Callable[[StoredThread], None]
+    ) -> Begun:
+        """Admit a turn and store its beginning: the first of its two durable commits.
+
+        `check` raises where a turn that is not known yet may not begin in its thread.
+        """
         turn_id = params.turn_id or self._ids.new("trn")
         while turn_id in self._beginning:  # asked for twice at once
             await self._beginning[turn_id].wait()
@@ -110,17 +116,20 @@ class TurnLifecycle:
         try:
             while True:
                 try:
-                    return await self._begin(params, turn_id, status, driver)
+                    return await self._begin(params, turn_id, status, driver, check)
                 except ContentGoneError:  # a sweep came between a file and the message that carries it
                     continue
         finally:
             del self._beginning[turn_id]
             begun.set()
 
-    async def _begin(self, params: TurnStartParams, turn_id: str, status: TurnStatus, driver: str) -> Begun:
+    async def _begin(
+        self, params: TurnStartParams, turn_id: str, status: TurnStatus, driver: Driver,
+        check: Callable[[StoredThread], None],
+    ) -> Begun:  # fmt: skip
         text = "\n\n".join(part.text for part in params.input if isinstance(part, TextInput))
         digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
-        workspace_id = await self._db.read(lambda tx: self._admit(tx, params, turn_id, digest))
+        workspace_id = await self._db.read(lambda tx: self._admit(tx, params, turn_id, digest, check))
         files = [(n, part) for n, part in enumerate(params.input) if isinstance(part, ArtifactInput)]
         received = await self._artifacts.receive(files, workspace_id) if workspace_id is not None else []
 
@@ -130,7 +139,7 @@ class TurnLifecycle:
             known = self._known(tx, turn_id, digest)
             if known is not None:
                 return _Stored(known)
-            self._admit(tx, params, turn_id, digest)
+            self._admit(tx, params, turn_id, digest, check)
             self._artifacts.confirm(tx, received, params.thread_id, workspace_id or "")
             return self._store_beginning(tx, params, turn_id, digest, text, received, status, driver)
 
@@ -196,13 +205,16 @@ class TurnLifecycle:
             raise Refused("conflict", "A turn of that id exists with other input.")
         return found.turn if found is not None else None
 
-    def _admit(self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes) -> str | None:
+    def _admit(
+        self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, check: Callable[[StoredThread], None]
+    ) -> str | None:
         """The workspace of a turn that may begin; None for one that is known. Raises for one that may not."""
         found = get_thread(tx, params.thread_id)
         if found is None:
             raise CallerError.missing("thread")
         if self._known(tx, turn_id, digest) is not None:
             return None
+        check(found)
         running = tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id})
         if running is not None and running[0] not in self._stranded(tx, params.thread_id, beginning=turn_id):
             raise Refused("turn_in_progress")
@@ -210,7 +222,7 @@ class TurnLifecycle:
 
     def _store_beginning(
         self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, text: str, received: Sequence[Received],
-        status: TurnStatus, driver: str,
+        status: TurnStatus, driver: Driver,
     ) -> _Stored:  # fmt: skip
         found = get_thread(tx, params.thread_id)
         if found is None:

@@ -5,7 +5,7 @@ hands in; nothing here knows what they do.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -75,9 +75,10 @@ class Threads:
 
     def __init__(
         self, *, db: Transact, clock: Clock, ids: Ids, jobs: JobQueue, neighbours: Neighbours,
-        default_workspace: Callable[[], str | None],
+        default_workspace: Callable[[], str | None], settle: Callable[[], Awaitable[None]],
     ) -> None:  # fmt: skip
         self._db = db
+        self._settle = settle
         self._clock = clock
         self._ids = ids
         self._jobs = jobs
@@ -150,6 +151,7 @@ class Threads:
             removed["workspaces"] += tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
             return removed
 
+        await self._settle()
         return DeleteResult(deleted=True, removed=dict(await self._db.write(delete)))
 
     # -- threads ---------------------------------------------------------------------------------------------------
@@ -234,6 +236,7 @@ class Threads:
                 raise Refused("turn_in_progress")
             return self._remove_thread(tx, params.thread_id)
 
+        await self._settle()
         return DeleteResult(deleted=True, removed=dict(await self._db.write(delete)))
 
     def _remove_thread(self, tx: Tx, thread_id: str) -> Counter[str]:

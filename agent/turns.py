@@ -116,11 +116,13 @@ class Turns:
 
     async def turn_start(self, params: TurnStartParams) -> TurnResult:
         """Begin a turn; the rest comes as notifications."""
-        if not self._model.is_configured("main"):
-            found = await self._db.read(lambda tx: get_thread(tx, params.thread_id))
-            if _provider_of(params, found) is None:
+        is_configured = self._model.is_configured("main")
+
+        def check(thread: StoredThread) -> None:
+            if not is_configured and _provider_of(params, thread) is None:
                 raise Unavailable("provider_not_configured")
-        begun = await self._life.begin(params, "in_progress", "gateway")
+
+        begun = await self._life.begin(params, "in_progress", "gateway", check)
         active = begun.active
         if active is not None:
             self._spawn(lambda: self._drive(active, begun.history, params), "turn")
@@ -134,7 +136,6 @@ class Turns:
         try:
             with active.scope:
                 active.started()
-                active.complete(active.user_item, is_stored=True)
                 found = await self._db.read(lambda tx: get_thread(tx, active.turn.thread_id))
                 calls_tools = self._model.calls_tools("main", _provider_of(params, found))
                 prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=calls_tools)
@@ -198,7 +199,7 @@ class Turns:
 
     async def turn_prepare(self, params: TurnStartParams) -> PrepareResult:
         """Everything before the model, for a host that calls its own."""
-        begun = await self._life.begin(params, "awaiting_host", "host")
+        begun = await self._life.begin(params, "awaiting_host", "host", lambda _thread: None)
         if begun.active is not None:
             return self._prepared_result(begun.active, await self._prepare_for_host(begun.active, begun.history))
         active = self._life.running.get(begun.turn.turn_id)
@@ -217,7 +218,6 @@ class Turns:
         try:
             with active.scope:
                 active.started()
-                active.complete(active.user_item, is_stored=True)
                 prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=True)
                 with anyio.CancelScope(shield=True):
                     hosted = await self._store_prepared(active, prepared)
@@ -357,6 +357,10 @@ class Turns:
         else:
             active.scope.cancel()
             await active.ended.wait()
+
+    async def settle(self) -> None:
+        """Store the ends of turns that could not be stored when they came."""
+        await self._life.settle()
 
     async def end_all(self) -> None:
         """The process ends: what runs here is interrupted."""

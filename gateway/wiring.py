@@ -117,14 +117,6 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     )
     jobs.wake = runner.wake
 
-    def storage(trouble: Trouble | None) -> None:
-        if trouble is not None:
-            health.degrade("storage", trouble)
-        else:
-            health.recover("storage")
-            runner.resume_all("storage")
-
-    db.tell = storage
     embedding = Embedding(
         db=db,
         clock=clock,
@@ -227,7 +219,6 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         on_thread_deleted=[episodic.on_thread_deleted, memory.on_thread_deleted, artifacts.on_thread_deleted],
         on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
     )
-    threads = Threads(db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace)
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
     turns = Turns(
@@ -255,6 +246,16 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         mask=base.scanner.mask,
         marks=_marks(memory, episodic),
     )
+    threads = Threads(
+        db=db,
+        clock=clock,
+        ids=ids,
+        jobs=jobs,
+        neighbours=neighbours,
+        default_workspace=client.workspace,
+        settle=turns.settle,
+    )
+    db.tell = _storage(health, partial(runner.resume_all, "storage"), partial(outbox.spawn, turns.settle, "settle"))
     runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
@@ -298,6 +299,20 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
     """The handler of a kind of work that several houses have: the job's subject says whose it is."""
     return lambda handle: handlers[handle.job.subject](handle)
+
+
+def _storage(health: Health, *again: Callable[[], None]) -> Callable[[Trouble | None], None]:
+    """Who hears that the store is in trouble, and what goes on when it works again."""
+
+    def tell(trouble: Trouble | None) -> None:
+        if trouble is not None:
+            health.degrade("storage", trouble)
+            return
+        health.recover("storage")
+        for go_on in again:
+            go_on()
+
+    return tell
 
 
 def _marks(memory: MemoryService, episodic: EpisodicService) -> Marks:

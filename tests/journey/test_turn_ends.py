@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from spawned import Den, journey
+from spawned import Den, journey, refusal
 
 from gateway.client import Client
 
@@ -122,6 +122,24 @@ async def test_what_is_written_at_once_is_done_in_order(tmp_path):
             client, asked(1, "turn/start", **said("thr", "trn_d")), asked(2, "turn/cancel", turn_id="trn_d")
         )
         assert replies[2]["result"]["turn"]["status"] == "cancelled"
+        started = [p["item_id"] for method, p in client.received if method == "item/started"]
+        whole = [p["item_id"] for method, p in client.received if method == "item/completed"]
+        assert started == whole
+        assert len(whole) == 5
         assert [item["text"] for item in (await client.request("thread/history", {"thread_id": "thr"}))["items"]] == [
             "hello", "done", "hello", "hello", "hello",
         ]  # fmt: skip
+
+
+@journey
+async def test_without_a_provider_only_a_new_turn_is_refused(tmp_path):
+    async with Den(tmp_path).client() as client:
+        await client.request("thread/start", {"thread_id": "thr"})
+        await client.request("turn/prepare", said("thr", "trn"))
+        finish = {"turn_id": "trn", "status": "succeeded", "assistant_text": "done"}
+        turn = (await client.request("turn/finish", finish))["turn"]
+        assert await client.request("turn/start", said("thr", "trn")) == {"turn": turn}
+        assert (await refusal(client, "turn/start", said("thr", "trn", "other words"))).reason == "conflict"
+        assert (await refusal(client, "turn/start", said("thr", "trn_2"))).reason == "provider_not_configured"
+        unknown = await refusal(client, "turn/start", said("thr_none", "trn_2"))
+        assert (unknown.code, unknown.reason) == (-32044, "not_found")

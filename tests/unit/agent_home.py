@@ -153,14 +153,6 @@ class AgentHome:
             on_items_removed=lambda _tx, _ids: None,
             on_thread_deleted=[self.artifacts.on_thread_deleted],
         )
-        self.threads = Threads(
-            db=self.db,
-            clock=self.clock,
-            ids=self.ids,
-            jobs=self.jobs,
-            neighbours=neighbours,
-            default_workspace=lambda: "ws_1",
-        )
         planners = Planners(lambda _text, _context: (DurablePlan(), list(plan)), lambda _text, _context: EpisodicPlan())
         settings = lambda: self.settings  # noqa: E731
         self.turns = Turns(
@@ -174,6 +166,15 @@ class AgentHome:
             settings=settings, owner=owner, time_zone=lambda: "UTC", incident=self.incident, mask=lambda text: text,
             marks=self.marks_of,
         )  # fmt: skip
+        self.threads = Threads(
+            db=self.db,
+            clock=self.clock,
+            ids=self.ids,
+            jobs=self.jobs,
+            neighbours=neighbours,
+            default_workspace=lambda: "ws_1",
+            settle=self.turns.settle,
+        )
         self.runner = JobRunner(
             db=self.db, clock=self.clock, owner=owner, limits=lambda _kind: RetryLimits(1000, 1000, 5),
             on_paused=lambda _component, _reason: None, on_resumed=lambda _component: None,
@@ -253,7 +254,10 @@ class AgentHome:
         assert sum(one.method == "turn/post_completed" for one in told) <= 1
         whole = [one.params.item_id for one in told if one.method == "item/completed"]
         assert len(set(whole)) == len(whole)
-        assert {one.params.item_id for one in told if one.method == "item/started"} <= set(whole)
+        begun = [one.params.item_id for one in told if one.method == "item/started"]
+        assert sorted(begun) == sorted(whole)
+        steps = [(one.params.item_id, one.method) for one in told if one.method in {"item/started", "item/completed"}]
+        assert all(steps.index((one, "item/started")) < steps.index((one, "item/completed")) for one in whole)
 
     async def rows(self, statement: str) -> list[tuple[Any, ...]]:
         return await self.db.read(lambda tx: tx.all(statement))

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from agent_home import BUNDLE, RECALL, TERMINAL, AgentHome, play, wants
 
@@ -14,9 +15,7 @@ from protocol.hooks import (
     Subscription,
 )
 from protocol.models import ModelReply, ProviderFailed
-from protocol.threads import (
-    TurnParams,
-)
+from protocol.threads import ThreadParams, TurnFinishParams, TurnParams, WorkspaceParams
 
 # -- cancelling ------------------------------------------------------------------------------------------------------
 
@@ -153,26 +152,103 @@ def test_a_hook_without_which_the_turn_may_not_go_on(tmp_path: Path) -> None:
     play(tmp_path, scene, hooks=[RECALL, needed])
 
 
-def test_an_end_that_cannot_be_stored_is_told_and_stored_later(tmp_path: Path) -> None:
+async def end_on_a_full_disk(home: AgentHome) -> str:
+    """A turn whose end could not be stored; there is room again."""
+    write = home.db.write
+
+    async def full(_work: Any, **_how: Any) -> Any:
+        raise Unavailable("storage_full")
+
+    def fills_the_disk(_request: Any, _deltas: Any) -> ModelReply:
+        home.db.write = full
+        return ModelReply(text="said")
+
+    home.model.answers = [fills_the_disk]
+    turn_id = await home.begin()
+    await home.until(lambda: TERMINAL & set(home.methods(turn_id)))
+    home.db.write = write
+    end = home.of(turn_id)[-1]
+    assert (end.method, end.params.error.reason) == ("turn/failed", "storage_full")
+    assert (await home.lived(turn_id)).turn.status == "in_progress"
+    return turn_id
+
+
+@pytest.mark.parametrize("way", ["next turn", "same turn again", "cancel", "storage is back"])
+def test_an_end_that_cannot_be_stored_is_told_and_stored_later(tmp_path: Path, way: str) -> None:
+    async def scene(home: AgentHome) -> None:
+        turn_id = await end_on_a_full_disk(home)
+        if way == "next turn":
+            assert (await home.live("next")).turn.status == "completed"
+        elif way == "same turn again":
+            assert (await home.turns.turn_start(home.start(turn_id=turn_id))).turn.completed_at is not None
+        elif way == "cancel":
+            assert (await home.turns.turn_cancel(TurnParams(turn_id=turn_id))).turn.completed_at is not None
+        else:
+            await asyncio.gather(home.turns.settle(), home.turns.settle())
+        lived = await home.lived(turn_id)
+        told = next(one.params.turn for one in home.of(turn_id) if one.method == "turn/failed")
+        assert msgspec.json.encode(lived.turn) == msgspec.json.encode(told)
+        assert [item.text for item in lived.items] == ["hello", "said"]
+        await home.until(lambda: "turn/post_completed" in home.methods(turn_id))
+        assert [one.params.seq for one in home.of(turn_id)] == list(range(1, len(home.of(turn_id)) + 1))
+        assert (await home.live("and on")).turn.status == "completed"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("what", ["thread", "workspace"])
+def test_what_holds_a_turn_whose_end_could_not_be_stored_can_be_deleted(tmp_path: Path, what: str) -> None:
+    async def scene(home: AgentHome) -> None:
+        await end_on_a_full_disk(home)
+        if what == "thread":
+            deleted = await home.threads.thread_delete(ThreadParams(thread_id="thr_1"))
+        else:
+            deleted = await home.threads.workspace_delete(WorkspaceParams(workspace_id="ws_1"))
+        assert (deleted.removed["turns"], deleted.removed["items"]) == (1, 2)
+        await home.turns.settle()
+        assert await home.rows("SELECT 1 FROM turn") == []
+
+    play(tmp_path, scene)
+
+
+def test_a_finish_that_could_not_be_stored_can_be_asked_for_again(tmp_path: Path) -> None:
+    async def scene(home: AgentHome) -> None:
+        await home.turns.turn_prepare(home.start(turn_id="trn_1"))
+        write = home.db.write
+
+        async def full(_work: Any, **_how: Any) -> Any:
+            raise Unavailable("storage_full")
+
+        home.db.write = full
+        finish = TurnFinishParams(turn_id="trn_1", status="succeeded", assistant_text="done")
+        failed = (await home.turns.turn_finish(finish)).turn
+        assert failed.error is not None
+        assert (failed.status, failed.error.reason) == ("failed", "storage_full")
+        home.db.write = write
+        again = (await home.turns.turn_finish(finish)).turn
+        assert msgspec.json.encode(again) == msgspec.json.encode(failed)
+        assert [item.text for item in (await home.lived("trn_1")).items] == ["hello", "done"]
+
+    play(tmp_path, scene)
+
+
+def test_a_turn_that_is_stored_as_ours_and_that_nobody_runs_is_interrupted(tmp_path: Path) -> None:
+    """Its beginning was stored though the store said that it failed, or its end broke off for a reason of our own."""
+
     async def scene(home: AgentHome) -> None:
         write = home.db.write
 
-        async def full(_work: Any) -> Any:
-            raise Unavailable("storage_full")
+        async def forgets(work: Any, **how: Any) -> Any:
+            await write(work, **how)
+            raise Unavailable
 
-        def fills_the_disk(_request: Any, _deltas: Any) -> ModelReply:
-            home.db.write = full
-            return ModelReply(text="said")
-
-        home.model.answers = [fills_the_disk]
-        turn_id = await home.begin()
-        await home.until(lambda: TERMINAL & set(home.methods(turn_id)))
-        home.db.write = write
-        end = home.of(turn_id)[-1]
-        assert (end.method, end.params.error.reason) == ("turn/failed", "storage_full")
+        for turn_id in ("trn_1", "trn_2"):
+            home.db.write = forgets
+            with pytest.raises(Unavailable):
+                await home.turns.turn_start(home.start(turn_id=turn_id))
+            home.db.write = write
+        assert (await home.turns.turn_start(home.start(turn_id="trn_1"))).turn.status == "interrupted"
+        assert (await home.turns.turn_cancel(TurnParams(turn_id="trn_2"))).turn.status == "interrupted"
         assert (await home.live("next")).turn.status == "completed"
-        lived = await home.lived(turn_id)
-        assert [item.text for item in lived.items] == ["hello", "said"]
-        assert [one.params.seq for one in home.of(turn_id)] == list(range(1, len(home.of(turn_id)) + 1))
 
     play(tmp_path, scene)

@@ -40,10 +40,10 @@ def test_a_turn_tells_its_story_and_commits_twice(tmp_path: Path) -> None:
         turn_id = lived.turn.turn_id
         home.check_story(turn_id)
         assert home.methods(turn_id) == [
-            "turn/started", "item/completed", "item/started", *["item/agent_message/delta"] * 3, "item/completed",
+            "turn/started", *["item/started", "item/completed"], "item/started", *["item/agent_message/delta"] * 3, "item/completed",
             "turn/completed", "turn/post_completed",
         ]  # fmt: skip
-        assert "".join(one.params.delta for one in home.of(turn_id)[3:6]) == "Hello!"
+        assert "".join(one.params.delta for one in home.of(turn_id)[4:7]) == "Hello!"
         assert [(item.role, item.text, item.status) for item in lived.items] == [
             ("user", "  hi\r\n", "completed"), ("assistant", "Hello!", "completed"),
         ]  # fmt: skip
