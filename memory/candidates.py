@@ -6,14 +6,14 @@ Rule 3: a candidate outside the active scopes is answered exactly like one that 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memory.admission import said_in_turns
 from memory.answers import kept
 from memory.doors import check_bounds
 from memory.idempotency import tell_after
 from memory.notices import Notice, changed, note_change
-from memory.pages import mark_of
+from memory.pages import listed, mark_of
 from memory.ports import Collaborators
 from memory.reads import at_time
 from memory.scopes import narrowed
@@ -100,12 +100,14 @@ class Candidates:
         start, marked = place_of(params.cursor, (LAST, mark))
         if marked != mark:
             raise CallerError.at("$.cursor", "This cursor belongs to another query")
-        categories = _listed(params.categories) if params.categories is not None else None
-        values = {"statuses": _listed(params.statuses), "categories": categories, "row": start}
+        values = {
+            "statuses": listed(params.statuses), "categories": listed(params.categories), "row": start,
+            "limit": params.limit + 1,
+        }  # fmt: skip
 
         def read(tx: Tx) -> CandidateListResult:
-            ids = _listed(map(str, scope_ids_of(tx, scopes)))
-            rows = tx.all(SQL["list_candidates"], {**values, "scope_ids": ids, "limit": params.limit + 1})
+            found = [tx.all(SQL["list_candidates"], {**values, "scope_id": one}) for one in scope_ids_of(tx, scopes)]
+            rows = sorted((row for of_scope in found for row in of_scope), key=lambda row: -row[0])
             page = rows[: params.limit]
             following = cursor_of(page[-1][0], mark) if len(rows) > params.limit else None
             return CandidateListResult(candidates=[candidate_of(row).candidate for row in page], next_cursor=following)
@@ -344,11 +346,6 @@ class Candidates:
     def _drop(self, tx: Tx, candidate_id: str) -> None:
         tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
         tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id})
-
-
-def _listed(names: Any) -> str:
-    """Names between commas, for a membership test in SQL."""
-    return f",{','.join(names)},"
 
 
 def _found(tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> StoredCandidate:

@@ -5,7 +5,7 @@ Rule 2: a ranking is kept as ids and scores, never as text, and only so many of 
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -20,6 +20,11 @@ KEPT_RANKINGS = 16
 def mark_of(params: SearchParams | ListParams | CandidateListParams) -> int:
     """What every page of a question has in common: all that was asked but the page itself and who asks."""
     return zlib.crc32(encoded(msgspec.structs.replace(params, cursor=None, limit=1, context=Context())).encode())
+
+
+def listed(names: Iterable[str] | None) -> str | None:
+    """Names between commas, for a membership test in SQL; None lets everything through."""
+    return f",{','.join(names)}," if names is not None else None
 
 
 class Rankings:

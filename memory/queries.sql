@@ -67,14 +67,36 @@ SELECT EXISTS (SELECT 1 FROM record WHERE scope_id = :scope_id AND fingerprint =
     OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND status IN ('rejected', 'suppressed'))
     OR EXISTS (SELECT 1 FROM candidate WHERE scope_id = :scope_id AND text_hash = :text_hash AND status IN ('rejected', 'suppressed'))
 
--- name: list_records
--- Records of a scope set in an order, after a place.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key,
-    CASE :order WHEN 'importance' THEN CAST(importance * 1000000 AS INTEGER) WHEN 'created_at' THEN created_at ELSE updated_at END AS place
-FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
-WHERE instr(:scope_ids, ',' || scope_id || ',') > 0
-  AND (CASE :order WHEN 'importance' THEN CAST(importance * 1000000 AS INTEGER) WHEN 'created_at' THEN created_at ELSE updated_at END, record.id) < (:place, :row)
-ORDER BY place DESC, record.id DESC LIMIT :limit
+-- name: list_by_update
+-- Records of a scope that a filter lets through, the last changed first, after a place.
+SELECT updated_at AS place, id FROM record WHERE scope_id = :scope_id AND (updated_at, id) < (:place, :row)
+  AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
+  AND (:shows_regulated OR sensitivity <> 'regulated')
+  AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
+    WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
+ORDER BY place DESC, id DESC LIMIT :limit
+
+-- name: list_by_creation
+-- Records of a scope that a filter lets through, the newest first, after a place.
+SELECT created_at AS place, id FROM record WHERE scope_id = :scope_id AND (created_at, id) < (:place, :row)
+  AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
+  AND (:shows_regulated OR sensitivity <> 'regulated')
+  AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
+    WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
+ORDER BY place DESC, id DESC LIMIT :limit
+
+-- name: list_by_importance
+-- Records of a scope that a filter lets through, the most important first, after a place.
+SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scope_id = :scope_id
+  AND CAST(importance * 1000000 AS INTEGER) <= :place AND (CAST(importance * 1000000 AS INTEGER) < :place OR id < :row)
+  AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
+  AND (:shows_regulated OR sensitivity <> 'regulated')
+  AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
+    WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
+ORDER BY place DESC, id DESC LIMIT :limit
 
 -- name: matches
 -- The newest full-text matches as one array: reading them row by row would cost more than finding them.
@@ -344,10 +366,10 @@ WHERE candidate_id = :candidate_id AND status = 'pending'
 SELECT candidate_id FROM candidate WHERE contested_memory_id = :memory_id AND status = 'pending'
 
 -- name: list_candidates
--- Candidates of a scope set, newest first, after a place.
+-- Candidates of a scope that may be shown, newest first, after a place.
 SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
-WHERE instr(:scope_ids, ',' || scope_id || ',') > 0 AND instr(:statuses, ',' || status || ',') > 0
-  AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND candidate.id < :row
+WHERE candidate.scope_id = :scope_id AND candidate.id < :row AND instr(:statuses, ',' || status || ',') > 0
+  AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0)
 ORDER BY candidate.id DESC LIMIT :limit
 
 -- name: equal_candidates

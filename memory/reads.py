@@ -13,7 +13,7 @@ import msgspec
 
 from memory.identity import key_part
 from memory.matching import Finder, Match, Question
-from memory.pages import Rankings, mark_of
+from memory.pages import Rankings, listed, mark_of
 from memory.ports import Collaborators
 from memory.ranking import INJECTION_FLOOR, SEARCH_FLOOR, Score, snippet
 from memory.scopes import required
@@ -25,7 +25,6 @@ from memory.store import (
     record_by_key,
     scope_id_of,
     scope_ids_of,
-    stored_of,
 )
 from memory.vectors import TABLE, records_by_row
 from memory.visibility import ACTIVE, ALL, KEPT, View, effective_status, is_visible
@@ -39,6 +38,7 @@ from protocol.memory import (
     Hit,
     ListParams,
     ListResult,
+    Order,
     Provenance,
     RankedCandidate,
     Record,
@@ -57,8 +57,11 @@ SEARCH_PATIENCE = (
 )
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 QUERY_SECONDS = 0.25  # a query that takes longer is hostile or the machine is in trouble; either way the caller is told
-LIST_BATCH = 200
 LAST = 2**62
+ORDERS: dict[Order, str] = {
+    "updated_at": "list_by_update", "created_at": "list_by_creation", "importance": "list_by_importance",
+}  # fmt: skip
+"""The statement of each order; each has an index."""
 NEAR_MISSES = 20
 
 
@@ -98,15 +101,6 @@ def at_time(record: Record, now: int) -> Record:
     """The record as it is at this moment: what has expired says so."""
     status = effective_status(record.status, record.expires_at, now)
     return record if status == record.status else msgspec.structs.replace(record, status=status)
-
-
-def passes(record: Record, filters: Filters) -> bool:
-    """Whether a visible record is asked for."""
-    return (
-        (filters.categories is None or record.category in filters.categories)
-        and (filters.kinds is None or record.kind in filters.kinds)
-        and (filters.tags is None or set(filters.tags) <= set(record.tags))
-    )
 
 
 class Reader:
@@ -307,30 +301,32 @@ class Reader:
         start = _place(params.cursor, (LAST, LAST, mark))[:2]
 
         def read(tx: Tx) -> ListResult:
-            ids = scope_ids_of(tx, scopes)
-            view = View(frozenset(ids), statuses, now, params.include_sensitive)
-            listed = f",{','.join(map(str, ids))}," if ids else ""
-            page: list[tuple[Record, tuple[int, int]]] = []
-            place = start
-            while len(page) <= params.limit:
-                values = {
-                    "scope_ids": listed,
-                    "order": params.order,
-                    "place": place[0],
-                    "row": place[1],
-                    "limit": LIST_BATCH,
-                }
-                rows = tx.all(SQL["list_records"], values)
-                for row in rows:
-                    stored, place = stored_of(row), (row[-1], row[0])
-                    if self._shows(stored, view) and passes(stored.record, params):
-                        page.append((at_time(stored.record, now), place))
-                if len(rows) < LIST_BATCH:
-                    break
+            view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, params.include_sensitive)
+            page = list(islice(self._listed(tx, params, view, start), params.limit + 1))
             following = cursor_of(*page[params.limit - 1][1], mark) if len(page) > params.limit else None
             return ListResult(records=[record for record, _ in page[: params.limit]], next_cursor=following)
 
         return await self._read(read)
+
+    def _listed(
+        self, tx: Tx, params: ListParams, view: View, place: tuple[int, int]
+    ) -> Iterator[tuple[Record, tuple[int, int]]]:
+        """Records after a place with their places: of each scope the first ones, of these the first of all."""
+        limit = params.limit + 1
+        asked = {
+            "statuses": listed(view.statuses), "categories": listed(params.categories), "kinds": listed(params.kinds),
+            "tags": encoded(params.tags) if params.tags is not None else None, "now": view.now,
+            "shows_regulated": int(view.shows_regulated), "limit": limit,
+        }  # fmt: skip
+        places = [place]
+        while places:
+            asked |= {"place": places[-1][0], "row": places[-1][1]}
+            found = [tx.all(SQL[ORDERS[params.order]], {**asked, "scope_id": scope_id}) for scope_id in view.scope_ids]
+            places = sorted(((at, row) for rows in found for at, row in rows), reverse=True)[:limit]
+            stored = records_by_row(tx, [row for _, row in places])
+            for at, row in places:
+                if self._shows(stored[row], view):
+                    yield at_time(stored[row].record, view.now), (at, row)
 
 
 def _place(cursor: str | None, start: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -50,7 +50,11 @@ CREATE UNIQUE INDEX record_active_key ON record (scope_id, key) WHERE status = '
 CREATE UNIQUE INDEX record_active_alias ON record (scope_id, alias) WHERE status = 'active' AND alias IS NOT NULL;
 CREATE INDEX record_fingerprint ON record (scope_id, fingerprint);
 CREATE INDEX record_text ON record (scope_id, text_hash);
-CREATE INDEX record_updated ON record (scope_id, status, updated_at, id);
+-- The orders of a list. They hold what a filter asks for, so that what is left out is not read; tags alone are too long for that.
+CREATE INDEX record_by_update ON record (scope_id, updated_at, id, status, expires_at, category, kind, sensitivity);
+CREATE INDEX record_by_creation ON record (scope_id, created_at, id, status, expires_at, category, kind, sensitivity);
+CREATE INDEX record_by_importance
+    ON record (scope_id, CAST(importance * 1000000 AS INTEGER), id, status, expires_at, category, kind, sensitivity);
 CREATE INDEX record_turn ON record (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX record_thread ON record (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX record_expiry ON record (expires_at) WHERE status = 'active' AND expires_at IS NOT NULL;

@@ -153,7 +153,8 @@ def get_record(tx: Tx, memory_id: str) -> Stored | None:
 
 def record_by_key(tx: Tx, scope_id: int, key: str, alias: str) -> Stored | None:
     """The newest record of a key or alias, active ones first."""
-    return _one(tx, "record_by_key", {"scope_id": scope_id, "key": key, "alias": alias})
+    values = {"scope_id": scope_id, "key": key, "alias": alias}
+    return _one(tx, "active_by_key", values) or _one(tx, "record_by_key", values)
 
 
 def active_by_key(tx: Tx, scope_id: int, identity: Identity) -> Stored | None:
