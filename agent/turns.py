@@ -23,7 +23,7 @@ from agent.model import NOTHING_SAID, History
 from agent.pipeline import Pipeline, Prepared
 from agent.rounds import Tools, run_rounds, run_tool
 from agent.runtime import RequiredHookFailedError
-from agent.store import SQL, StoredThread, add_run, encoded, get_thread, get_turn
+from agent.store import SQL, StoredThread, add_run, add_tool_reply, encoded, get_thread, get_turn
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems, ToolCall
@@ -284,7 +284,7 @@ class Turns:
         wanted = ToolRequest(call_id=params.call_id, name=params.name, arguments=params.arguments)
         reply = await run_tool(host.active, tools, wanted)
         values = {**key, "request": request, "result": encoded(reply)}
-        await self._db.write(lambda tx: tx.run(SQL["add_tool_reply"], values))
+        await self._db.write(lambda tx: add_tool_reply(tx, values))
         return ToolCallResult(result=reply, visible_tools=host.prepared.toolset.visible_names())
 
     async def turn_finish(self, params: TurnFinishParams) -> TurnResult:
