@@ -295,13 +295,17 @@ SELECT options, manifest, tool_events FROM turn WHERE turn_id = :turn_id
 -- The same without what was forgotten.
 UPDATE turn SET options = :options, manifest = :manifest, tool_events = :tool_events WHERE turn_id = :turn_id
 
--- name: tool_results
--- Everything that tools answered.
-SELECT item_id, turn_id, text, tool FROM item WHERE kind = 'tool_result' ORDER BY id
+-- name: add_mention
+-- A tool's answer in a turn names a memory.
+INSERT INTO mention (memory_id, turn_id) VALUES (:memory_id, :turn_id) ON CONFLICT DO NOTHING
 
--- name: tool_replies
--- Everything that tools answered in host-driven turns.
-SELECT turn_id, call_id, result FROM tool_reply
+-- name: turns_naming
+-- In which turns tools' answers name some of these memories.
+SELECT DISTINCT turn_id FROM mention WHERE memory_id IN (SELECT value FROM json_each(:memory_ids)) ORDER BY turn_id
+
+-- name: results_of_turn
+-- What tools answered in a turn.
+SELECT item_id, text, tool FROM item WHERE turn_id = :turn_id AND kind = 'tool_result' ORDER BY position
 
 -- name: replies_of_turn
 -- What tools answered in a host-driven turn.

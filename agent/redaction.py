@@ -4,14 +4,13 @@ Rule 1: what was said around the forgotten words stays; where they stood there i
 Rule 2: a quote is found as evidence is checked: by its letters, whatever its case, white space and typography.
 """
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from agent.store import SQL, encoded
+from agent.store import MEMORY_ID, SQL, encoded
 from protocol.ports import Tx
 
 MARK = "[forgotten]"
@@ -22,7 +21,6 @@ _TYPOGRAPHY = {
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
 }
 _TERMINAL = " .!?\u3002\uff01\uff1f\u2026;,:"
-_MEMORY_ID = re.compile(r"mem_[0-9A-Za-z_-]+")
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:
@@ -131,14 +129,19 @@ def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:
 
     `texts` are the memories' own words by memory id: a call that kept one has them in its arguments.
     """
+    named = encoded(list(texts))
+    return sum(_forget_in_turn(tx, turn_id, texts) for (turn_id,) in tx.all(SQL["turns_naming"], {"memory_ids": named}))
+
+
+def _forget_in_turn(tx: Tx, turn_id: str, texts: Mapping[str, Sequence[str]]) -> int:
     copies = 0
-    for item_id, turn_id, text, tool in tx.all(SQL["tool_results"]):
+    for item_id, text, tool in tx.all(SQL["results_of_turn"], {"turn_id": turn_id}):
         named = memories_named(text) & texts.keys()
         if named:
             call_id = msgspec.json.decode(tool)["call_id"] if tool is not None else None
             tx.run(SQL["redact_item"], {"item_id": item_id, "text": emptied(text, named), "tool": tool})
             copies += 1 + _redact_call(tx, turn_id, call_id, [word for name in sorted(named) for word in texts[name]])
-    for turn_id, call_id, result in tx.all(SQL["tool_replies"]):
+    for call_id, result in tx.all(SQL["replies_of_turn"], {"turn_id": turn_id}):
         named = memories_named(result) & texts.keys()
         if named:
             values = {"turn_id": turn_id, "call_id": call_id, "result": emptied(result, named)}
@@ -148,7 +151,7 @@ def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:
 
 def memories_named(text: str) -> set[str]:
     """Ids of memories in what a tool answered."""
-    return set(_MEMORY_ID.findall(text))
+    return set(MEMORY_ID.findall(text))
 
 
 def emptied(text: str, named: set[str]) -> str:

@@ -74,7 +74,6 @@ CREATE TABLE item (
 ) STRICT;
 CREATE INDEX item_of_turn ON item (turn_id, position);
 CREATE INDEX item_of_thread ON item (thread_id);
-CREATE INDEX item_of_tool ON item (id) WHERE kind = 'tool_result';
 
 -- A file that a message carried. Its bytes are kept only where they were received here: a digest that a client tells opens nothing.
 CREATE TABLE artifact (
@@ -142,3 +141,11 @@ CREATE TABLE tool_reply (
     result  TEXT NOT NULL,
     PRIMARY KEY (turn_id, call_id)
 ) STRICT;
+
+-- In which turns a tool's answer named a memory: forgetting it looks nowhere else.
+CREATE TABLE mention (
+    memory_id TEXT NOT NULL,
+    turn_id   TEXT NOT NULL REFERENCES turn (turn_id) ON DELETE CASCADE,
+    PRIMARY KEY (memory_id, turn_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mention_of_turn ON mention (turn_id);

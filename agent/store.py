@@ -4,6 +4,7 @@ Rule 1: every function is synchronous and works on the transaction it is given.
 Rule 2: nothing is decided here.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -11,7 +12,7 @@ import msgspec
 
 from protocol.gateway import HookRun, RunError
 from protocol.hooks import HOOK_CONTRACT_VERSION, ItemFact, ThreadFact, TurnTrace
-from protocol.ports import Row, Tx
+from protocol.ports import Row, SqlValue, Tx
 from protocol.statements import Statements
 from protocol.threads import (
     ArtifactRef,
@@ -30,6 +31,8 @@ from protocol.threads import (
 )  # fmt: skip
 
 SQL = Statements("agent")
+
+MEMORY_ID = re.compile(r"mem_[0-9A-Za-z_-]+")
 LAST = 2**62
 """Beyond every row: the beginning of a newest-first page."""
 
@@ -192,12 +195,26 @@ def add_item(tx: Tx, item: Item, position: int, *, keeps_files: bool = False) ->
         "kind": item.kind, "role": item.role, "status": item.status, "text": item.text, "at": item.at,
         "name": item.name, "tool": tool,
     })  # fmt: skip
+    if item.kind == "tool_result":
+        _note_mentions(tx, item.turn_id, item.text)
     for ref in item.artifacts:
         tx.run(SQL["add_artifact"], {
             "artifact_id": ref.artifact_id, "version_id": ref.version_id, "item_id": item.item_id,
             "thread_id": item.thread_id, "name": ref.name, "kind": ref.kind, "mime": ref.mime,
             "size_bytes": ref.size_bytes, "role": ref.role, "sha256": ref.sha256, "is_kept": keeps_files, "now": item.at,
         })  # fmt: skip
+
+
+def add_tool_reply(tx: Tx, values: Mapping[str, SqlValue]) -> None:
+    """Store what a tool answered in a host-driven turn."""
+    tx.run(SQL["add_tool_reply"], values)
+    _note_mentions(tx, str(values["turn_id"]), str(values["result"]))
+
+
+def _note_mentions(tx: Tx, turn_id: str, text: str) -> None:
+    """Every copy of a memory that a tool shows can be found again by the memory."""
+    for memory_id in dict.fromkeys(MEMORY_ID.findall(text)):
+        tx.run(SQL["add_mention"], {"memory_id": memory_id, "turn_id": turn_id})
 
 
 def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str) -> bool:

@@ -23,7 +23,7 @@ from agent.model import NOTHING_SAID, History
 from agent.pipeline import Pipeline, Prepared
 from agent.rounds import Tools, run_rounds, run_tool
 from agent.runtime import RequiredHookFailedError
-from agent.store import SQL, StoredThread, add_run, encoded, get_thread, get_turn
+from agent.store import SQL, StoredThread, add_run, add_tool_reply, encoded, get_thread, get_turn
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import Marks, OnItems, ToolCall
@@ -289,7 +289,7 @@ class Turns:
         reply = await run_tool(active, Tools(toolset, self._tools, policy, self._incident), wanted)
         values = {**key, "request": request, "result": encoded(reply)}
         with anyio.CancelScope(shield=True):  # what a tool did is done: asked again, it must not do it twice
-            await self._db.write(lambda tx: tx.run(SQL["add_tool_reply"], values))
+            await self._db.write(lambda tx: add_tool_reply(tx, values))
         return ToolCallResult(result=reply, visible_tools=toolset.visible_names())
 
     async def turn_finish(self, params: TurnFinishParams) -> TurnResult:

@@ -25,6 +25,7 @@ from gateway import __version__
 from gateway.artifact_files import ArtifactFiles
 from gateway.database_copy import OnProgress, complaints, copy, looking, version
 from gateway.durable_file import sync_folder
+from gateway.keys import KEY_FILE
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import living
 from protocol.errors import Refused, Unavailable
@@ -34,6 +35,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024  # a quarter of a million files
 CHUNK_BYTES = 1024 * 1024
+KEY_NAME = f"keys/{KEY_FILE}"
 TRIES = 3  # snapshots taken before a file that others removed meanwhile is told as missing
 
 _NAME = re.compile(r"gateway\.db|config\.toml|keys/fingerprint\.key|artifacts/[0-9a-f]{2}/[0-9a-f]{64}")
@@ -62,6 +64,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def size(self) -> int:
         """Bytes of all files."""
         return sum(member.size for member in self.members)
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the home's own key is in it; without it nothing that was forgotten is known again."""
+        return any(member.name == KEY_NAME for member in self.members)
 
 
 class BadBackupError(Exception):
@@ -103,9 +110,7 @@ def _write_archive(home: Path, file: BinaryIO, folder: Path, tell: OnProgress) -
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             members = [_put(archive, "gateway.db", snapshot)]
             members += [
-                _put(archive, name, home / name)
-                for name in ("config.toml", "keys/fingerprint.key")
-                if (home / name).is_file()
+                _put(archive, name, home / name) for name in ("config.toml", KEY_NAME) if (home / name).is_file()
             ]
             kept = ArtifactFiles(home / "artifacts")
             for place, sha256 in enumerate(needed, 1):

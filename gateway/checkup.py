@@ -20,7 +20,7 @@ from gateway.config_check import problems
 from gateway.database_copy import complaints, looking, version
 from gateway.home import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.job_runner import STUCK_MS
-from gateway.keys import KEY_BYTES
+from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.migrations import SCHEMA_VERSION
 from gateway.model_files import locate
 from gateway.owners import SQL, living
@@ -31,7 +31,7 @@ from thread_episodic.store import counts_by_status
 
 Level: TypeAlias = Literal["ok", "note", "warning", "error"]
 LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
-Mend: TypeAlias = Literal["permissions", "memory", "jobs", "processes"]
+Mend: TypeAlias = Literal["permissions", "key", "memory", "jobs", "processes"]
 
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
@@ -116,14 +116,31 @@ def _home(subject: Subject) -> Iterator[Finding]:
 
 
 def _key(subject: Subject) -> Iterator[Finding]:
-    key = subject.root / "keys" / "fingerprint.key"
-    if not key.is_file():
-        if subject.database.is_file():
-            yield Finding(
-                "key", "warning", "the home's key is gone: what was forgotten may come back unasked", "restore a backup"
-            )
-    elif key.stat().st_size != KEY_BYTES:
+    key = subject.root / "keys" / KEY_FILE
+    if key.is_file() and key.stat().st_size != KEY_BYTES:
         yield Finding("key", "error", "the home's key is damaged", "restore a backup")
+        return
+    expected = _expected_key(subject)
+    is_other = key.is_file() and expected is not None and HomeKey(key.read_bytes()).id != expected
+    if is_other or (subject.database.is_file() and not key.is_file()):
+        yield Finding(
+            "key", "warning",
+            f"the home's key is {'another one' if is_other else 'gone'}: nothing is learnt, because what was forgotten is not known again",
+            f"put back keys/{KEY_FILE} of a backup; --fix makes a new key, and what was forgotten or rejected may come back unasked",
+            "key",
+        )  # fmt: skip
+
+
+def _expected_key(subject: Subject) -> str | None:
+    """The id of the key that the home was made with, where the database tells."""
+    try:
+        if not _is_readable(subject):
+            return None
+        with looking(subject.database) as tx:
+            found = tx.one(SQL["get_home"], {"name": "key_id"})
+    except GatewayError:
+        return None  # the check of the database says so
+    return found[0] if found is not None else None
 
 
 def _config(subject: Subject) -> Iterator[Finding]:

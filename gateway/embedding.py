@@ -30,6 +30,9 @@ from protocol.settings import EmbeddingSettings
 COMPONENT = "embedding"
 OF_THE_TEXT = frozenset({"not_finite"})
 """Failures that another text would not have; every other one is the model's."""
+AGAIN_SECONDS = (
+    30.0  # until a model is loaded again after the store failed, where nobody says sooner that it works again
+)
 DROPPED_AT_ONCE = 2000  # rows of one transaction; a writer that waits for it waits milliseconds
 
 log = Log("embedding")
@@ -80,6 +83,7 @@ class Embedding:
         self._chosen: EmbeddingSettings | None = None
         self._located: Located | None = None
         self._is_tried = False
+        self._is_owed = False
         self._serving: _Loaded | None = None
         self._incoming: _Loaded | None = None
         self._asked = anyio.Event()
@@ -190,11 +194,17 @@ class Embedding:
             self._health.degrade(COMPONENT, self._located.reason or "model_missing")
         self._asked.set()
 
+    def try_again(self) -> None:
+        """The store works again: a model that it kept from being loaded is loaded now."""
+        if self._is_owed:
+            self._asked.set()
+
     async def run(self) -> None:
         """Load what is asked for, as it is asked for, until cancelled."""
         try:
             while True:
-                await self._asked.wait()
+                with anyio.move_on_after(AGAIN_SECONDS if self._is_owed else None):
+                    await self._asked.wait()
                 self._asked = anyio.Event()
                 await self._follow()
         finally:
@@ -207,15 +217,18 @@ class Embedding:
         chosen = self._chosen
         if chosen is None:
             return
+        if self._is_owed:
+            self._is_tried = self._is_owed = False
         try:
             if not chosen.enabled:
                 await self._switch_off()
+                self._health.recover(COMPONENT)
             elif self._is_loadable() and self._located is not None:
                 await self._load(chosen, self._located)
-        except (EmbedderError, GatewayError) as error:  # a store that fails says so where it is asked for something
+        except (EmbedderError, GatewayError) as error:
             log.warning("model_not_loaded", reason=error.reason)
-            if isinstance(error, EmbedderError):
-                self._health.degrade(COMPONENT, error.reason)
+            self._health.degrade(COMPONENT, error.reason)
+            self._is_owed = isinstance(error, GatewayError)  # what the store could not do now it can do later
         finally:
             self._is_tried = self._chosen is chosen
             self._tell_settled()
@@ -254,7 +267,22 @@ class Embedding:
             chosen.model, located.files, threads=chosen.threads, cache_dir=located.cache,
             allow_download=self._may_fetch(), on_progress=self._progress,
         )  # fmt: skip
-        identity = Identity(*embedder.identity)
+        try:
+            space, is_current = await self._adopt(Identity(*embedder.identity))
+        except BaseException:
+            embedder.close()
+            raise
+        before = self._serving if is_current else self._incoming
+        if is_current:
+            self._serving = _Loaded(space, embedder)
+        else:
+            self._incoming = _Loaded(space, embedder)
+        if before is not None:
+            before.embedder.close()
+        self._health.recover(COMPONENT)
+
+    async def _adopt(self, identity: Identity) -> tuple[Space, bool]:
+        """The space of a model, where everything that lacks a vector of it waits for one, and whether it is searched."""
         has_serving = self._serving is not None
         searched = current(await self._db.read(known_spaces))
         if searched is None or searched.digest != identity.digest:
@@ -268,15 +296,7 @@ class Embedding:
                 house.enlist(tx, known.space if house in lacking else None)
             return known.space, known.state == "current"
 
-        space, is_current = await self._db.write(settle)
-        before = self._serving if is_current else self._incoming
-        if is_current:
-            self._serving = _Loaded(space, embedder)
-        else:
-            self._incoming = _Loaded(space, embedder)
-        if before is not None:
-            before.embedder.close()
-        self._health.recover(COMPONENT)
+        return await self._db.write(settle)
 
     def _progress(self, done: int, total: int | None) -> None:
         self._notify("gateway/progress", Progress(token=COMPONENT, title="Fetching the model", done=done, total=total))

@@ -24,6 +24,8 @@ from gateway.sqlite import StoreFailed
 from protocol.errors import GatewayError
 from protocol.ports import Clock, Tx
 
+log = logs.Log("home")
+
 EXIT_UNUSABLE = 69
 EXIT_CONFIG = 78
 
@@ -98,9 +100,7 @@ async def open_home(options: Options) -> Foundations:
         ids = SortableIds(clock)
         owners = Owners(home.run, ids, clock)
         await owners.enter(database)
-        key = HomeKey.load(home.keys)
-        if await database.read(lambda tx: tx.one(SQL["get_home"], {"name": "home_id"})) is None:
-            await database.write(lambda tx: _name_home(tx, ids.new("home")))
+        key = await _key_of(home, database, ids)
     return Foundations(
         home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner
     )
@@ -122,6 +122,29 @@ def _opened(home: Home) -> Database:
     return open_it()
 
 
-def _name_home(tx: Tx, home_id: str) -> None:
-    if tx.one(SQL["get_home"], {"name": "home_id"}) is None:
-        tx.run(SQL["put_home"], {"name": "home_id", "value": home_id})
+async def _key_of(home: Home, database: Database, ids: SortableIds) -> HomeKey:
+    """The home's key: of a new home a new one, of another one that which it was made with."""
+    home_id, key_id = await database.read(lambda tx: (_fact(tx, "home_id"), _fact(tx, "key_id")))
+    key = HomeKey.load(home.keys) if home_id is None else HomeKey.known(home.keys, key_id)
+    if key.is_lost:
+        log.error("key_lost")
+    elif key_id is None:
+        await database.write(lambda tx: _name_home(tx, home_id or ids.new("home"), key.id))
+    return key
+
+
+async def renew_key(base: Foundations) -> None:
+    """Give a home that has lost its key a new one, for the processes that start from now on."""
+    key = HomeKey.renew(base.home.keys)
+    await base.database.write(lambda tx: tx.run(SQL["put_home"], {"name": "key_id", "value": key.id}))
+
+
+def _fact(tx: Tx, name: str) -> str | None:
+    found = tx.one(SQL["get_home"], {"name": name})
+    return found[0] if found is not None else None
+
+
+def _name_home(tx: Tx, home_id: str, key_id: str) -> None:
+    for name, value in (("home_id", home_id), ("key_id", key_id)):
+        if _fact(tx, name) is None:  # else another process was first
+            tx.run(SQL["put_home"], {"name": name, "value": value})

@@ -142,6 +142,11 @@ class Home:
         """Copies made before a migration."""
         return self.root / "backups"
 
+    def backup_names(self) -> list[str]:
+        """The copies of the home that lie in it, by name."""
+        folder = self.backups
+        return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
     def _holds(self, path: Path) -> bool:
         """Whether the path leads below the home, also through links that point at nothing yet."""
         try:

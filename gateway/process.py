@@ -194,6 +194,8 @@ class Listener(Protocol):
 async def running(base: Foundations, listener: Listener, client: Client) -> AsyncGenerator[App]:
     """A built gateway with its background work; on leaving, everything is ended in order."""
     app = build(base, listener.send, client)
+    if base.key.is_lost:
+        app.health.degrade("keys", "key_lost")
     pulse = Pulse(app, lambda: listener.is_within_budget)
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings

@@ -126,6 +126,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         notify=outbox.notify,
         vectors=FlatVectors(),
     )
+    db.tell = partial(_tell_of_storage, health, runner, embedding)
 
     def report_damage(count: int) -> None:
         if count:
@@ -160,6 +161,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
             forget_copies=forget_copies,
             report_damage=report_damage,
             truncate_wal=partial(wipe, db),
+            backups=base.home.backup_names,
             owner=base.owners.owner,
         )
     )
@@ -294,6 +296,16 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         tools={**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)},
         bound=bound,
     )
+
+
+def _tell_of_storage(health: Health, runner: JobRunner, embedding: Embedding, trouble: Trouble | None) -> None:
+    """The store stopped working, or works again: what waited for it goes on."""
+    if trouble is not None:
+        health.degrade("storage", trouble)
+        return
+    health.recover("storage")
+    runner.resume_all("storage")
+    embedding.try_again()
 
 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:

@@ -129,7 +129,7 @@ class Forgetter:
             receipt = Receipt(
                 memory_ids=ids,
                 removed=RemovedCounts(**removed),
-                remaining=Remaining(items=erased.remaining, backups=[]),
+                remaining=Remaining(items=erased.remaining, backups=self._means.backups()),
                 wal="pending",
                 complete=False,
             )

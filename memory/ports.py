@@ -24,6 +24,10 @@ ForgetCopies: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], int]
 """(tx, words by memory id): what tools were told or have shown of these memories is emptied; how many copies there were."""
 
 
+Backups: TypeAlias = Callable[[], list[str]]
+"""The names of the copies of the home that lie in it; nothing is taken out of those."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Collaborators:
     """Everything that the parts of this house share."""
@@ -49,4 +53,5 @@ class Collaborators:
     forget_copies: ForgetCopies
     report_damage: ReportDamage
     truncate_wal: TruncateWal
+    backups: Backups
     owner: str

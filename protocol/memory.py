@@ -446,14 +446,14 @@ class SourceItem(Wire):
 
 
 class Remaining(Wire):
-    """What an erase left, by design: the conversation itself and backups."""
+    """What an erase left, by design: the conversation itself, and by name the backups in `HOME/backups`, which may hold it."""
 
     items: list[SourceItem]
     backups: list[str]
 
 
 class Receipt(Wire):
-    """Proof of an erase; `complete` once no file of the home holds the bytes any more."""
+    """Proof of an erase; `complete` once no file of the home holds the bytes any more, but for what `remaining` names."""
 
     memory_ids: list[str]
     removed: RemovedCounts

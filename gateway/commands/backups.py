@@ -37,11 +37,17 @@ def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path 
         show_json({
             "created_at": manifest.created_at, "schema_version": manifest.schema_version, "files": files,
             "bytes": manifest.size, "missing": manifest.missing, "moved_aside": str(aside) if aside is not None else None,
+            "has_key": manifest.has_key,
         })  # fmt: skip
         return
     say(f"{line}, of {files} files with {size(manifest.size)}", "green")
     if manifest.missing:
         say(f"{len(manifest.missing)} files of messages were not there to be kept", "yellow")
+    if not manifest.has_key:
+        say(
+            "the home's key is not in it: what was forgotten is not known again, and nothing is learnt (`pioneer doctor`)",
+            "yellow",
+        )
     if aside is not None:
         say(f"the home before it: {plain(str(aside))}")
 

@@ -91,7 +91,7 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
         done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
     if "permissions" in wanted:
         done.append(_close(subject))
-    inner: list[Mend] = [mend for mend in ("processes", "memory", "jobs") if mend in wanted]
+    inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "jobs") if mend in wanted]
     if inner:
         done += through_door(given, lambda door: _mend(door, inner))
     return done
@@ -117,9 +117,13 @@ def _close(subject: Subject) -> str:
 
 
 async def _mend(door: Door, wanted: Sequence[Mend]) -> list[str]:
+    from gateway.foundations import renew_key  # noqa: PLC0415
     from gateway.process import Pulse  # noqa: PLC0415
 
     app, done = door.app, list[str]()
+    if "key" in wanted:
+        await renew_key(app.base)
+        done.append("the home has a new key; what was forgotten before may come back unasked")
     if "processes" in wanted and await Pulse(app, lambda: True).reclaim():
         done.append("what ended processes left is taken over")
     if "memory" in wanted:

@@ -150,6 +150,19 @@ async def test_who_cancels_an_erase_after_its_commit_has_it_finished_all_the_sam
 
 
 @journey
+async def test_a_receipt_names_the_backups_that_lie_in_the_home(tmp_path):
+    den = Den(tmp_path)
+    async with den.client() as client:
+        memory_id = await remember(client, "The vault opens with a song.")
+        assert (await erase(client, memory_id))["receipt"]["remaining"]["backups"] == []
+        (den.home / "backups").mkdir(exist_ok=True)
+        (den.home / "backups" / "before-fix-1.backup").write_bytes(b"what a backup holds")
+        receipt = (await erase(client, await remember(client, "The vault opens with a dance.")))["receipt"]
+        assert receipt["remaining"]["backups"] == ["before-fix-1.backup"]
+        await completed(client, receipt)
+
+
+@journey
 async def test_with_its_sources_a_memory_is_gone_from_messages_tools_and_indexes(tmp_path):
     words = needles(2)
     word, other = words

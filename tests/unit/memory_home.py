@@ -117,6 +117,7 @@ class MemoryHome:
         self.default_workspace: str | None = "ws_1"
         self.wal_is_held = False
         self.damage: list[int] = []
+        self.backups: list[str] = []
         self.scanner: Any = _SCANNER
         self.lexicon: Any = _LEXICON
         self.meaning = WordedMeaning()
@@ -135,7 +136,7 @@ class MemoryHome:
             settings=lambda: self.settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
             echo_spans=self.ledger.echo_spans, redact_items=redact_items, forget_copies=forget_copies, report_damage=self.damage.append,
-            truncate_wal=self._truncate, owner="own_1",
+            truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",
         ))  # fmt: skip
 
     async def _truncate(self) -> bool:

@@ -1,0 +1,88 @@
+"""A store that fails while a model is loaded: it is told, and the model comes when the store works again."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory_home import fresh_database
+
+from gateway import embedding as embedding_module
+from gateway.clock import SystemClock
+from gateway.database import Database
+from gateway.degraded import Health
+from gateway.embedding import Embedding
+from gateway.flat_vectors import FlatVectors
+from gateway.model_files import Located
+from protocol.errors import Unavailable
+from protocol.ports import Tx
+from protocol.settings import EmbeddingSettings
+
+
+class Loaded:
+    """A model as `load` gives it; only its name and its end count here."""
+
+    identity = ("test/model", 4, "digest")
+    is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Failing:
+    """A database whose first writes fail."""
+
+    def __init__(self, db: Database, failures: int) -> None:
+        self._db = db
+        self._failures = failures
+        self.read = db.read
+
+    async def write(self, work: Callable[[Tx], Any], **how: Any) -> Any:
+        if self._failures:
+            self._failures -= 1
+            raise Unavailable("storage_full")
+        return await self._db.write(work, **how)
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["the store says so", "nobody says so"])
+def test_a_model_that_the_store_kept_away_is_told_and_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_told: bool
+) -> None:
+    models = [Loaded(), Loaded()]
+    left = iter(models)
+
+    async def load(*_: Any, **__: Any) -> Loaded:
+        return next(left)
+
+    monkeypatch.setattr(embedding_module, "load", load)
+    monkeypatch.setattr(embedding_module, "locate", lambda *_: Located(files=tmp_path, cache=tmp_path, reason=None))
+    monkeypatch.setattr(embedding_module, "AGAIN_SECONDS", 60.0 if is_told else 0.01, raising=False)
+
+    async def story() -> None:
+        db, news = Database(fresh_database(tmp_path)), asyncio.Queue[str]()
+        health = Health(lambda method, _: news.put_nowait(method), SystemClock())
+        made: Any = Failing(db, 1)
+        embedding = Embedding(
+            db=made, clock=SystemClock(), settings=EmbeddingSettings, cache=tmp_path, health=health, notify=lambda *_: None,
+            vectors=FlatVectors(),
+        )  # fmt: skip
+        embedding.apply()
+        running = asyncio.create_task(embedding.run())
+        try:
+            async with asyncio.timeout(20):
+                assert await news.get() == "gateway/degraded"
+                assert models[0].is_closed
+                if is_told:
+                    assert [(one.component, one.reason) for one in health.degraded()] == [("embedding", "storage_full")]
+                    assert embedding.state() == "off"
+                    embedding.try_again()
+                assert await news.get() == "gateway/recovered"
+                assert await embedding.wake()
+            assert (embedding.state(), health.degraded(), models[1].is_closed) == ("ready", [], False)
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+            db.close()
+
+    asyncio.run(story())
