@@ -224,39 +224,19 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
     turns = Turns(
-        db=db,
-        clock=clock,
-        ids=ids,
+        db=db, clock=clock, ids=ids,
         pipeline=Pipeline(
-            runtime=runtime,
-            planners=planners,
-            advisor=Advisor(model, [*memory_tools, *artifact_tools]),
-            settings=settings,
+            runtime=runtime, planners=planners, advisor=Advisor(model, [*memory_tools, *artifact_tools]), settings=settings
         ),
-        background=background,
-        ledger=ledger,
-        artifacts=artifacts,
-        model=model,
-        tools={**memory_tools, **artifact_tools},
-        notify=outbox.notify,
-        spawn=outbox.spawn,
-        on_items=episodic.on_items,
-        settings=settings,
-        owner=base.owners.owner,
-        time_zone=client.time_zone,
-        incident=log.incident,
-        mask=base.scanner.mask,
-        marks=_marks(memory, episodic),
-    )
+        background=background, ledger=ledger, artifacts=artifacts, model=model,
+        tools={**memory_tools, **artifact_tools}, notify=outbox.notify, spawn=outbox.spawn,
+        on_items=episodic.on_items, settings=settings, owner=base.owners.owner, time_zone=client.time_zone,
+        incident=log.incident, mask=base.scanner.mask, marks=_marks(memory, episodic),
+    )  # fmt: skip
     threads = Threads(
-        db=db,
-        clock=clock,
-        ids=ids,
-        jobs=jobs,
-        neighbours=neighbours,
-        default_workspace=client.workspace,
+        db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace,
         settle=turns.settle,
-    )
+    )  # fmt: skip
     db.tell = _storage(health, partial(runner.resume_all, "storage"), partial(outbox.spawn, turns.settle, "settle"))
     runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
