@@ -34,7 +34,7 @@ BY_NUMBER = {
     "chunk": "its source", "chunk_vec": "its chunk", "segment": "its scope",
     "record_terms": "its record", "memory_vec": "its record", "repetition": "its turn", "tombstone": "its scope",
     "memory_change": "its scope", "memory_event": "its record", "memory_vec_loss": "its scope",
-    "chunk_vec_loss": "its segment",
+    "chunk_vec_loss": "its segment", "mention": "its turn",
 }  # fmt: skip
 """Tables whose rows name their owner by a number or through another row."""
 
