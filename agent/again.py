@@ -5,7 +5,7 @@ Rule 2: what nobody vouches for now counts as forgotten.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,9 @@ from promt.render import render_block
 from protocol.hooks import Marks
 from protocol.ports import Tx
 from protocol.threads import SourceRef, ToolReply
+
+_REPLY: Final = msgspec.json.Decoder(ToolReply)
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
 class Hosted(NamedTuple):
@@ -49,7 +52,7 @@ class Again:
         """A stored answer of a tool, without the memories and the files that are not there any more."""
         named = memories_named(result)
         gone = named - self._marks(tx, [SourceRef(kind="memory", id=name) for name in sorted(named)]).keys()
-        reply = msgspec.json.decode(emptied(result, gone) if gone else result, type=ToolReply)
+        reply = _REPLY.decode(emptied(result, gone) if gone else result)
         file = _file_of(reply.data)
         if file is not None and find_kept(tx, *file, workspace_id) is None:
             return failure("not_found", "There is no such artifact here.")

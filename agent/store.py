@@ -6,7 +6,7 @@ Rule 2: nothing is decided here.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -37,6 +37,15 @@ LAST = 2**62
 """Beyond every row: the beginning of a newest-first page."""
 
 _json = msgspec.json.Encoder().encode
+
+_USAGE: Final = msgspec.json.Decoder(Usage)
+_MANIFEST: Final = msgspec.json.Decoder(PromptManifest)
+_OPTIONS: Final = msgspec.json.Decoder(TurnOptions)
+_EVENTS: Final = msgspec.json.Decoder(list[ToolEvent])
+_TOOL_USE: Final = msgspec.json.Decoder(ToolUse)
+_DIAGNOSTICS: Final = msgspec.json.Decoder(list[Diagnostic])
+_HASHES: Final = msgspec.json.Decoder(list[str])
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
 def encoded(value: Any) -> str:
@@ -128,11 +137,11 @@ def turn_of(row: Row) -> StoredTurn:
     turn = Turn(
         turn_id=row[0], thread_id=row[1], workspace_id=row[2], driver=driver, mode=row[4], status=row[5],
         started_at=row[6], completed_at=row[7], error=error, rounds=row[10],
-        usage=msgspec.json.decode(row[11], type=Usage) if row[11] else None,
-        prompt_manifest=msgspec.json.decode(row[12], type=PromptManifest) if row[12] else None,
+        usage=_USAGE.decode(row[11]) if row[11] else None,
+        prompt_manifest=_MANIFEST.decode(row[12]) if row[12] else None,
     )  # fmt: skip
-    options = msgspec.json.decode(row[14], type=TurnOptions)
-    events = msgspec.json.decode(row[19], type=list[ToolEvent])
+    options = _OPTIONS.decode(row[14])
+    events = _EVENTS.decode(row[19])
     return StoredTurn(turn, row[13], options, row[15], bool(row[16]), row[17], row[18], events)
 
 
@@ -174,7 +183,7 @@ def read_artifacts(tx: Tx, item_ids: Sequence[str]) -> Mapping[str, list[Artifac
 
 def item_of(tx: Tx, row: Row) -> Item:
     """An item row."""
-    tool = msgspec.json.decode(row[9], type=ToolUse) if row[9] else None
+    tool = _TOOL_USE.decode(row[9]) if row[9] else None
     return Item(
         item_id=row[0], turn_id=row[1], thread_id=row[2], kind=row[3], role=row[4], status=row[5], text=row[6], at=row[7],
         name=row[8], artifacts=artifacts_of(tx, row[0]), tool=tool,
@@ -242,12 +251,12 @@ def read_items(tx: Tx, item_ids: Sequence[str]) -> Mapping[str, ItemFact]:
 
 def run_of(row: Row) -> HookRun:
     """A hook run row."""
-    hashes = msgspec.json.decode(row[11], type=list[str])
+    hashes = _HASHES.decode(row[11])
     return HookRun(
         run_id=row[0], hook_id=row[1], phase=row[2], thread_id=row[3], turn_id=row[4], status=row[5],
         attempt_count=row[6], queued_at=row[7], started_at=row[8], completed_at=row[9], duration_ms=row[10],
         contribution_count=len(hashes), contribution_hashes=hashes,
-        diagnostics=msgspec.json.decode(row[12], type=list[Diagnostic]),
+        diagnostics=_DIAGNOSTICS.decode(row[12]),
         error=RunError(code=row[13], retryable=bool(row[14])) if row[13] else None,
     )  # fmt: skip
 

@@ -198,23 +198,13 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
     )
     runtime = HookRuntime(
-        registry=registry,
-        ids=ids,
-        clock=clock,
-        incident=log.incident,
-        mask=base.scanner.mask,
+        registry=registry, ids=ids, clock=clock, incident=log.incident, mask=base.scanner.mask,
         is_strict=lambda: settings().memory.strict_diagnostics_enabled,
-    )
+    )  # fmt: skip
     background = Background(
-        db=db,
-        clock=clock,
-        jobs=jobs,
-        runtime=runtime,
-        ledger=ledger,
-        notify=outbox.notify,
-        on_items=episodic.on_items,
-        time_zone=client.time_zone,
-    )
+        db=db, clock=clock, jobs=jobs, runtime=runtime, ledger=ledger, notify=outbox.notify,
+        on_items=episodic.on_items, time_zone=client.time_zone,
+    )  # fmt: skip
     neighbours = Neighbours(
         on_items=episodic.on_items,
         on_items_removed=episodic.on_items_removed,
@@ -246,18 +236,9 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     embedding.houses += [memory.vectors, episodic.vectors]
     runner.handle("sweep", artifacts.sweep)
     shell = Shell(
-        base=base,
-        client=client,
-        health=health,
-        embedding=embedding,
-        runner=runner,
-        providers=model,
-        threads=threads,
-        background=background,
-        sweep=memory.sweep,
-        repair_state=memory.repair_state,
-        spawn=outbox.spawn,
-    )
+        base=base, client=client, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
+        background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=outbox.spawn,
+    )  # fmt: skip
     bound = _bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)
     shell.methods = list(bound)
     return App(

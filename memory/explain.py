@@ -5,7 +5,7 @@ Rule 2: what the caller may not see is explained exactly like what does not exis
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -100,6 +100,9 @@ CANDIDATE_ENDS: dict[CandidateStatus, tuple[str, str | None]] = {
     "expired": ("rejected", "no_longer_in_question"),
 }  # fmt: skip
 """What came of a candidate, and in which words; None: why it waits."""
+
+_CANDIDATES: Final = msgspec.json.Decoder(list[RankedCandidate])
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
 def words(code: str) -> str:
@@ -255,7 +258,7 @@ class Explainer:
             found = bool(recall.memory_ids)
             gates.append(Gate(gate="floor", passed=found, reason_code=None if found else recall.reason))
         lists = [ranked for (ranked,) in tx.all(SQL["recalls_of_turn"], {"turn_id": trace.turn.turn_id})]
-        considered = [c for ranked in lists if ranked for c in msgspec.json.decode(ranked, type=list[RankedCandidate])]
+        considered = [c for ranked in lists if ranked for c in _CANDIDATES.decode(ranked)]
         missing = [Missing(kind="ranking", reason="debug_trace_disabled")] if lists and None in lists else []
         outcome = "recalled" if recall.memory_ids else "not_recalled"
         return Told(outcome, recall.reason, gates, candidates=considered[:NEAR_MISSES], missing=missing)

@@ -6,7 +6,7 @@ Rule 3: what is damaged is left out and named.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,11 @@ KEY_ID_BYTES = 16
 
 Entries = Iterator[tuple[int, BundleEntry]]
 
+_PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
+_ACTOR: Final = msgspec.json.Decoder(Actor)
+_FACTORS: Final = msgspec.json.Decoder(list[BundledFactor])
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
 
 def key_id(keyed: KeyedHash) -> str:
     """The name of the home's key: the same in every copy of the home, and of no use to find the key."""
@@ -62,7 +67,7 @@ def bare_candidate(found: StoredCandidate, touched_at: int) -> BundleCandidate:
     """A candidate without what hangs on it."""
     names = set(BundleCandidate.__struct_fields__) & set(found.candidate.__struct_fields__)
     own: dict[str, Any] = {name: getattr(found.candidate, name) for name in names}
-    proposal = msgspec.json.decode(found.proposal, type=BundledProposal)
+    proposal = _PROPOSAL.decode(found.proposal)
     return BundleCandidate(**own, turn_id=found.turn_id, touched_at=touched_at, proposal=proposal)
 
 
@@ -74,7 +79,7 @@ def _evidence(rows: Sequence[Row]) -> list[BundledEvidence]:
 def _events(rows: Sequence[Row]) -> list[BundledEvent]:
     return [
         BundledEvent(
-            at=at, event=event, actor=msgspec.json.decode(actor, type=Actor), reason_code=reason, from_status=before,
+            at=at, event=event, actor=_ACTOR.decode(actor), reason_code=reason, from_status=before,
             to_status=after,
         )
         for at, event, actor, reason, before, after in rows
@@ -86,8 +91,7 @@ def _decisions(rows: Sequence[Row]) -> list[BundledDecision]:
         "at", "action", "score", "bucket", "reason_code", "factors", "candidate_id", "thread_id", "turn_id", "run_id",
     )  # fmt: skip
     decoded: list[dict[str, Any]] = [
-        {**dict(zip(names, row, strict=True)), "factors": msgspec.json.decode(row[5], type=list[BundledFactor])}
-        for row in rows
+        {**dict(zip(names, row, strict=True)), "factors": _FACTORS.decode(row[5])} for row in rows
     ]
     return [BundledDecision(**one) for one in decoded]
 

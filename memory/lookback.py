@@ -4,7 +4,7 @@ Rule 1: only within the caller's scopes; what is outside answers like what does 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,9 @@ from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.memory import Actor, DecisionCounts, Event, IndexCounts, Record, RecordCounts, ScopeCount, StatsResult
 from protocol.ports import KeyedHash, Tx
+
+_ACTOR: Final = msgspec.json.Decoder(Actor)
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
 def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]:
@@ -55,7 +58,7 @@ def chain_of(tx: Tx, record: Record) -> list[str]:
 def event_of(row: Sequence[Any]) -> Event:
     """An event row."""
     return Event(
-        at=row[0], event=row[1], actor=msgspec.json.decode(row[2], type=Actor), reason_code=row[3], from_status=row[4],
+        at=row[0], event=row[1], actor=_ACTOR.decode(row[2]), reason_code=row[3], from_status=row[4],
         to_status=row[5], memory_id=row[6],
     )  # fmt: skip
 

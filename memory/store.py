@@ -8,7 +8,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -32,6 +32,9 @@ _COLUMNS = (
     "scope_kind", "scope_key",
 )  # fmt: skip
 """The columns of `SELECT whole.*, scope…` in the order of schema.sql."""
+
+_FACTORS: Final = msgspec.json.Decoder(list[Factor])
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
 class Stored(NamedTuple):
@@ -353,7 +356,7 @@ def pending_candidate(tx: Tx, scope_id: int, identity: Identity, value: str | No
 
 def decision_of(row: Row) -> Decision:
     """The first five columns of a decision row."""
-    factors = msgspec.json.decode(row[4], type=list[Factor])
+    factors = _FACTORS.decode(row[4])
     return Decision(action=row[0], score=row[1], bucket=row[2], reason_code=row[3], factors=factors)
 
 

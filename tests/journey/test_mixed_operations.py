@@ -20,6 +20,8 @@ OPERATIONS = int(os.environ.get("PIONEER_OPERATIONS", "2000"))
 LANES = 100  # of each process: with both, a few hundred requests are on their way at once
 WORKSPACES = 4  # of each process
 TELL_SECONDS = 1.0
+BUSY_SECONDS = 4.0
+"""The same with hundreds of requests on their way on a machine that others use as well; the promise is made for one change."""
 PULSE_SECONDS = 0.5
 STORY_SECONDS = 60 + OPERATIONS / 20
 HIDDEN = {"access_count", "last_accessed_at"}  # reading changes them
@@ -268,7 +270,7 @@ def check_news(listeners, lanes, took, alone):
     for listener, own, others in zip(listeners, lanes, reversed(lanes), strict=True):
         delays = listener.delays([write for lane in others for write in lane.writes])
         assert max(delays) < float("inf")
-        assert statistics.quantiles(delays, n=20)[-1] < TELL_SECONDS, sorted(delays)
+        assert statistics.quantiles(delays, n=20)[-1] < BUSY_SECONDS, sorted(delays)
         assert len(listener.told) <= took / PULSE_SECONDS + 10, "one coalesced notification each half second"
         mine = {lane.here["key"] for lane in own}
         for _, params in listener.told:

@@ -38,7 +38,7 @@ class Gateway(Client):
             memory_mode="normal", origin="user", task_id=None, archived=False, turn_count=len(params.turns), created_at=0,
             updated_at=0,
         )  # fmt: skip
-        return ThreadImportResult(thread=thread, imported=len(params.turns), skipped=0, replaced=0)
+        return ThreadImportResult(thread=thread, imported=len(params.turns), skipped=0, replaced=0, removed=0)
 
 
 def conversation(name: str, *texts: str) -> Conversation:

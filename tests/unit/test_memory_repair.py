@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory_home import HERE, NAME, START, SURE, USER, WS1, MemoryHome
 
-from gateway import database as database_module
+from gateway import database_threads as database_module
 from gateway.sqlite import connect
 from memory import index_audit as audit_module
 from memory import repair as repair_module
