@@ -108,17 +108,17 @@ class Finder:
         self._filters = filters
         self._population = sum(self._count("count_in_scope", {"scope_id": scope_id}) for scope_id in self._ids)
 
-    def by_words(self, terms: Sequence[str], wanted: int) -> list[Candidate]:
-        """Those that share the most telling words with the query, as many as a page of so many is chosen from."""
+    def by_words(self, terms: Sequence[str], wanted: int, known: AbstractSet[int] = frozenset()) -> list[Candidate]:
+        """Those that share the most telling words with the query, as many as a page of so many is chosen from, beside the known ones."""
         if not terms:
             return []
-        enough = depth = SCORED if wanted <= FEW else SCORED_FOR_MANY
+        enough = depth = SCORED if wanted <= FEW and not known else SCORED_FOR_MANY
         counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
         alternatives = self._alternatives(counts) if counts else [[term] for term in terms]
         ranked = by_weight([self._listed(together, counts) for together in alternatives])
         found: list[Candidate] = []
         while len(found) < enough and (rows := list(islice(ranked, depth))):
-            found += self._read(rows)
+            found += self._read([row for row in rows if row not in known])
             depth *= DEEPER
         return found[:enough]
 

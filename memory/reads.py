@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from memory.identity import key_part
-from memory.matching import Finder, Match, Question
+from memory.matching import SCORED, Finder, Match, Question
 from memory.pages import Rankings, listed, mark_of
 from memory.ports import Collaborators
 from memory.ranking import INJECTION_FLOOR, SEARCH_FLOOR, Score, snippet
@@ -141,10 +141,12 @@ class Reader:
         page = [found.hit for found in hits[: params.limit]]
         if not params.include_provenance:
             page = [_without_provenance(hit) for hit in page]
+        known = len(ranking.matches)
+        may_be_more = known >= SCORED and known > begin and len(hits) == len(ranking.found)
         following = None
-        if len(hits) > params.limit:
-            ticket = ticket if matches is not None else self._rankings.keep(ranking.matches)
-            following = cursor_of(hits[params.limit].place, ticket, mark)
+        if len(hits) > params.limit or may_be_more:
+            ticket = ticket if matches is ranking.matches else self._rankings.keep(ranking.matches)
+            following = cursor_of(hits[params.limit].place if len(hits) > params.limit else known, ticket, mark)
         return SearchResult(hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics)
 
     async def _question(self, text: str, mode: SearchMode, patience: float) -> Question:
@@ -170,6 +172,10 @@ class Reader:
             if matches is None:
                 finder = Finder(tx, self._means.lexicon, ids, view, filters)
                 matches, is_whole = self._matches(question, finder, tx, list(ids), wanted.limit)
+            if 0 < len(matches) <= wanted.begin:  # who turned every page so far is shown what shares less
+                finder = Finder(tx, self._means.lexicon, ids, view, filters)
+                more = finder.by_words(question.terms, wanted.limit, {match.candidate.row for match in matches})
+                matches = [*matches, *finder.rank(question.terms, more, {})]
             waits = tx.one(SQL["has_pending"]) if state == "ready" else None
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
             return Ranking(found, matches, "pending" if (waits and waits[0]) or not is_whole else state)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_home import DAY, ELSEWHERE, HERE, USER, WS1, WS2, MemoryHome
 
+from memory.matching import SCORED, SCORED_FOR_MANY
 from protocol.errors import CallerError, Unavailable
 from protocol.memory import (
     Context,
@@ -78,6 +79,23 @@ def test_paging_a_search_yields_each_once(full: MemoryHome, limit: int) -> None:
     assert len({hit.record.memory_id for hit in seen}) == len(seen) == 27
     assert [hit.score for hit in seen] == sorted((hit.score for hit in seen), reverse=True)
     assert all(0 < hit.score <= 1 for hit in seen)
+
+
+@pytest.mark.parametrize("limit", [7, 20, 100])
+def test_paging_goes_on_past_what_is_scored_at_once(home: MemoryHome, limit: int) -> None:
+    for n in range(SCORED_FOR_MANY + 2 * SCORED + 10):
+        home.remember(f"Jar {n} holds tea")
+    home.remember("A jar of honey")
+    seen: list[str] = []
+    cursor = None
+    while True:
+        params = SearchParams(query="tea", context=HERE, limit=limit, cursor=cursor, mode="lexical")
+        page = home.do(home.service.search(params))
+        seen += [hit.record.memory_id for hit in page.hits]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert len(set(seen)) == len(seen) == SCORED_FOR_MANY + 2 * SCORED + 10
 
 
 def test_cursors_belong_to_their_query(full: MemoryHome) -> None:
