@@ -94,8 +94,10 @@ async def test_a_home_in_use_is_backed_up_whole(tmp_path: Path) -> None:
     with zipfile.ZipFile(file) as archive:
         assert json.loads(archive.read("manifest.json"))["format"] == "pioneer.backup"
     known = {table: set(map(repr, rows)) for table, rows in before.items()}
-    for table in ("workspace", "thread", "item", "artifact", "scope", "evidence", "decision", "memory_event"):
+    for table in ("workspace", "thread", "item", "artifact", "evidence", "decision", "memory_event"):
         assert {repr(row) for row in held[table]} <= known[table], table  # nothing that was not there
+    assert {row[:3] for row in held["scope"]} <= {row[:3] for row in before["scope"]}
+    assert sum(row[3] for row in held["scope"]) == len(held["record"])  # counted in the same snapshot
     assert len(held["item"]) == 4
     assert len(held["record"]) == len(held["memory_event"])  # each with its event: one snapshot
     assert len(held["artifact"]) == 2
