@@ -296,7 +296,7 @@ class Reader:
         record = await self._read(read)
         if record is not None:
             values = {"memory_id": record.memory_id, "now": now}
-            self._means.db.trace(lambda tx: tx.run(SQL["note_access"], values))
+            await self._means.db.jot(lambda tx: tx.run(SQL["note_access"], values))
         return GetResult(record=record)
 
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
