@@ -229,13 +229,7 @@ class _Import:
         plan = self._plan(tx)
         found = get_thread(tx, self._thread_id)
         thread = _new_thread(self._params, self._thread_id, self._now) if found is None else found.thread
-        return ThreadImportResult(
-            thread=thread,
-            imported=len(plan.add),
-            skipped=plan.skipped,
-            replaced=len(plan.replace),
-            removed=len(plan.remove),
-        )
+        return _result(plan, thread)
 
     def apply(self, tx: Tx) -> ThreadImportResult:
         """Do it."""
@@ -261,13 +255,7 @@ class _Import:
         stored = get_thread(tx, self._thread_id)
         if stored is None:
             raise CallerError.missing("thread")
-        return ThreadImportResult(
-            thread=stored.thread,
-            imported=len(plan.add),
-            skipped=plan.skipped,
-            replaced=len(plan.replace),
-            removed=len(plan.remove),
-        )
+        return _result(plan, stored.thread)
 
     def _add(self, tx: Tx, entry: Incoming, position: int) -> None:
         if tx.one(SQL["get_turn"], {"turn_id": entry.turn_id}):
@@ -276,14 +264,23 @@ class _Import:
         tx.run(SQL["add_turn"], {
             "turn_id": entry.turn_id, "thread_id": self._thread_id, "position": position, "driver": "import",
             "mode": "agent", "status": "completed", "options": "{}", "input_hash": entry.content, "started_at": at,
-            "completed_at": at, "owner": None,
+            "completed_at": at, "owner": None, "origin": self._origin,
         })  # fmt: skip
-        tx.run(SQL["mark_origin"], {"turn_id": entry.turn_id, "origin": self._origin})
         for index, said in enumerate(entry.turn.items):
             item_id = said.item_id or derived_id("itm", entry.turn_id, str(index))
             if read_items(tx, [item_id]):
                 raise Refused("conflict", "An item of that id exists already.")
             add_item(tx, _item(said, item_id, entry.turn_id, self._thread_id, at), index)
+
+
+def _result(plan: Plan, thread: Thread) -> ThreadImportResult:
+    return ThreadImportResult(
+        thread=thread,
+        imported=len(plan.add),
+        skipped=plan.skipped,
+        replaced=len(plan.replace),
+        removed=len(plan.remove),
+    )
 
 
 def _messages(tx: Tx, turn_id: str) -> list[Item]:

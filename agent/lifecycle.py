@@ -234,7 +234,7 @@ class TurnLifecycle:
         tx.run(SQL["add_turn"], {
             "turn_id": turn_id, "thread_id": params.thread_id, "position": position, "driver": driver, "mode": mode,
             "status": status, "options": encoded(params.options), "input_hash": digest, "started_at": now,
-            "completed_at": None, "owner": self._owner,
+            "completed_at": None, "owner": self._owner, "origin": None,
         })  # fmt: skip
         tx.run(SQL["touch_thread"], {"thread_id": params.thread_id, "now": now})
         stored = get_turn(tx, turn_id)

@@ -77,12 +77,8 @@ SELECT coalesce(max(position), 0) FROM turn WHERE thread_id = :thread_id
 
 -- name: add_turn
 -- A turn begins.
-INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner)
-VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner)
-
--- name: mark_origin
--- An imported turn came from there.
-UPDATE turn SET origin = :origin WHERE turn_id = :turn_id
+INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner, origin)
+VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin)
 
 -- name: get_turn
 -- A turn by id, with its workspace.

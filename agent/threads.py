@@ -104,8 +104,9 @@ class Threads:
             new = {name: value for name, value in told.items() if value is not None and value != getattr(found, name)}
             if any(getattr(found, name) is not None for name in new):
                 raise Refused("conflict", "A workspace of that id exists with other values.")
-            if new:
-                tx.run(SQL["describe_workspace"], {**told, "workspace_id": workspace_id, "now": now})
+            if not new:
+                return found
+            tx.run(SQL["describe_workspace"], {**told, "workspace_id": workspace_id, "now": now})
             return get_workspace(tx, workspace_id) or found
 
         return WorkspaceResult(workspace=await self._db.write(create))

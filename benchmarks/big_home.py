@@ -181,7 +181,7 @@ class _Writer:
             self.tx.run(AGENT_SQL["add_turn"], {
                 "turn_id": turn, "thread_id": thread, "position": turn_seq, "driver": "import", "mode": "agent",
                 "status": "completed", "options": "{}", "input_hash": None, "started_at": at, "completed_at": at,
-                "owner": None,
+                "owner": None, "origin": None,
             })  # fmt: skip
         said, role = talk.message(place), "assistant" if position else "user"
         item = f"itm_{workspace}_{place}"

@@ -26,7 +26,7 @@ SHARED_WORDS = 0.4
 a millisecond, this takes a hundredth."""
 _FIGURES = re.compile(r"\d+")
 NEWEST = 40  # records that a word is looked up in; one that is in more tells little
-LOOKED_THROUGH = 1000  # the most that a word is looked up in where other scopes and categories use it
+LOOKED_THROUGH = 1000  # the most that a word is looked up in where other categories and older states use it
 
 
 class _Said(NamedTuple):

@@ -28,7 +28,6 @@ ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its ow
 _READING = threading.Lock()
 """Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
 _INTENTS: Final = ("no_save", "no_recall", "remember", "forget", "history", "asks")
-_SUBJECTS: Final = ("artifact", "hints")
 
 _QUOTED = re.compile(
     r"(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)"

@@ -4,6 +4,7 @@ Rule 1: the codes are those of sysexits.h, where it has one; docs/cli.md lists t
 """
 
 from collections.abc import Mapping
+from typing import cast
 
 from protocol.errors import ErrorReason, GatewayError
 
@@ -55,4 +56,4 @@ def code_of(error: GatewayError) -> int:
 
 def code_for(reason: str | None, otherwise: int) -> int:
     """The exit code for a reason of the contract."""
-    return next((code for known, code in OF_REASON.items() if known == reason), otherwise)
+    return OF_REASON.get(cast("ErrorReason", reason), otherwise)

@@ -135,14 +135,14 @@ def time_of(text: str | None, *, is_future: bool = False) -> int | None:
     """A time: `2026-05-19`, `2026-05-19 14:30`, or a span from now such as `30d`. Raises `Stop`."""
     if text is None:
         return None
-    at, now = _time_of(text, is_future=is_future), datetime.now().astimezone().timestamp()
+    now = datetime.now().astimezone().timestamp()
+    at = _time_of(text, now, is_future=is_future)
     if is_future and at <= now * 1000:
         raise Stop(USAGE, f"{text!r} is over already")
     return at
 
 
-def _time_of(text: str, *, is_future: bool) -> int:
-    now = datetime.now().astimezone().timestamp()
+def _time_of(text: str, now: float, *, is_future: bool) -> int:
     if (span := _SPAN.fullmatch(text)) is not None:
         seconds = 3600 * int(span[1]) * _HOURS[span[2]]
         return math.floor((now + seconds if is_future else now - seconds) * 1000)

@@ -196,7 +196,7 @@ class MemoryHome:
                 tx.run(SQL["add_turn"], {
                     "turn_id": turn, "thread_id": thread_id, "position": self.items, "driver": "host", "mode": "agent",
                     "status": "completed", "options": "{}", "input_hash": None, "started_at": self.clock.at,
-                    "completed_at": self.clock.at, "owner": None,
+                    "completed_at": self.clock.at, "owner": None, "origin": None,
                 })  # fmt: skip
             add_item(tx, item, self.items)
 
