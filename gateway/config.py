@@ -152,14 +152,20 @@ def shown_url(url: str | None) -> str | None:
 class ConfigStore:
     """The settings in force and the file that they come from. An absent file means every default."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_named: bool = False) -> None:
         self._path = path.resolve()
+        self._is_named = is_named
         self.folder = self._path.parent
         """What relative paths of providers start from."""
         self.problem: str | None = None
         """Why the file, as it is now, is not what is in force; None when it is."""
         self._stamp = self._look()
         self.config, self.unknown_keys = read(self._text())
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no file, though somebody named it: more likely a slip than a wish for every default."""
+        return self._is_named and self._stamp is None
 
     def update(self, patch: msgspec.Struct) -> GatewayConfig:
         """Apply `SettingsUpdateParams.update` to the file and to the settings in force; all of it or nothing."""

@@ -93,7 +93,7 @@ async def open_home(options: Options) -> Foundations:
     scanner = RuleScanner()
     with told_to_a_person():
         home = Home(options.home)
-        config = ConfigStore(options.config or home.root / "config.toml")
+        config = ConfigStore(options.config or home.root / "config.toml", is_named=options.config is not None)
         logs.configure(home.logs, options.log_level, scanner.mask, speaks=options.speaks)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
         database = _opened(home)

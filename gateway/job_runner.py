@@ -131,9 +131,12 @@ class JobRunner:
         held = self._paused.get(kind)
         return (held[0], held[1]) if held else None
 
+    async def forget_finished(self) -> None:
+        """Drop what was finished long ago."""
+        await self._try_to_note(partial(_forget_finished, before=self._clock.now() - KEEP_FINISHED_MS))
+
     async def run(self) -> None:
         """Work until cancelled; what is leased then is queued again."""
-        await self._try_to_note(partial(_forget_finished, before=self._clock.now() - KEEP_FINISHED_MS))
         try:
             async with anyio.create_task_group() as group:
                 while True:

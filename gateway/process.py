@@ -32,6 +32,8 @@ EXIT_DEFECT = 70
 
 PULSE_SECONDS = 0.5
 """How often the process looks for what nobody tells it: other processes' changes, the clock, dead owners."""
+TIDY_MS = 86_400_000
+"""How often old bookkeeping is dropped where nothing else is due; at first when the process starts."""
 FLUSH_SECONDS = 2.0
 LEAVE_SECONDS = 2.0
 PARENT_SECONDS = 1.0
@@ -49,6 +51,7 @@ class Pulse:
         self._seen: tuple[int, int | None] = (0, None)
         self._seen_change = 0
         self._due_at: int | None = None
+        self._tidy_at = 0
         self._has_neighbours = True
         self._has_looked = False
         self.is_unclean = False
@@ -102,7 +105,12 @@ class Pulse:
             app.runner.wake()
         if self._has_neighbours:
             await self.reclaim()
-        if self._due_at is not None and self._due_at <= app.base.clock.now():
+        now = app.base.clock.now()
+        is_due = self._due_at is not None and self._due_at <= now
+        if self._tidy_at <= now:
+            self._tidy_at, is_due = now + TIDY_MS, True
+            await app.runner.forget_finished()
+        if is_due:
             while await app.memory.sweep():
                 pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
@@ -113,6 +121,8 @@ class Pulse:
         store, health = self._app.base.config, self._app.health
         if store.problem is not None:
             health.degrade("config", "unreadable")
+        elif store.is_missing:
+            health.degrade("config", "missing")
         else:
             health.recover("config")
         for key in store.unknown_keys:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from memory.erasing import Forgotten, Rows, finish_later
+from memory.idempotency import KEEP_ANSWERS_MS
 from memory.identity import key_part
 from memory.notices import Notice, changed, expire, note_change
 from memory.ports import Collaborators
@@ -56,9 +57,14 @@ from protocol.ports import Tx
 DAY_MS = 86_400_000
 SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds
 SWEEP_ROWS = 5000  # rows of bookkeeping, which cost a hundredth of a record
-KEEP_ANSWERS_MS = 30 * DAY_MS
-KEEP_CHANGES_MS = DAY_MS
-KEEP_RECALLS_MS = 7 * DAY_MS
+KEPT_MS = {
+    "forget_answers": KEEP_ANSWERS_MS,
+    "forget_changes": DAY_MS,
+    "forget_recalls": 7 * DAY_MS,
+    "forget_decisions": 180 * DAY_MS,
+    "forget_repetitions": 180 * DAY_MS,
+}
+"""How long bookkeeping is kept: long enough for a retry, for every process to look, to ask why last season's message was not kept."""
 
 
 class Source(NamedTuple):
@@ -288,7 +294,7 @@ class Forgetter:
             self._rows.erase(tx, over, include_sources=False)
             finish_later(tx, means, [stored.record.memory_id for stored in over])
         done = len(expired) + len(over)
-        for name, age in (("forget_answers", KEEP_ANSWERS_MS), ("forget_changes", KEEP_CHANGES_MS), ("forget_recalls", KEEP_RECALLS_MS)):  # fmt: skip
+        for name, age in KEPT_MS.items():
             done += tx.run(SQL[name], {"before": now - age, "limit": SWEEP_ROWS}) // SWEEP_ROWS
         return done, notices
 

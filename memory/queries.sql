@@ -527,6 +527,14 @@ SELECT ranked FROM memory_recall WHERE turn_id = :turn_id ORDER BY id
 -- Recall events are kept for a week.
 DELETE FROM memory_recall WHERE id IN (SELECT id FROM memory_recall WHERE at < :before LIMIT :limit)
 
+-- name: forget_decisions
+-- Decisions that left neither record nor candidate are kept for half a year; the others as long as what they are about.
+DELETE FROM decision WHERE id IN (SELECT id FROM decision WHERE memory_id IS NULL AND candidate_id IS NULL AND at < :before LIMIT :limit)
+
+-- name: forget_repetitions
+-- What was said once, long ago, and never again.
+DELETE FROM repetition WHERE (scope_id, text_hash, turn_id) IN (SELECT scope_id, text_hash, turn_id FROM repetition WHERE at < :before LIMIT :limit)
+
 -- name: get_fact
 -- A fact of this house by name.
 SELECT value FROM memory_fact WHERE name = :name

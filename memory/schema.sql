@@ -166,6 +166,7 @@ CREATE TABLE repetition (
     PRIMARY KEY (scope_id, text_hash, turn_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX repetition_of_turn ON repetition (turn_id);
+CREATE INDEX repetition_at ON repetition (at);
 
 CREATE TABLE decision (
     id           INTEGER PRIMARY KEY,
@@ -187,6 +188,7 @@ CREATE INDEX decision_of_candidate ON decision (candidate_id) WHERE candidate_id
 CREATE INDEX decision_of_thread ON decision (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX decision_of_turn ON decision (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX decision_of_scope ON decision (scope_id, reason_code);
+CREATE INDEX decision_of_nothing ON decision (at) WHERE memory_id IS NULL AND candidate_id IS NULL;
 
 -- Decisions as they are told: factors hold a decider's words, which are forgotten with the candidate that they are about.
 CREATE VIEW told_decision AS SELECT

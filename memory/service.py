@@ -76,7 +76,6 @@ T = TypeVar("T")
 
 EXPLAINED_LIMIT = 5  # as many as deterministic recall puts into a prompt
 RELATED_CHARS = 300
-KEEP_ANSWERS_MS = 30 * 86_400_000
 USER_ACTOR = Actor(kind="user")
 
 

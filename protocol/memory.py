@@ -680,7 +680,7 @@ class RecordCounts(Wire):
 
 
 class DecisionCounts(Wire):
-    """Decisions of the active scopes."""
+    """Decisions of the active scopes; those that left neither record nor candidate for half a year."""
 
     by_reason_code: dict[str, int]
 

@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, Entry] = {
     "why": Entry("reasons", "why something was or was not saved or recalled"),
     "stats": Entry("memories", "count what is remembered"),
     "threads": Entry("conversations", "list conversations, or show one"),
+    "workspaces": Entry("conversations", "list workspaces: where threads and their memory belong"),
     "recall": Entry("conversations", "find what was said"),
     "import": Entry("bundles", "import conversations of other programs, or a bundle of memories"),
     "export": Entry("bundles", "write memories to a bundle"),

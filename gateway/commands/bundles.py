@@ -67,6 +67,8 @@ def _export(given: argparse.Namespace) -> int:
     else:
         counts = Counter(json.loads(line)["type"] for line in bundle.splitlines())
         say(f"{counts['record']} memories, {counts['candidate']} candidates, {counts['tombstone']} tombstones", "green")
+        if scopes is None:
+            say(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
     for entry in diagnostics:
         sys.stderr.write(f"left out: {words(entry.code)} {plain(entry.message or '')}\n")
     return OK

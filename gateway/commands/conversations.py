@@ -6,11 +6,13 @@ from typing import Any, get_args
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK
-from gateway.commands.options import add_place, present, text_of, time_of
+from gateway.commands.options import add_home, add_json, add_place, present, text_of, time_of
 from gateway.commands.terminal import plain, readable, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.thread_episodic import IndexedRole, ThreadSearchResult
 
+PAGE = 100
+"""Workspaces asked for at once: the most that a page holds."""
 SAYINGS = {
     "query_too_vague": "the question holds no word that could be looked for",
     "index_pending": "some messages are not indexed yet: a running gateway does that",
@@ -69,6 +71,32 @@ def _show_talk(given: argparse.Namespace) -> int:
     return OK
 
 
+def _arrange_workspaces(to: argparse.ArgumentParser) -> None:
+    add_home(to)
+    add_json(to)
+
+
+async def _every_workspace(door: Door) -> m.t.WorkspaceListResult:
+    page = await door.call(m.WORKSPACE_LIST, {"limit": PAGE})
+    found = list(page.workspaces)
+    while page.next_cursor is not None:
+        page = await door.call(m.WORKSPACE_LIST, {"limit": PAGE, "cursor": page.next_cursor})
+        found += page.workspaces
+    return m.t.WorkspaceListResult(workspaces=found, next_cursor=None)
+
+
+def _workspaces(given: argparse.Namespace) -> int:
+    result = through_door(given, _every_workspace)
+    if given.json:
+        show_json(result)
+    else:
+        show_table(["id", "made", "name", "folder"], [
+            [workspace.workspace_id, when(workspace.created_at), workspace.name or "", workspace.root_path or ""]
+            for workspace in result.workspaces
+        ])  # fmt: skip
+    return OK if result.workspaces else NEGATIVE
+
+
 async def find_said(door: Door, params: dict[str, Any]) -> ThreadSearchResult:
     """What was said; messages that are not indexed yet are indexed first, where no gateway does it."""
     result = await door.call(m.EPISODIC_SEARCH, params)
@@ -117,6 +145,7 @@ def show_hits(result: ThreadSearchResult) -> None:
 
 COMMANDS = {
     "threads": Command(_arrange_threads, _threads, "  pioneer threads\n  pioneer threads thr_… --limit 50"),
+    "workspaces": Command(_arrange_workspaces, _workspaces, "  pioneer workspaces\n  pioneer workspaces --json"),
     "recall": Command(
         _arrange_recall, _recall, '  pioneer recall "timetable sync" --from 30d\n  pioneer recall harbour --role user --json'
     ),

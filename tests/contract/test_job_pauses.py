@@ -213,6 +213,7 @@ def test_finished_jobs_are_forgotten_after_a_week(tmp_path: Path) -> None:
         await yard.db.write(lambda tx: dead(tx, "old and dead", []))
         yard.clock.at += runner_module.KEEP_FINISHED_MS + 1
         await yard.enqueue("new")
+        await runner.forget_finished()
         await with_runner(runner, lambda: yard.settled(runner))
         assert {row[:2] for row in await yard.rows()} == {("new", "done"), ("old and dead", "dead")}
 

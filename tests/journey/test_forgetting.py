@@ -207,6 +207,19 @@ async def test_expiry_is_exact_and_told_without_being_asked(tmp_path):
 
 
 @journey
+async def test_old_bookkeeping_goes_where_nothing_else_is_ever_due(tmp_path):
+    den = Den(tmp_path)
+    semantic = {"category": "preference", "durability": "session_only", "certainty": "low", "sensitivity": "none"}
+    async with await timed(den) as client:
+        passing = {"content": "Is at the bus stop", "semantic": semantic, "evidence": [{"quote": "at the bus stop"}]}
+        assert (await client.request("memory/write", passing))["record"] is None
+        assert sum((await client.request("memory/stats", {}))["decisions"]["by_reason_code"].values()) == 1
+        set_clock(den, NOW + 181 * DAY)
+        while (await client.request("memory/stats", {}))["decisions"]["by_reason_code"]:
+            pass
+
+
+@journey
 async def test_retention_ends_by_the_clock_and_by_a_changed_setting(tmp_path):
     den, word = Den(tmp_path), needle()
     async with await timed(den) as client:

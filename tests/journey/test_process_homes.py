@@ -8,7 +8,7 @@ import apsw
 import pytest
 from spawned import Den, clean_environment, hello, journey, on_posix, remember, run_to_end
 
-from gateway.client import console_script
+from gateway.client import Client, console_script
 
 
 @pytest.mark.parametrize(
@@ -185,3 +185,15 @@ def test_a_home_below_the_users_own_folder_may_be_written_with_a_tilde(tmp_path)
     assert ended.returncode == 0
     assert (tmp_path / "memories" / "gateway.db").exists()
     assert not (tmp_path / "~").exists()
+
+
+@journey
+async def test_a_configuration_file_that_is_named_and_not_there_is_told_until_it_is(tmp_path):
+    den, config = Den(tmp_path), tmp_path / "settings.toml"
+    missing = {"component": "config", "reason": "missing"}
+    async with await Client.start([*den.command(), "--config", str(config)]) as client:
+        await hello(client)
+        assert missing.items() <= (await client.wait_for("gateway/degraded")).items()
+        await client.request("settings/update", {"update": {"memory": {"retention_days": 3}}})
+        assert config.exists()
+        await client.wait_for("gateway/recovered")

@@ -473,3 +473,12 @@ def test_a_search_is_cheap_and_imports_nothing_heavy() -> None:
     told = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
     assert all(one.stderr.strip().endswith("[] 0") for one in told), told[0].stderr
     assert min(float(one.stderr.split()[0]) for one in told) < SEARCH_CPU_SECONDS
+
+
+def test_workspaces_are_listed_and_an_export_says_which_it_is_of() -> None:
+    for name in ("ws_harbour", "ws_cafe"):
+        remember("The ferry leaves at ten.", "--workspace", name)
+    told = run("workspaces", "--json").json["workspaces"]
+    assert [workspace["workspace_id"] for workspace in told] == ["ws_harbour", "ws_cafe"]
+    assert [line.split("\t")[0] for line in run("workspaces").out.splitlines()] == ["ws_harbour", "ws_cafe"]
+    assert "workspace ws_harbour" in run("export", "b.jsonl", "--workspace", "ws_harbour").out

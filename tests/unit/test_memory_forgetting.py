@@ -624,3 +624,18 @@ def test_what_has_expired_before_it_is_written_is_never_shown(home: MemoryHome) 
     assert got is not None
     assert got.status == "expired"
     assert home.do(home.service.sweep()) == 1
+
+
+def test_decisions_that_left_nothing_are_dropped_after_half_a_year_and_no_others(home: MemoryHome) -> None:
+    kept = home.propose("Likes tea").record
+    passing = msgspec.structs.replace(SURE, durability="session_only", certainty="low")
+    assert home.propose("Is at the bus stop", passing).record is None
+    assert home.rows("SELECT count(*) FROM decision WHERE memory_id IS NULL AND candidate_id IS NULL") == [(1,)]
+    home.later(180 * DAY)
+    home.do(home.service.sweep())
+    assert home.rows("SELECT count(*) FROM decision") == [(2,)]
+    home.later(1)
+    home.do(home.service.sweep())
+    assert kept is not None
+    assert home.rows("SELECT memory_id FROM decision") == [(kept.memory_id,)]
+    assert home.rows("SELECT count(*) FROM repetition") == [(0,)]

@@ -26,9 +26,10 @@ from gateway.rpc import (
     message_of,
     params_of,
 )  # fmt: skip
-from protocol.base import Empty, Params, Wire
+from protocol.base import ID_TEXT, Empty, Params, Wire
 from protocol.errors import REASONS, CallerError, Defect, GatewayError, Refused, Unavailable
 from protocol.methods import Method
+from protocol.threads import WorkspaceParams
 
 SECRET = "sk-live-0123456789abcdef"  # noqa: S105  # a canary
 
@@ -217,6 +218,13 @@ def test_a_wrong_parameter_is_named(params: Any, path: str) -> None:
     assert caught.value.details["path"] == path
     assert caught.value.details["problem"]
     assert path in caught.value.message
+
+
+def test_the_form_of_a_wrong_identifier_is_told_without_a_language_of_its_own() -> None:
+    with pytest.raises(CallerError) as caught:
+        params_of(WorkspaceParams, {"workspace_id": "a b"})
+    assert caught.value.details is not None
+    assert caught.value.details["problem"] == f"Expected a string of the form {ID_TEXT}"
 
 
 @given(JSON)
