@@ -10,9 +10,10 @@ Rule 3: nothing here knows what a method does.
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -78,7 +79,26 @@ Message: TypeAlias = Request | BadMessage | Ignored
 
 
 class _NotStrictError(ValueError):
-    """The text is JSON only to a generous reader: two members of one name, NaN, a number beyond every double."""
+    """The text is JSON only to a generous reader: two members of one name, NaN, a number beyond every double, no end of nesting."""
+
+
+MAX_DEPTH = 512
+"""Objects and arrays within one another: far more than any message has, and less than any Python or library refuses by itself."""
+
+
+def _children(node: Any) -> Iterable[Any]:
+    if isinstance(node, dict):
+        return cast("dict[str, Any]", node).values()
+    return cast("list[Any]", node) if isinstance(node, list) else ()
+
+
+def _is_too_deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = list(chain.from_iterable(map(_children, level)))
+        if not level:
+            return False
+    return any(isinstance(node, (dict, list)) for node in level)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -107,6 +127,8 @@ def decode(line: bytes) -> Any:
     try:
         text = line.decode("utf-8", "strict")
         value = _decoder.decode(text)
+        if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _is_too_deep(value):
+            raise _NotStrictError
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8", "strict")
     except (ValueError, RecursionError):

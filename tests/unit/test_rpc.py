@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from gateway.rpc import (
+    MAX_DEPTH,
     BadMessage,
     Bound,
     Dispatcher,
@@ -47,6 +48,13 @@ def test_a_strict_json_line_is_its_value(value: Any, escaped: Any) -> None:
     assert decode(json.dumps(value, ensure_ascii=escaped).encode()) == value
 
 
+def deep(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 GOOD_LINES: list[tuple[bytes, Any]] = [
     (b"  {}\t", {}),
     (b'"\\ud83d\\ude00"', "\U0001f600"),
@@ -56,6 +64,8 @@ GOOD_LINES: list[tuple[bytes, Any]] = [
     (b"-0.0", -0.0),
     (b"1e-999", 0.0),
     (b"9" * 400, int("9" * 400)),
+    (b"[" * MAX_DEPTH + b"]" * MAX_DEPTH, deep(MAX_DEPTH - 1)),
+    (b"[" + b"{}," * MAX_DEPTH + b"{}]", [{} for _ in range(MAX_DEPTH + 1)]),
     ("\u2028\u00e9".join('""').encode(), "\u2028\u00e9"),
 ]
 
@@ -75,6 +85,7 @@ BAD_LINES = [
     b'{"a":1,"a":2}', b'[{"x":{"a":1,"b":2,"a":1}}]', b'{"a":1,"\\u0061":2}',  # members twice
     b'"a\nb"', b'"a\tb"', b'"a\x00b"', b'"\\x41"', b'"\\u12"', b'"open',
     b"\x00", b"{}\x00",
+    b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), b'{"a":[' * 300 + b"]}" * 300,
     b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b"[" * 1_000_000,
     b"9" * 5000, b"-" + b"9" * 5000,
 ]  # fmt: skip
@@ -381,15 +392,8 @@ class Unencodable:
         return SECRET
 
 
-def deep(levels: int) -> list[Any]:
-    value: list[Any] = []
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
 @pytest.mark.parametrize(
-    "result", [Unencodable(), {"x": Unencodable()}, deep(100_000), "\ud800", {1j: 1}], ids=lambda _: "x"
+    "result", [Unencodable(), {"x": Unencodable()}, deep(1_000_000), "\ud800", {1j: 1}], ids=lambda _: "x"
 )
 def test_a_result_that_cannot_be_encoded_is_an_incident(result: Any) -> None:
     async def answer(_params: Example) -> Any:
