@@ -136,7 +136,7 @@ class Pipeline:
         await run.phase("TurnPrePromptContext")
         settings = self._settings().preflight
         local = await anyio.to_thread.run_sync(
-            partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled)
+            partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled), abandon_on_cancel=True
         )  # not on the loop: the first date that is ever named loads what reads dates
         preflight = await advise(local, text, context, policy, self._advisor, settings)
         run.tell(plan=preflight.plan, recalled=run.recalled())
