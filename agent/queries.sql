@@ -210,8 +210,22 @@ SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued
 -- Runs before a row, newest first.
 SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
     diagnostics, error_code, error_retryable, id FROM hook_run
-WHERE id < :before AND (:turn_id IS NULL OR turn_id = :turn_id) AND (:thread_id IS NULL OR thread_id = :thread_id)
+WHERE id < :before AND (:phase IS NULL OR phase = :phase) AND (:status IS NULL OR status = :status)
+ORDER BY id DESC LIMIT :limit
+
+-- name: list_runs_of_turn
+-- The same of one turn.
+SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
+    diagnostics, error_code, error_retryable, id FROM hook_run
+WHERE turn_id = :turn_id AND id < :before AND (:thread_id IS NULL OR thread_id = :thread_id)
   AND (:phase IS NULL OR phase = :phase) AND (:status IS NULL OR status = :status)
+ORDER BY id DESC LIMIT :limit
+
+-- name: list_runs_of_thread
+-- The same of one thread.
+SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
+    diagnostics, error_code, error_retryable, id FROM hook_run
+WHERE thread_id = :thread_id AND id < :before AND (:phase IS NULL OR phase = :phase) AND (:status IS NULL OR status = :status)
 ORDER BY id DESC LIMIT :limit
 
 -- name: skip_waiting_runs

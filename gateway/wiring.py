@@ -126,7 +126,6 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         notify=outbox.notify,
         vectors=FlatVectors(),
     )
-    db.tell = partial(_tell_of_storage, health, runner, embedding)
 
     def report_damage(count: int) -> None:
         if count:
@@ -227,7 +226,12 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace,
         settle=turns.settle,
     )  # fmt: skip
-    db.tell = _storage(health, partial(runner.resume_all, "storage"), partial(outbox.spawn, turns.settle, "settle"))
+    db.tell = _storage(
+        health,
+        partial(runner.resume_all, "storage"),
+        embedding.try_again,
+        partial(outbox.spawn, turns.settle, "settle"),
+    )
     runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
@@ -257,16 +261,6 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         tools={**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)},
         bound=bound,
     )
-
-
-def _tell_of_storage(health: Health, runner: JobRunner, embedding: Embedding, trouble: Trouble | None) -> None:
-    """The store stopped working, or works again: what waited for it goes on."""
-    if trouble is not None:
-        health.degrade("storage", trouble)
-        return
-    health.recover("storage")
-    runner.resume_all("storage")
-    embedding.try_again()
 
 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
