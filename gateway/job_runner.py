@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from gateway.job_states import JobEvent, after
@@ -81,6 +82,7 @@ class JobRunner:
     def __init__(
         self, *, db: Transact, clock: Clock, owner: str, limits: Callable[[JobKind], RetryLimits],
         on_paused: Callable[[str, str], None], on_resumed: Callable[[str], None],
+        let_pass: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
     ) -> None:  # fmt: skip
         self._db = db
         self._clock = clock
@@ -88,6 +90,7 @@ class JobRunner:
         self._limits = limits
         self._on_paused = on_paused
         self._on_resumed = on_resumed
+        self._let_pass = let_pass
         self._handlers: dict[JobKind, Handler] = {}
         self._together: dict[JobKind, Together] = {}
         self._has_suspect = False
@@ -217,6 +220,7 @@ class JobRunner:
 
     async def _work_together(self, group: TaskGroup, kind: JobKind, jobs: Sequence[_Claimed]) -> None:
         """Work on several jobs at once; those that are not finished then are tried alone."""
+        await self._let_pass()
         try:
             await self._together[kind](jobs)
             self._note_works(kind)

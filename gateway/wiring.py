@@ -5,6 +5,7 @@ Rule 2: a method that is not bound here does not exist for a client.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,6 +39,7 @@ from gateway.artifact_files import ArtifactFiles
 from gateway.degraded import Health
 from gateway.embedding import Embedding
 from gateway.flat_vectors import FlatVectors
+from gateway.foreground import Foreground
 from gateway.foundations import Foundations
 from gateway.job_runner import Handler, JobRunner
 from gateway.jobs import Jobs
@@ -103,6 +105,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     jobs = Jobs(ids, clock, base.owners.owner)
     lexicon = SnowballLexicon()
     ledger = Ledger(base.key)
+    foreground = Foreground()
 
     def settings() -> GatewayConfig:
         return config.config
@@ -114,6 +117,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         limits=lambda kind: limits_of(kind, settings().thread_episodic),
         on_paused=health.degrade,
         on_resumed=health.recover,
+        let_pass=foreground.let_pass,
     )
     jobs.wake = runner.wake
 
@@ -243,7 +247,8 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         base=base, client=client, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
         background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=outbox.spawn,
     )  # fmt: skip
-    bound = _bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)
+    entries = _bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)
+    bound = {entry.method.name: _after(shell.refresh_settings, entry, foreground) for entry in entries}
     shell.methods = list(bound)
     return App(
         base=base,
@@ -306,13 +311,13 @@ def _bound(
     memory: MemoryService,
     episodic: EpisodicService,
     registry: Registry,
-) -> dict[str, Bound]:
+) -> list[Bound]:
     """Every method that is built, with the service function that answers it."""
 
     async def hooks_list(_params: Empty) -> HooksListResult:
         return HooksListResult(subscriptions=registry.views())
 
-    entries = [
+    return [
         bind(m.INITIALIZE, shell.initialize),
         bind(m.PING, shell.ping),
         bind(m.SHUTDOWN, shell.shutdown),
@@ -374,14 +379,19 @@ def _bound(
         bind(m.PROVIDER_LIST, shell.provider_list),
         bind(m.PROVIDER_TEST, shell.provider_test),
     ]
-    return {entry.method.name: _after(shell.refresh_settings, entry) for entry in entries}
 
 
-def _after(first: Callable[[], None], entry: Bound) -> Bound:
+GO_FIRST = frozenset({"memory/search", "memory/remember", "memory/write", "thread_episodic/search", "turn/prepare"})
+"""What a person waits for: indexing lets it pass."""
+
+
+def _after(first: Callable[[], None], entry: Bound, foreground: Foreground) -> Bound:
     """The method, with something done before it: what another process of the home set is in force for it."""
+    waiting = foreground.asked if entry.method.name in GO_FIRST else nullcontext
 
     async def call(params: Any) -> Any:
         first()
-        return await entry.call(params)
+        with waiting():
+            return await entry.call(params)
 
     return Bound(entry.method, call)
