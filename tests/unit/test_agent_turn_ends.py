@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from agent_home import BUNDLE, RECALL, TERMINAL, AgentHome, play, wants
 
+from agent import threads
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     HookInput,
@@ -15,7 +16,7 @@ from protocol.hooks import (
     Subscription,
 )
 from protocol.models import ModelReply, ProviderFailed
-from protocol.threads import ThreadParams, TurnFinishParams, TurnParams, WorkspaceParams
+from protocol.threads import ThreadParams, ThreadStartParams, TurnFinishParams, TurnParams, WorkspaceParams
 
 # -- cancelling ------------------------------------------------------------------------------------------------------
 
@@ -250,5 +251,34 @@ def test_a_turn_that_is_stored_as_ours_and_that_nobody_runs_is_interrupted(tmp_p
         assert (await home.turns.turn_start(home.start(turn_id="trn_1"))).turn.status == "interrupted"
         assert (await home.turns.turn_cancel(TurnParams(turn_id="trn_2"))).turn.status == "interrupted"
         assert (await home.live("next")).turn.status == "completed"
+
+    play(tmp_path, scene)
+
+
+def test_a_large_workspace_goes_in_parts_that_let_other_writers_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "TURNS_AT_ONCE", 1)
+
+    async def scene(home: AgentHome) -> None:
+        await home.live("one")
+        for name in ("thr_2", "thr_3"):
+            await home.threads.thread_start(ThreadStartParams(thread_id=name, workspace_id="ws_1"))
+            await home.turns.turn_prepare(home.start(thread_id=name, turn_id=f"trn_{name}"))
+            await home.turns.turn_finish(
+                TurnFinishParams(turn_id=f"trn_{name}", status="succeeded", assistant_text="x")
+            )
+        counts: list[int] = []
+        write = home.db.write
+
+        async def counted(work: Any, **how: Any) -> Any:
+            done = await write(work, **how)
+            counts.append(len(await home.rows("SELECT 1 FROM thread")))
+            return done
+
+        home.db.write = counted
+        deleted = await home.threads.workspace_delete(WorkspaceParams(workspace_id="ws_1"))
+        assert counts[-3:] == [2, 1, 0]
+        assert (deleted.removed["threads"], deleted.removed["turns"], deleted.removed["workspaces"]) == (3, 3, 1)
 
     play(tmp_path, scene)
