@@ -308,12 +308,15 @@ class Threads:
     async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
         """What hooks did, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
-        place = "_of_turn" if params.turn_id is not None else "_of_thread" if params.thread_id is not None else ""
+        if params.turn_id is not None:
+            statement = SQL["list_runs_of_turn"]
+        else:
+            statement = SQL["list_runs"] if params.thread_id is None else SQL["list_runs_of_thread"]
         values = {
             "before": before, "limit": params.limit + 1, "turn_id": params.turn_id, "thread_id": params.thread_id,
             "phase": params.phase, "status": params.status,
         }  # fmt: skip
-        rows = await self._db.read(lambda tx: tx.all(SQL[f"list_runs{place}"], values))
+        rows = await self._db.read(lambda tx: tx.all(statement, values))
         page = rows[: params.limit]
         following = cursor_of(page[-1][15]) if len(rows) > params.limit else None
         return HooksRunsResult(runs=[run_of(row) for row in page], next_cursor=following)

@@ -16,7 +16,7 @@ from gateway.mcp_door.answers import View
 from gateway.mcp_door.door import BRIEF_ORDER, MAX_ASKED_CHARS, WORDS_MS, Caller, Door, agent_id_of, question_of
 from gateway.mcp_door.process import Unheard, Wish, ensure, workspace_of
 from gateway.mcp_door.prompts import read, render
-from gateway.process import running
+from gateway.process import Metronome, running
 from gateway.repository import Project
 from gateway.shell import Client
 from gateway.wiring import App
@@ -61,7 +61,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     config.write_text("[gateway.embedding]\nenabled = false\n")
     base = await open_home(Options(home=folder / "home", config=config, clock_file=clock, log_level="error"))
     try:
-        async with running(base, Unheard(), Client()) as app:
+        async with running(base, Unheard(), Client(), Metronome()) as app:
             await ensure(app, Project("ws_here", "here"))
             yield Stage(app, clock)
     finally:
