@@ -79,6 +79,7 @@ class TurnLifecycle:
         settings: Callable[[], GatewayConfig],
         owner: str,
         time_zone: Callable[[], str],
+        incident: Callable[[BaseException], str],
     ) -> None:
         self._db = db
         self._clock = clock
@@ -91,6 +92,7 @@ class TurnLifecycle:
         self._settings = settings
         self._owner = owner
         self._time_zone = time_zone
+        self._incident = incident
         self.running: dict[str, ActiveTurn] = {}
         """Turns that run in this process, by id."""
         self._beginning: dict[str, anyio.Event] = {}
@@ -284,15 +286,39 @@ class TurnLifecycle:
             return active.turn
         active.is_ending = True
         with anyio.CancelScope(shield=True):
-            await self._end(active, status, prepared, error=error, tool_events=tool_events, runs=runs)
+            self._abandon(active, status)
+            turn, seq = active.turn, active.seq
+            fresh = prepared if turn.prompt_manifest is None else None
+
+            def store(tx: Tx) -> None:
+                self._store_end(tx, active, turn, fresh, tool_events, runs)
+
+            try:
+                turn = self._turn_at_end(active, status, prepared, error)
+                await self._db.write(_telling(store, active.terminal(turn)))
+            except Exception as failed:  # noqa: BLE001  # whatever it was, who waits for the end of this turn hears of one
+                turn = self._turn_without_end(turn, failed)
+                if isinstance(failed, GatewayError):
+                    self._unsettled[turn.turn_id] = store
+                active.seq = seq
+                active.terminal(turn)()
+            finally:
+                active.turn = turn
+                self.running.pop(turn.turn_id, None)
+                active.ended.set()
         return active.turn
 
-    async def _end(
-        self, active: ActiveTurn, status: TurnStatus, prepared: Prepared | None, *, error: TurnError | None,
-        tool_events: Sequence[ToolEvent], runs: Sequence[HookRun],
-    ) -> None:  # fmt: skip
-        turn_id = active.turn.turn_id
-        turn = msgspec.structs.replace(
+    def _abandon(self, active: ActiveTurn, status: TurnStatus) -> None:
+        """Keep what was said of an answer that did not come to its end, if it can be told."""
+        try:
+            active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
+        except Exception as failed:  # noqa: BLE001  # the rest of the turn is kept all the same
+            self._incident(failed)
+
+    def _turn_at_end(
+        self, active: ActiveTurn, status: TurnStatus, prepared: Prepared | None, error: TurnError | None
+    ) -> Turn:
+        return msgspec.structs.replace(
             active.turn,
             status=status,
             completed_at=self._clock.now(),
@@ -301,40 +327,45 @@ class TurnLifecycle:
             usage=active.usage,
             prompt_manifest=prepared.manifest() if prepared is not None else active.turn.prompt_manifest,
         )
-        tell = active.terminal(turn)
-        new_runs = prepared is not None and active.turn.prompt_manifest is None
 
-        def store(tx: Tx) -> None:
-            for position, item in enumerate(active.items, 1):
-                add_item(tx, item, position)
-            for run in prepared.runs if prepared is not None and new_runs else runs:
-                add_run(tx, run)
-            if prepared is not None and new_runs:
-                place = (turn.workspace_id, turn.thread_id, turn_id)
-                self._ledger.record(tx, place, injected(prepared.compiled.blocks))
-            tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
-            ids = [active.user_item.item_id, *(item.item_id for item in active.items)]
-            self._on_items(tx, [fact for fact in read_items(tx, ids).values() if fact.indexable])
-            self._background.queue(tx, turn.thread_id, turn_id)
+    def _turn_without_end(self, turn: Turn, failed: Exception) -> Turn:
+        """What the client is told where the end could not be stored.
 
-        def store_and_tell(tx: Tx) -> None:
-            tx.after_commit(tell)
-            store(tx)
+        If the store refused it, it is stored so when the store works again, and before anybody is told that the turn runs. A
+        process that ends before that leaves an interrupted turn, and so does an end that our own defect keeps from being stored.
+        """
+        if isinstance(failed, GatewayError):
+            error = TurnError(reason=failed.reason, retryable=failed.retryable)
+        else:
+            self._incident(failed)
+            error = TurnError(reason="internal", retryable=False)
+        return msgspec.structs.replace(turn, status="failed", completed_at=self._clock.now(), error=error)
 
-        try:
-            await self._db.write(store_and_tell)
-        except GatewayError as failed:
-            # The client learns now that the end could not be stored. It is stored when the store works again, and before
-            # anybody is told that the turn runs; a process that ends before that leaves an interrupted turn.
-            self._unsettled[turn_id] = store
-            reason = TurnError(reason=failed.reason, retryable=failed.retryable)
-            turn = msgspec.structs.replace(turn, status="failed", error=reason)
-            active.seq -= 1
-            active.terminal(turn)()
-        finally:
-            active.turn = turn
-            self.running.pop(turn_id, None)
-            active.ended.set()
+    def _store_end(
+        self, tx: Tx, active: ActiveTurn, turn: Turn, fresh: Prepared | None, tool_events: Sequence[ToolEvent],
+        runs: Sequence[HookRun],
+    ) -> None:  # fmt: skip
+        """Store what a turn left; `fresh` is a preparation of which nothing is stored yet."""
+        for position, item in enumerate(active.items, 1):
+            add_item(tx, item, position)
+        for run in fresh.runs if fresh is not None else runs:
+            add_run(tx, run)
+        if fresh is not None:
+            self._ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled.blocks))
+        tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
+        ids = [active.user_item.item_id, *(item.item_id for item in active.items)]
+        self._on_items(tx, [fact for fact in read_items(tx, ids).values() if fact.indexable])
+        self._background.queue(tx, turn.thread_id, turn.turn_id)
+
+
+def _telling(store: Callable[[Tx], None], tell: Callable[[], None]) -> Callable[[Tx], None]:
+    """The same, and told once it is committed."""
+
+    def work(tx: Tx) -> None:
+        tx.after_commit(tell)
+        store(tx)
+
+    return work
 
 
 def turn_values(

@@ -104,7 +104,7 @@ class Turns:
         self._again = Again(marks)
         self._life = TurnLifecycle(
             db=db, clock=clock, ids=ids, background=background, ledger=ledger, artifacts=artifacts, notify=notify,
-            on_items=on_items, settings=settings, owner=owner, time_zone=time_zone,
+            on_items=on_items, settings=settings, owner=owner, time_zone=time_zone, incident=incident,
         )  # fmt: skip
 
     def thread_of(self, turn_id: str) -> str | None:
@@ -156,7 +156,6 @@ class Turns:
             self._incident(failed)
             error = TurnError(reason="internal", retryable=False)
         finally:
-            active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
             await self._life.end(active, status, prepared, error=error, runs=runs)
 
     async def _request(

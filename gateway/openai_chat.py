@@ -123,6 +123,7 @@ class OpenAIChat:
             if choice.finish_reason is not None:
                 answer.is_whole = True
                 if answer.blocks:
+                    answer.blocks = [{REASONING: "".join(block[REASONING] for block in answer.blocks)}]
                     self._thoughts.keep(answer)
         if chunk.usage is not None:
             answer.input_tokens = chunk.usage.prompt_tokens or 0

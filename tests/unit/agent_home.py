@@ -133,6 +133,8 @@ class AgentHome:
         self.settings = GatewayConfig(
             agent=AgentSettings(max_rounds=max_rounds, context_chars=2000, history_turns_min=0)
         )
+        self.tell: Callable[[str, Any], object] = lambda _method, _params: None
+        """What a test does with a notification before it counts as told."""
         self.marks: dict[str, bytes] | None = None
         """What vouches for sources, where a test says it; else everything is as it was."""
         self._news = asyncio.Event()
@@ -188,6 +190,7 @@ class AgentHome:
         return "inc_1"
 
     def notify(self, method: str, params: Any) -> None:
+        self.tell(method, params)
         self.told.append(Told(method, params))
         self._news.set()
 
