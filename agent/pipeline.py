@@ -14,7 +14,7 @@ import msgspec
 from agent.compile import Compiled, compile_prompt
 from agent.model import Contributed, History
 from agent.preflight import Planners, plan_turn
-from agent.preflight_advice import Advisor, advise
+from agent.preflight_advice import Advisor, Case, advise
 from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError, manifest_run
 from agent.tools import Toolset
 from protocol.gateway import HookRun
@@ -138,7 +138,9 @@ class Pipeline:
         local = await anyio.to_thread.run_sync(
             partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled)
         )  # not on the loop: the first date that is ever named loads what reads dates
-        preflight = await advise(local, text, context, policy, self._advisor, settings)
+        preflight = await advise(
+            local, Case(text, context, len(run.recalled().memory_ids)), policy, self._advisor, settings
+        )
         run.tell(plan=preflight.plan, recalled=run.recalled())
         await run.phase("TurnPostPreflightPromptContext")
         run.tell(recalled=run.recalled())

@@ -46,6 +46,7 @@ from protocol.hooks import (
 from protocol.models import Deltas, ModelReply, ModelRequest, ToolRequest
 from protocol.ports import Tx
 from protocol.settings import AgentSettings, GatewayConfig
+from protocol.sizes import ConversationSize
 from protocol.threads import (
     Item,
     SourceRef,
@@ -157,10 +158,14 @@ class AgentHome:
         )
         planners = Planners(lambda _text, _context: (DurablePlan(), list(plan)), lambda _text, _context: EpisodicPlan())
         settings = lambda: self.settings  # noqa: E731
+        nothing = ConversationSize(threads=0, chunks=0, oldest_at=None)
+        advisor = Advisor(
+            model, list(tools or {}), self.db, lambda _tx, _turn: [], lambda _tx, _turn: nothing, self.incident
+        )
         self.turns = Turns(
             db=self.db, clock=self.clock, ids=self.ids,
             pipeline=Pipeline(
-                runtime=self.runtime, planners=planners, advisor=Advisor(model, list(tools or {})), settings=settings
+                runtime=self.runtime, planners=planners, advisor=advisor, settings=settings
             ), background=self.background,
             ledger=self.ledger,
             artifacts=self.artifacts,
