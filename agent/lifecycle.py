@@ -19,7 +19,7 @@ from agent.active import ActiveTurn
 from agent.artifacts import Artifacts, ContentGoneError, Received
 from agent.background import Background, context_of
 from agent.compile import injected
-from agent.history import read_history, room_for_history
+from agent.history import RESERVED, read_history, rewritten, room_of, size_of
 from agent.ledger import Ledger
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Prepared
@@ -52,6 +52,22 @@ class _Stored(NamedTuple):
     context: TurnContext | None = None
     user_item: Item | None = None
     history: History = NOTHING_SAID
+
+
+class _Asked(NamedTuple):
+    """A turn that is asked for, and a digest of its input, by which it is known again."""
+
+    params: TurnStartParams
+    turn_id: str
+    digest: bytes
+    status: TurnStatus
+    driver: Driver
+    admit: Callable[[StoredThread], int | None]
+
+    @property
+    def text(self) -> str:
+        """The user's words."""
+        return "\n\n".join(part.text for part in self.params.input if isinstance(part, TextInput))
 
 
 class Begun(NamedTuple):
@@ -105,45 +121,43 @@ class TurnLifecycle:
         return self.running.get(turn_id)
 
     async def begin(
-        self, params: TurnStartParams, status: TurnStatus, driver: Driver, check: Callable[[StoredThread], None]
+        self, params: TurnStartParams, status: TurnStatus, driver: Driver, admit: Callable[[StoredThread], int | None]
     ) -> Begun:
         """Admit a turn and store its beginning: the first of its two durable commits.
 
-        `check` raises where a turn that is not known yet may not begin in its thread.
+        `admit` raises where a turn that is not known yet may not begin in its thread; else it says how many tokens its model takes.
         """
         turn_id = params.turn_id or self._ids.new("trn")
+        digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
+        asked = _Asked(params, turn_id, digest, status, driver, admit)
         while turn_id in self._beginning:  # asked for twice at once
             await self._beginning[turn_id].wait()
         begun = self._beginning[turn_id] = anyio.Event()
         try:
             while True:
                 try:
-                    return await self._begin(params, turn_id, status, driver, check)
+                    return await self._begin(asked)
                 except ContentGoneError:  # a sweep came between a file and the message that carries it
                     continue
         finally:
             del self._beginning[turn_id]
             begun.set()
 
-    async def _begin(
-        self, params: TurnStartParams, turn_id: str, status: TurnStatus, driver: Driver,
-        check: Callable[[StoredThread], None],
-    ) -> Begun:  # fmt: skip
-        text = "\n\n".join(part.text for part in params.input if isinstance(part, TextInput))
-        digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
-        workspace_id = await self._db.read(lambda tx: self._admit(tx, params, turn_id, digest, check))
+    async def _begin(self, asked: _Asked) -> Begun:
+        params, turn_id = asked.params, asked.turn_id
+        workspace_id = await self._db.read(lambda tx: self._admit(tx, asked))
         files = [(n, part) for n, part in enumerate(params.input) if isinstance(part, ArtifactInput)]
         received = await self._artifacts.receive(files, workspace_id) if workspace_id is not None else []
 
         def begin(tx: Tx) -> _Stored:
             for left in self._stranded(tx, params.thread_id, beginning=turn_id):
                 self._settle(tx, left)
-            known = self._known(tx, turn_id, digest)
+            known = self._known(tx, asked)
             if known is not None:
                 return _Stored(known)
-            self._admit(tx, params, turn_id, digest, check)
+            self._admit(tx, asked)
             self._artifacts.confirm(tx, received, params.thread_id, workspace_id or "")
-            return self._store_beginning(tx, params, turn_id, digest, text, received, status, driver)
+            return self._store_beginning(tx, asked, received)
 
         stored: _Stored | None = None
         with anyio.CancelScope(shield=True):  # a beginning that is stored must have someone who ends it
@@ -201,31 +215,28 @@ class TurnLifecycle:
 
     # -- the beginning ---------------------------------------------------------------------------------------------
 
-    def _known(self, tx: Tx, turn_id: str, digest: bytes) -> Turn | None:
-        found = get_turn(tx, turn_id)
-        if found is not None and found.input_hash != digest:
+    def _known(self, tx: Tx, asked: _Asked) -> Turn | None:
+        found = get_turn(tx, asked.turn_id)
+        if found is not None and found.input_hash != asked.digest:
             raise Refused("conflict", "A turn of that id exists with other input.")
         return found.turn if found is not None else None
 
-    def _admit(
-        self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, check: Callable[[StoredThread], None]
-    ) -> str | None:
+    def _admit(self, tx: Tx, asked: _Asked) -> str | None:
         """The workspace of a turn that may begin; None for one that is known. Raises for one that may not."""
-        found = get_thread(tx, params.thread_id)
+        thread_id = asked.params.thread_id
+        found = get_thread(tx, thread_id)
         if found is None:
             raise CallerError.missing("thread")
-        if self._known(tx, turn_id, digest) is not None:
+        if self._known(tx, asked) is not None:
             return None
-        check(found)
-        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id})
-        if running is not None and running[0] not in self._stranded(tx, params.thread_id, beginning=turn_id):
+        asked.admit(found)
+        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": thread_id})
+        if running is not None and running[0] not in self._stranded(tx, thread_id, beginning=asked.turn_id):
             raise Refused("turn_in_progress")
         return found.thread.workspace_id
 
-    def _store_beginning(
-        self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, text: str, received: Sequence[Received],
-        status: TurnStatus, driver: Driver,
-    ) -> _Stored:  # fmt: skip
+    def _store_beginning(self, tx: Tx, asked: _Asked, received: Sequence[Received]) -> _Stored:
+        params, turn_id = asked.params, asked.turn_id
         found = get_thread(tx, params.thread_id)
         if found is None:
             raise CallerError.missing("thread")
@@ -234,8 +245,8 @@ class TurnLifecycle:
         position = (last[0] if last else 0) + 1
         mode: Mode = params.mode or found.thread.mode
         tx.run(SQL["add_turn"], {
-            "turn_id": turn_id, "thread_id": params.thread_id, "position": position, "driver": driver, "mode": mode,
-            "status": status, "options": encoded(params.options), "input_hash": digest, "started_at": now,
+            "turn_id": turn_id, "thread_id": params.thread_id, "position": position, "driver": asked.driver, "mode": mode,
+            "status": asked.status, "options": encoded(params.options), "input_hash": asked.digest, "started_at": now,
             "completed_at": None, "owner": self._owner, "origin": None,
         })  # fmt: skip
         tx.run(SQL["touch_thread"], {"thread_id": params.thread_id, "now": now})
@@ -244,26 +255,26 @@ class TurnLifecycle:
             raise Defect
         item = Item(
             item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
-            status="completed", text=text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
+            status="completed", text=asked.text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
         )  # fmt: skip
         add_item(tx, item, 0, keeps_files=True)
-        settings = self._settings().agent
-        history = read_history(
-            tx,
-            params.thread_id,
-            position,
-            max_chars=room_for_history(settings.context_chars, text),
-            min_turns=settings.history_turns_min,
-        )
-        said = self._without_echoes(tx, found.thread.workspace_id, history)
+        said = self._said_before(tx, asked, found, position, sum(one.ref.kind == "image" for one in received))
         return _Stored(stored.turn, context_of(tx, stored, now, self._time_zone()), item, said)
 
-    def _without_echoes(self, tx: Tx, workspace_id: str, history: History) -> History:
-        """The history as it was said: a model that repeated its context does not read it again as its own words."""
-        texts = [self._ledger.said(tx, workspace_id, message.content) for message in history.messages]
-        pairs = zip(history.messages, texts, strict=True)
-        messages = [msgspec.structs.replace(message, content=text) for message, text in pairs if text]
-        return history._replace(messages=messages, chars=sum(len(message.content) for message in messages))
+    def _said_before(self, tx: Tx, asked: _Asked, found: StoredThread, position: int, pictures: int) -> History:
+        """What may go into the request of what was said before, as far as it is known what else does."""
+        settings = self._settings().agent
+        words = f"{settings.system_prompt or ''}{found.instructions or ''}{asked.text}"
+        history = read_history(
+            tx,
+            asked.params.thread_id,
+            position,
+            room=room_of(settings.context_chars, asked.admit(found)).minus(size_of(words)),
+            reserved=RESERVED.plus(size_of("", pictures)),
+            min_turns=settings.history_turns_min,
+        )
+        # a model that repeated its context does not read it again as its own words
+        return rewritten(history, partial(self._ledger.said, tx, found.thread.workspace_id))
 
     # -- the end ---------------------------------------------------------------------------------------------------
 

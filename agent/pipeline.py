@@ -127,7 +127,7 @@ class Pipeline:
                 context=context,
                 text=text,
                 previous_text=history.previous_text,
-                history_turn_ids=history.turn_ids,
+                history_turn_ids=history.sure_turn_ids,
                 provider_calls_tools=calls_tools,
             ),
         )

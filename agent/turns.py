@@ -15,7 +15,7 @@ from agent.again import Again, Hosted
 from agent.artifacts import Artifacts
 from agent.background import Background
 from agent.compile import context_blocks, injected, messages_of, system_text
-from agent.history import fit_history
+from agent.history import fit_history, room_of
 from agent.imports import artifact_ref
 from agent.ledger import Ledger
 from agent.lifecycle import TurnLifecycle, turn_values
@@ -30,6 +30,7 @@ from protocol.hooks import Marks, OnItems, ToolCall
 from protocol.models import Model, ModelRequest, ProviderFailed, ToolRequest
 from protocol.ports import Clock, Ids, Notify, Spawn, Transact, Tx
 from protocol.settings import GatewayConfig
+from protocol.thread_episodic import turn_of_chunk
 from protocol.threads import (
     FinishStatus,
     PrepareResult,
@@ -118,11 +119,13 @@ class Turns:
         """Begin a turn; the rest comes as notifications."""
         is_configured = self._model.is_configured("main")
 
-        def check(thread: StoredThread) -> None:
-            if not is_configured and _provider_of(params, thread) is None:
+        def admit(thread: StoredThread) -> int | None:
+            provider = _provider_of(params, thread)
+            if not is_configured and provider is None:
                 raise Unavailable("provider_not_configured")
+            return self._model.prompt_tokens("main", provider)
 
-        begun = await self._life.begin(params, "in_progress", "gateway", check)
+        begun = await self._life.begin(params, "in_progress", "gateway", admit)
         active = begun.active
         if active is not None:
             self._spawn(lambda: self._drive(active, begun.history, params), "turn")
@@ -178,9 +181,9 @@ class Turns:
             history,
             messages_of(system, NOTHING_SAID, blocks, active.text, pictures),
             prepared.toolset.visible(),
-            max_chars=settings.context_chars,
-            max_tokens=self._model.prompt_tokens("main", provider),
+            room=room_of(settings.context_chars, self._model.prompt_tokens("main", provider)),
             min_turns=settings.history_turns_min,
+            recalled={turn_of_chunk(chunk_id) for chunk_id in prepared.compiled.recall.chunk_ids},
         )
         request = ModelRequest(
             role="main",
