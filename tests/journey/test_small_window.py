@@ -26,8 +26,9 @@ async def test_what_was_cut_from_the_prompt_is_recalled_and_nothing_is_told_twic
         budgets = {budget["name"]: budget for budget in manifest["budgets"]}
         assert 6 <= budgets["history_turns"]["used"] < TURNS - 2  # the decision is not among them
         assert budgets["request_tokens"]["used"] <= budgets["request_tokens"]["limit"]
-        asked = json.loads(den.record.read_text(encoding="utf-8").splitlines()[-1])["messages"]
-        assert [("Hargreaves" in message["content"]) for message in asked].count(True) == 1
+        calls = [json.loads(line) for line in den.record.read_text(encoding="utf-8").splitlines()]
+        (asked,) = [call["messages"] for call in calls if (call["role"], call["turn_id"]) == ("main", "trn_ask")]
+        assert sum("Hargreaves" in message["content"] for message in asked) == 1
         assert manifest["recall"]["status"] == "recalled"
         recalled = {chunk_id.partition("/")[0].removeprefix("thread:") for chunk_id in manifest["recall"]["chunk_ids"]}
         assert "trn_2" in recalled
