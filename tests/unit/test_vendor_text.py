@@ -9,7 +9,7 @@ from test_vendor_models import TOOL, Stage, both, chunks, play, surroundings
 
 from gateway.rpc import MAX_DEPTH
 from gateway.vendor_model import Answer, json_in, sound
-from protocol.models import Message, ProviderFailed
+from protocol.models import Message, Picture, ProviderFailed, ToolRequest
 
 __all__ = ["surroundings"]
 
@@ -91,6 +91,54 @@ def test_a_half_in_a_json_answer_is_no_failure() -> None:
         assert json.loads(reply.text) == {"a": GONE}
 
     play("openai", scene, says("openai", [f'{{"a": "{HIGH}', '"}']))
+
+
+@both
+def test_two_speakers_take_turns(kind: str) -> None:
+    """Templates of some servers refuse what a recalled block, or an answer of several rounds, would be otherwise."""
+    said = [
+        ("user", "one"),
+        ("user", "two"),
+        ("assistant", "yes"),
+        ("assistant", ""),
+        ("user", "context"),
+        ("user", "now"),
+    ]
+    png = Picture(mime="image/png", data=b"x")
+    last = Message(role="user", content="look", pictures=[png])
+
+    async def scene(stage: Stage) -> None:
+        await stage.ask(Message(role="system", content="S"), *(Message(role=role, content=text) for role, text in said))
+        await stage.ask(Message(role="user", content="context"), last)
+        first, second = (asked.body["messages"] for asked in stage.fake.asked)
+        told = [m for m in first if m["role"] != "system"]
+        assert [m["role"] for m in told] == ["user", "assistant", "user"]
+        (shown,) = second
+        if kind == "openai":
+            assert [m["content"] for m in told] == ["one\n\ntwo", "yes", "context\n\nnow"]
+            assert [part["type"] for part in shown["content"]] == ["text", "image_url"]
+            assert shown["content"][0]["text"] == "context\n\nlook"
+        else:
+            assert [[part["text"] for part in m["content"]] for m in told] == [
+                ["one", "two"],
+                ["yes"],
+                ["context", "now"],
+            ]
+
+    play(kind, scene, says(kind, ["Yes."]), says(kind, ["Yes."]))
+
+
+def test_what_tools_have_shown_joins_what_the_user_says_next() -> None:
+    called = Message(role="assistant", content="", tool_calls=[ToolRequest(call_id="c", name="t", arguments={})])
+    answer = Message(role="tool", content="r", tool_call_id="c", pictures=[Picture(mime="image/png", data=b"x")])
+
+    async def scene(stage: Stage) -> None:
+        await stage.ask(Message(role="user", content="Look."), called, answer, Message(role="user", content="And?"))
+        told = stage.fake.asked[0].body["messages"]
+        assert [m["role"] for m in told] == ["user", "assistant", "tool", "user"]
+        assert told[-1]["content"][0]["text"].endswith("\n\nAnd?")
+
+    play("openai", scene, says("openai", ["Yes."]))
 
 
 def nested(depth: int) -> str:
