@@ -4,8 +4,8 @@ Rule 1: `seq` counts every notification of a turn from 1 without a gap: one that
 it told is not kept.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
@@ -15,6 +15,8 @@ from protocol.hooks import TurnContext
 from protocol.notifications import DeltaNotice, ItemNotice, ResetNotice, TurnFailedNotice, TurnNotice
 from protocol.ports import Clock, Ids, Notify
 from protocol.threads import Item, ItemKind, ItemStatus, Role, ToolUse, Turn, TurnError, TurnStatus, Usage
+
+T = TypeVar("T")
 
 TERMINAL: dict[TurnStatus, str] = {
     "completed": "turn/completed",
@@ -46,10 +48,29 @@ class ActiveTurn:
         self.usage: Usage | None = None
         self.rounds = 0
         self.partial: Item | None = None
+        self._working: set[anyio.CancelScope] = set()
         self._said: list[str] = []  # joined once: a long answer has many pieces
         self._ids = ids
         self._clock = clock
         self._notify = notify
+
+    # -- what a host has done in it ----------------------------------------------------------------------------------
+
+    async def while_it_runs(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """What the work gives; None where the turn ended first, which ends the work."""
+        given: T | None = None
+        with anyio.CancelScope() as scope:
+            self._working.add(scope)
+            try:
+                given = await work()
+            finally:
+                self._working.discard(scope)
+        return given
+
+    def stop_working(self) -> None:
+        """The turn ends."""
+        for scope in self._working:
+            scope.cancel()
 
     # -- items -----------------------------------------------------------------------------------------------------
 

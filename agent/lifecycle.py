@@ -296,6 +296,7 @@ class TurnLifecycle:
             await active.ended.wait()
             return active.turn
         active.is_ending = True
+        active.stop_working()
         with anyio.CancelScope(shield=True):
             self._abandon(active, status)
             turn, seq = active.turn, active.seq

@@ -21,7 +21,7 @@ from agent.ledger import Ledger
 from agent.lifecycle import TurnLifecycle, turn_values
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Pipeline, Prepared
-from agent.rounds import Tools, run_rounds, run_tool
+from agent.rounds import MAX_ROUNDS, Tools, run_rounds, run_tool
 from agent.runtime import RequiredHookFailedError
 from agent.store import SQL, StoredThread, add_run, add_tool_reply, encoded, get_thread, get_turn
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
@@ -144,8 +144,10 @@ class Turns:
                 prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=calls_tools)
                 request, prepared = await self._request(active, prepared, history, params, found)
                 tools = Tools(prepared.toolset, self._tools, prepared.policy, self._incident)
-                await run_rounds(active, tools, self._model, request, self._settings().agent.max_rounds)
-                status = "completed"
+                if await run_rounds(active, tools, self._model, request, self._settings().agent.max_rounds):
+                    status = "completed"
+                else:
+                    error = TurnError(reason=MAX_ROUNDS, retryable=True)
             if active.scope.cancelled_caught:
                 status = active.end_as
         except RequiredHookFailedError as failed:
@@ -288,7 +290,10 @@ class Turns:
         if answered is not None:
             return ToolCallResult(result=answered, visible_tools=toolset.visible_names())
         wanted = ToolRequest(call_id=params.call_id, name=params.name, arguments=params.arguments)
-        reply = await run_tool(active, Tools(toolset, self._tools, policy, self._incident), wanted)
+        tools = Tools(toolset, self._tools, policy, self._incident)
+        reply = await active.while_it_runs(lambda: run_tool(active, tools, wanted))
+        if reply is None:
+            raise await self._absence(params.turn_id)
         values = {**key, "request": request, "result": encoded(reply)}
         with anyio.CancelScope(shield=True):  # what a tool did is done: asked again, it must not do it twice
             await self._db.write(lambda tx: add_tool_reply(tx, values))

@@ -29,6 +29,8 @@ CLOSE_SECONDS = 0.05
 MAX_ANSWER_CHARS = 4_000_000
 """More than any model writes in one answer; a server that sends more has lost its way."""
 
+MAX_ANSWER_CALLS = 1024
+"""The same of tool calls."""
 
 THOUGHTS_KEPT = 64
 """Answers that ask for tools and whose thoughts wait for the results: more turns do not run at a time."""
@@ -84,6 +86,8 @@ class Answer:
             self._calls[object()] = self._calls.pop(place)
             known = None
         if known is None:
+            if len(self._calls) == MAX_ANSWER_CALLS:
+                raise ProviderFailed("bad_json")
             known = self._calls[place] = _Call()
         known.call_id = known.call_id or call_id
         known.name = known.name or sound(name or "")

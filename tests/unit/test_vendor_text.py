@@ -8,7 +8,7 @@ from fake_vendor import Said
 from test_vendor_models import TOOL, Stage, both, chunks, play, surroundings
 
 from gateway.rpc import MAX_DEPTH
-from gateway.vendor_model import Answer, json_in, sound
+from gateway.vendor_model import MAX_ANSWER_CALLS, Answer, json_in, sound
 from protocol.models import Message, Picture, ProviderFailed, ToolRequest
 
 __all__ = ["surroundings"]
@@ -139,6 +139,38 @@ def test_what_tools_have_shown_joins_what_the_user_says_next() -> None:
         assert told[-1]["content"][0]["text"].endswith("\n\nAnd?")
 
     play("openai", scene, says("openai", ["Yes."]))
+
+
+def test_what_was_called_is_declared_where_nothing_may_be_called_any_more() -> None:
+    """That dialect refuses a conversation with calls of tools that the request does not name."""
+    called = Message(role="assistant", content="", tool_calls=[ToolRequest(call_id="c", name="t", arguments={})])
+    answer = Message(role="tool", content="r", tool_call_id="c")
+
+    async def scene(stage: Stage) -> None:
+        for tools in ([], [TOOL]):
+            await stage.ask(Message(role="user", content="Look."), called, answer, tools=tools)
+        await stage.ask()
+        closed, offered, plain = (asked.body for asked in stage.fake.asked)
+        assert [tool["name"] for tool in closed["tools"]] == ["t"]
+        assert closed["tool_choice"] == {"type": "none"}
+        assert ([tool["name"] for tool in offered["tools"]], "tool_choice" in offered) == (["request_tools"], False)
+        assert not {"tools", "tool_choice"} & set(plain)
+
+    play("anthropic", scene, *[says("anthropic", ["Yes."])] * 3)
+
+
+@both
+def test_calls_without_end_end(kind: str) -> None:
+    async def scene(stage: Stage) -> None:
+        assert (await stage.failure(tools=[TOOL])).fault == "bad_json"
+
+    many = range(MAX_ANSWER_CALLS + 1)
+    if kind == "openai":
+        asked = [{"index": n, "id": f"c{n}", "function": {"name": "t", "arguments": ""}} for n in many]
+        play(kind, scene, chunks({"delta": {"tool_calls": asked}}, {"delta": {}, "finish_reason": "tool_calls"}))
+    else:
+        asked = [one for n in many for one in block(n, {"type": "tool_use", "id": f"c{n}", "name": "t", "input": {}})]
+        play(kind, scene, events(*asked, {"type": "message_stop"}))
 
 
 def nested(depth: int) -> str:
