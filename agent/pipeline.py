@@ -41,6 +41,15 @@ def nothing_allowed(reason_code: str) -> TurnPolicy:
     return TurnPolicy(recall=no, read_tools=no, remember=no, forget=no, extraction=no)
 
 
+def policy_without_hook(context: TurnContext) -> TurnPolicy:
+    """The policy of a turn whose policy hook failed: that changes nothing of reading, and nothing is written or learnt."""
+    is_closed = context.memory_mode == "ignored"
+    no = Permission(allowed=False, reason_code="policy_failed")
+    recall = Permission(allowed=not (is_closed or context.options.skip_recall), reason_code="policy_failed")
+    read_tools = Permission(allowed=not (is_closed or context.mode == "chat"), reason_code="policy_failed")
+    return TurnPolicy(recall=recall, read_tools=read_tools, remember=no, forget=no, extraction=no)
+
+
 class Prepared(NamedTuple):
     """A turn that is ready for its model."""
 
@@ -131,8 +140,8 @@ class Pipeline:
                 provider_calls_tools=calls_tools,
             ),
         )
-        policy = _policy_of((await run.phase("TurnPrePolicy")).contributed)
-        run.tell(policy=policy)
+        policy, told = _policy_of(await run.phase("TurnPrePolicy"), context)
+        run.tell(policy=told)
         await run.phase("TurnPrePromptContext")
         settings = self._settings().preflight
         local = await anyio.to_thread.run_sync(
@@ -166,6 +175,11 @@ class Pipeline:
         return Toolset(bundles, planned)
 
 
-def _policy_of(contributed: Sequence[Contributed]) -> TurnPolicy:
-    policies = [c.policy for _, c in contributed if isinstance(c, PolicyContribution)]
-    return policies[-1] if policies else nothing_allowed("memory_disabled")
+def _policy_of(decided: PhaseResult, context: TurnContext) -> tuple[TurnPolicy, TurnPolicy | None]:
+    """The turn's policy, and what hooks are told of it: none where they are to find out by themselves what may be recalled."""
+    policies = [c.policy for _, c in decided.contributed if isinstance(c, PolicyContribution)]
+    if not policies and any(run.status in {"failed", "timed_out"} for run in decided.runs):
+        policy = policy_without_hook(context)
+        return policy, None if policy.recall.allowed else policy
+    policy = policies[-1] if policies else nothing_allowed("memory_disabled")
+    return policy, policy
