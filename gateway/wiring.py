@@ -216,11 +216,10 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     )
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
+    advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
     turns = Turns(
         db=db, clock=clock, ids=ids,
-        pipeline=Pipeline(
-            runtime=runtime, planners=planners, advisor=Advisor(model, [*memory_tools, *artifact_tools]), settings=settings
-        ),
+        pipeline=Pipeline(runtime=runtime, planners=planners, advisor=advisor, settings=settings),
         background=background, ledger=ledger, artifacts=artifacts, model=model,
         tools={**memory_tools, **artifact_tools}, notify=outbox.notify, spawn=outbox.spawn,
         on_items=episodic.on_items, settings=settings, owner=base.owners.owner, time_zone=client.time_zone,
