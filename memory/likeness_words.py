@@ -40,6 +40,19 @@ class Words:
         return frozenset(words[0] for words, _ in self._exact_phrases() if len(words) == 1)
 
     @cached_property
+    def denials(self) -> frozenset[str]:
+        """Single words that deny."""
+        return self._single("not")
+
+    @cached_property
+    def conditions(self) -> frozenset[str]:
+        """Single words that make a statement depend on something."""
+        return self._single("when") | self._single("until")
+
+    def _single(self, role: str) -> frozenset[str]:
+        return frozenset(word for word in _listed(self._table["roles"].get(role, "")) if " " not in word)
+
+    @cached_property
     def light(self) -> frozenset[str]:
         """Concepts that a statement may have or lack."""
         return frozenset(self._table.get("light", {}))

@@ -27,6 +27,8 @@ from protocol.threads import ToolFailure, ToolReply, TurnOptions
 
 WORDS_MS = 10 * 60_000
 """How long the words of a prompt stand for the user's wish: the model's calls follow at once, a slow one in minutes."""
+MAX_SAVES = 5
+"""What the words of one prompt may keep: a few facts that were given together, not a stream of them."""
 MAX_ASKED_CHARS = 2000
 """Nobody agrees to what they did not see whole; what is longer is not asked about."""
 MAX_CLIENT_NAME = 60
@@ -70,10 +72,11 @@ class Answer(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """What the user said to be remembered, and until when it stands."""
+    """What the user said to be remembered, until when it stands, and how many facts may still be kept by it."""
 
     text: str = ""
     until: int = 0
+    saves: int = 0
 
 
 def agent_id_of(client_name: str | None) -> str | None:
@@ -140,35 +143,45 @@ class Door:
             time_zone=self._time_zone,
         )  # fmt: skip
 
-    async def _run(self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "") -> ToolReply:
+    async def _run(
+        self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "", *, agreed: bool = False
+    ) -> ToolReply:
         turn = self.turn(caller.name)
         policy = turn_policy(turn, Intents(remember=bool(words)))
-        context = ToolContext(turn=turn, policy=policy, user_text=words, call_id=turn.turn_id)
+        context = ToolContext(turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed)
         return await self._app.tools[name](context, name, arguments)
 
     async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Propose it with the words that the user is known to have said; ask them only where that is all that lacks."""
         if caller.consent is False:
             return _declined()
-        content = arguments.get("content")
-        if caller.consent and isinstance(content, str):
-            return await self._run(name, arguments, caller, content)
-        reply = await self._run(name, arguments, caller, self._words_now())
         question = question_of(arguments)
+        if caller.consent and question is not None:
+            return await self._run(name, arguments, caller, agreed=True)
+        reply = await self._propose(name, arguments, caller)
         lacks_word = reply.ok and reply.data["reason_code"] == "assistant_inference"
         said = await caller.ask(question) if lacks_word and question is not None else None
         if said is None:
             return reply
-        return await self._run(name, arguments, caller, str(content)) if said else _declined()
+        return await self._run(name, arguments, caller, agreed=True) if said else _declined()
+
+    async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+        """Propose it with the words of the prompt, and count what they kept."""
+        words = self._words_now()
+        reply = await self._run(name, arguments, caller, words)
+        if words and reply.ok and reply.data["status"] != "rejected":
+            self._words = self._words._replace(saves=self._words.saves - 1)
+        return reply
 
     # -- the user's own words --------------------------------------------------------------------------------------
 
     def hear(self, words: str) -> None:
         """The user asked, in these words, that something be remembered."""
-        self._words = _Words(words, self._app.base.clock.now() + WORDS_MS)
+        self._words = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
 
     def _words_now(self) -> str:
-        return self._words.text if self._app.base.clock.now() <= self._words.until else ""
+        stands = self._words.saves > 0 and self._app.base.clock.now() <= self._words.until
+        return self._words.text if stands else ""
 
     # -- what is read ----------------------------------------------------------------------------------------------
 

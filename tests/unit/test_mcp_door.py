@@ -13,7 +13,16 @@ import pytest
 from gateway import logs
 from gateway.foundations import Options, open_home
 from gateway.mcp_door.answers import View
-from gateway.mcp_door.door import BRIEF_ORDER, MAX_ASKED_CHARS, WORDS_MS, Caller, Door, agent_id_of, question_of
+from gateway.mcp_door.door import (
+    BRIEF_ORDER,
+    MAX_ASKED_CHARS,
+    MAX_SAVES,
+    WORDS_MS,
+    Caller,
+    Door,
+    agent_id_of,
+    question_of,
+)
 from gateway.mcp_door.process import Unheard, Wish, ensure, workspace_of
 from gateway.mcp_door.prompts import read, render
 from gateway.process import running
@@ -92,6 +101,19 @@ def test_the_words_of_a_prompt_stand_for_a_while(tmp_path: Path) -> None:
         kept = await stage.door.call("memory_remember", CELLO, MODEL)
         assert kept.data is not None
         assert kept.data["status"] == "saved"
+
+    play(tmp_path, story)
+
+
+def test_the_words_of_a_prompt_keep_a_few_facts_and_no_more(tmp_path: Path) -> None:
+    async def story(stage: Stage) -> None:
+        await render(stage.door, "remember", {"fact": "I play the cello"}, MODEL)
+        for answer in [await stage.door.call("memory_remember", CELLO, MODEL) for _ in range(MAX_SAVES)]:
+            assert answer.data is not None
+            assert answer.data["reason_code"] in {"active_created", "duplicate_active"}
+        again = await stage.door.call("memory_remember", {"content": "The user plays cello."}, MODEL)
+        assert again.data is not None
+        assert again.data["reason_code"] == "assistant_inference"
 
     play(tmp_path, story)
 
