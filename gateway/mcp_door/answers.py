@@ -92,7 +92,7 @@ class ForgetAnswer(Wire):
 
 
 class SaidRow(Wire):
-    """Something that was said in an earlier conversation; `uri` gives the whole turn."""
+    """Something that was said in an earlier conversation; `uri` gives the turn, from this place on where it is long."""
 
     thread_id: str
     turn_id: str
