@@ -39,18 +39,13 @@ class Words:
         """Single words that tell the language."""
         return frozenset(words[0] for words, _ in self._exact_phrases() if len(words) == 1)
 
-    @cached_property
-    def denials(self) -> frozenset[str]:
-        """Single words that deny."""
-        return self._single("not")
-
-    @cached_property
-    def conditions(self) -> frozenset[str]:
-        """Single words that make a statement depend on something."""
-        return self._single("when") | self._single("until")
-
-    def _single(self, role: str) -> frozenset[str]:
-        return frozenset(word for word in _listed(self._table["roles"].get(role, "")) if " " not in word)
+    def single(self, role: str) -> frozenset[str]:
+        """The words of a role that are one word."""
+        key = f"{role} as one word"
+        if key not in self._lists:
+            listed = _listed(self._table["roles"].get(role, ""))
+            self._lists[key] = frozenset(word for word in listed if " " not in word)
+        return self._lists[key]
 
     @cached_property
     def light(self) -> frozenset[str]:

@@ -1,8 +1,8 @@
 """What the words of a user license a model to keep as their wish: a fact whose matter is in those words, and nothing beyond.
 
 Rule 1: precision before yield. What is not licensed is not lost: it is a mere proposal, weighed or asked about elsewhere.
-Rule 2: every concept of the proposal stands in the user's words too, denied where they deny it, under the same condition; person,
-function words, tense and liking are no matter. A value and a key are held to the same, a wider scope and an order's category
+Rule 2: every concept of the proposal stands in the user's words too, denied where they deny it, under the same condition, and nothing
+is left out before it that says whose it is; person, function words, tense and liking are no matter. A value and a key are held to the same, a wider scope and an order's category
 follow from the words or are not licensed.
 Rule 3: pure, and bounded: beginning and end of a long message are read, a proposal is a few sentences.
 """
@@ -10,7 +10,7 @@ Rule 3: pure, and bounded: beginning and end of a long message are read, a propo
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
@@ -21,6 +21,8 @@ from memory.rule_extraction import extract_statements
 from memory.scopes import PROJECT_CATEGORIES
 from memory.statement import Word, cut
 from memory.statement_reading import Item
+from memory.wish_clauses import REQUEST, Clause, clauses_of, kept_whole
+from memory.wish_unspaced import UNSPACED, held_unspaced, turns_of
 from promt.phrases import HEAD_CHARS, TAIL_CHARS
 from promt.render import UNSEEN
 from protocol.memory import Category
@@ -45,10 +47,10 @@ ORDERS: Final[Mapping[Category, frozenset[Category]]] = {
 
 _WIDE: Final = frozenset({"user", "agent"})
 """Scopes that are seen from every project."""
-_NO_MATTER: Final = frozenset(
-    {"like", "want", "own", "called", "now", "make", "thing", "classifier", "me", "team", "project"}
-)
+_NO_MATTER: Final = frozenset({"like", "own", "called", "thing", "classifier", "team", "project"})
 """Concepts that a sentence about somebody may have more: they prove nothing, and add nothing."""
+_OF_NAMES: Final = frozenset({"of"})
+"""How it is told that "my sister's name" is that of a sister, who is "my sister, named …" as well."""
 _KEEPS: Final = frozenset({"past", "not-all", "not-always", "optional"})
 """Concepts without which a sentence says something else."""
 _ASSISTANTS: Final = ("assistant", "model", "ai", "assistent", "asistente", "ассистент", "ассистенту")
@@ -63,19 +65,12 @@ _REMINDER: Final = re.compile(
     re.IGNORECASE,
 )
 """Asks that something be kept; the negation is not that of the fact."""
+_QUESTION: Final = re.compile(r"[?？][\s\"”»')\]]*$")
 _MONTH_OF_MAY: Final = re.compile(r"\bmay(?= \d)|(?<=\d )may\b")
 """As people write it in haste; no table takes a small `may` for a month."""
 _WORDS: Final = re.compile(r"[^\W_]+")
 _STEM_CHARS: Final = 3
 
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
-_UNSPACED_NOT: Final = re.compile("[不没沒未无無勿莫禁]|(?<!分)[别別](?!人)|ない|なかった|ません|ไม่|อย่า")
-_UNSPACED_IF: Final = re.compile("如果|要是|除非|只有|直到|の時|たら|ければ")
-_UNSPACED_SMALL: Final = re.compile(
-    "ユーザー|使用者|でした|ました|という|用户|用戶|喜欢|喜歡|喜爱|偏好|偏爱|希望|想要|名字|名叫|叫做|非常|です|ます|こと|もの|好き|"
-    "[想叫是的了在我你您他她它们們和与跟也都就把被会會请請吧呢啊吗着过有很爱这那个だはがのをにでともへやかねよ私僕]"
-)
-"""Words of person, liking and grammar, and what joins the others."""
 
 _Tagged: TypeAlias = tuple[str, frozenset[str]]
 _Aim: TypeAlias = Literal["claim", "order", "part", "name"]
@@ -166,7 +161,11 @@ def _stems(text: str) -> frozenset[str]:
 
 def _heard_in(text: str) -> list[_Heard]:
     """Each sentence, and each with the one after it: what is told in two may be kept in one."""
-    sentences = [one for one in _sentences(_REMINDER.sub(": ", text)) if len(one) <= MAX_SENTENCE_CHARS]
+    sentences = [
+        one
+        for one in _sentences(_REMINDER.sub(": ", text))
+        if len(one) <= MAX_SENTENCE_CHARS and (not _QUESTION.search(one) or REQUEST.search(one))
+    ]
     pairs = [f"{one} {other}" for one, other in pairwise(sentences)]
     return [
         *(_Heard(one, _stems(one)) for one in sentences),
@@ -185,8 +184,14 @@ def _holds_all(heard: Sequence[_Heard], text: str, aim: _Aim) -> bool:
 
 def _held_by_any(heard: Sequence[_Heard], sentence: str, aim: _Aim) -> int | None:
     """How much matter of the sentence is in a stretch of what was heard; None where there is more of it."""
-    if _UNSPACED.search(sentence):
-        found = (_held_unspaced(one.text, sentence, aim) for one in heard if not one.is_pair)
+    if UNSPACED.search(sentence):
+        found = (
+            held_unspaced(one.text, sentence, is_whole=aim in {"claim", "order"})
+            if _deny_alike(one.text, sentence)
+            else None
+            for one in heard
+            if not one.is_pair
+        )
     else:
         stems = _stems(sentence)
         near = sorted(heard, key=lambda one: (len(one.stems & stems), -len(one.stems)), reverse=True)
@@ -199,18 +204,41 @@ def _held(said: str, told: str, aim: _Aim) -> int | None:
     table = language_of(one, other) or languages()["en"]
     if not other or (aim != "name" and not _turn_alike(one, other, table)):
         return None
-    free = _NO_MATTER.union(map(table.stem, _ASSISTANTS), ["must"]) if aim == "order" else _NO_MATTER
+    free = _NO_MATTER.union(map(table.stem, _ASSISTANTS), ["must", "want", "me"]) if aim == "order" else _NO_MATTER
     ours, theirs = readings(one, other, table, is_asked=True)
+    is_part = aim in {"part", "name"}
     for items in theirs:
-        matter = _tagged((item for item in items if item.concept not in free), aim)
-        if any(_is_within(matter, _tagged(known, aim), aim) for known in ours):
+        matter = {tagged for tagged in _tagged(items, aim) if tagged[0] not in free}
+        is_held = any(_is_within(matter, _tagged(known, aim), aim) for known in ours)
+        if is_held and (is_part or _is_whole(matter, items, clauses_of(one, other, table))):
             return len(matter)
     return None
 
 
+def _is_whole(matter: set[_Tagged], items: Sequence[Item], clauses: Sequence[Clause]) -> bool:
+    """Whether nothing is left out that says whose the matter is, and names stand in their order: who pays whom is told by that."""
+    names = list(dict.fromkeys(item.concept for item in items if item.kind == "name"))
+    for said, _ in clauses:
+        there = list(dict.fromkeys(concept for concept in said if concept in names))
+        if there != [name for name in names if name in there]:
+            return False
+    return {concept for concept, _ in matter} <= kept_whole(clauses, {item.concept for item in items})
+
+
+def _deny_alike(said: str, told: str) -> bool:
+    """Whether the words of scripts with blanks deny alike in both."""
+    one, other = (Counter(word.low for word in cut(text) if word.low in _denials()) for text in (said, told))
+    return one == other
+
+
 def _tagged(items: Iterable[Item], aim: _Aim) -> set[_Tagged]:
     """Concepts with how they are meant: denied, under a condition, before or after something."""
-    return {(item.concept, frozenset() if aim == "name" else item.tags) for item in items}
+    known = list(items)
+    following = [*(item.concept for item in known), ""][1:]
+    return {
+        (item.concept, frozenset() if aim == "name" else item.tags - _OF_NAMES if after == "called" else item.tags)
+        for item, after in zip(known, following, strict=True)
+    }
 
 
 def _is_within(matter: set[_Tagged], known: set[_Tagged], aim: _Aim) -> bool:
@@ -220,37 +248,14 @@ def _is_within(matter: set[_Tagged], known: set[_Tagged], aim: _Aim) -> bool:
 def _turn_alike(one: Sequence[Word], other: Sequence[Word], table: Words) -> bool:
     """Whether both depend on something, or neither does; and what a table does not know to deny denies alike in both."""
     known = table.function_words
-    depends = [not table.conditions.isdisjoint(word.low for word in words) for words in (one, other)]
-    return depends[0] == depends[1] and _turns(one, known) == _turns(other, known)
+    conditions = table.single("when") | table.single("until")
+    depends = [not conditions.isdisjoint(word.low for word in words) for words in (one, other)]
+    denied = [Counter(word.low for word in words if word.low in _denials() - known) for words in (one, other)]
+    turns = [turns_of(" ".join(word.text for word in words)) for words in (one, other)]
+    return depends[0] == depends[1] and denied[0] == denied[1] and turns[0] == turns[1]
 
 
 @cache
 def _denials() -> frozenset[str]:
     """The words of all languages that deny."""
-    return frozenset(word for table in languages().values() for word in table.denials)
-
-
-def _turns(words: Sequence[Word], known: frozenset[str] = frozenset()) -> tuple[Counter[str], int, int]:
-    """What denies or depends in the words, beyond the words that a table knows."""
-    foreign = _denials() - known
-    text = " ".join(word.text for word in words)
-    denied = Counter(word.low for word in words if word.low in foreign)
-    return denied, len(_UNSPACED_NOT.findall(text)), len(_UNSPACED_IF.findall(text))
-
-
-def _held_unspaced(said: str, told: str, aim: _Aim) -> int | None:
-    """The same where words are not parted: each piece between small words stands in what was said."""
-    if aim != "name" and _turns(cut(said)) != _turns(cut(told)):
-        return None
-    matter = set(_pieces(told))
-    return len(matter) if matter <= set(_pieces(said)) else None
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Pairs of neighbouring characters of each piece, what is denied together with that, and whole words of other scripts."""
-    for word in _WORDS.findall(_UNSPACED.sub(" ", text)):
-        yield word.casefold()
-    for run in _UNSPACED.findall(text):
-        yield from (run[found.start() : found.end() + 1] for found in _UNSPACED_NOT.finditer(run))
-        for piece in _UNSPACED_SMALL.sub(" ", _UNSPACED_NOT.sub(" ", run)).split():
-            yield from ([piece] if len(piece) == 1 else map("".join, pairwise(piece)))
+    return frozenset(word for table in languages().values() for word in table.single("not"))

@@ -80,7 +80,10 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
 
         assert [entry.uri for entry in (await client.list_resources()).resources] == ["memory://brief"]
         templates = (await client.list_resource_templates()).resource_templates
-        assert [entry.uri_template for entry in templates] == ["memory://record/{id}", "memory://thread/{id}/turn/{n}{?from}"]
+        assert [entry.uri_template for entry in templates] == [
+            "memory://record/{id}",
+            "memory://thread/{id}/turn/{n}{?from}",
+        ]
         brief = await resource(client, "memory://brief")
         assert brief.index("green tea") < brief.index("Bazel")
         assert "roof" not in brief
