@@ -1,6 +1,5 @@
 """Where a command looks: the project of a folder as `pioneer mcp` has it, and what it leaves alone while it looks."""
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import Ended, run
 
+from gateway.commands.door import through_door
 from gateway.commands.parsing import parser
 from gateway.repository import project_of
 
@@ -70,18 +70,17 @@ def test_mcp_takes_the_workspace_of_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_who_asks_indexes_what_waits_and_leaves_other_work_alone(tmp_path: Path) -> None:
-    talk = tmp_path / "talk.md"
-    talk.write_text("## User\n\nThe ferry leaves at nine.\n\n## Assistant\n\nNoted.\n")
-    assert run("import", str(talk)).code == 0
+    assert run("remember", BOAT).code == 0
     with closing(sqlite3.connect(tmp_path / "home" / "gateway.db")) as database:
-        database.execute(
-            "INSERT INTO job (job_id, kind, subject, maker, state, next_run_at, created_at) "
-            "VALUES ('job_hook', 'hook_run', 'run_none', 'own_gone', 'queued', 0, 0)"
-        )
+        for kind in ("index", "hook_run", "sweep"):
+            database.execute(
+                "INSERT INTO job (job_id, kind, subject, maker, state, next_run_at, created_at) "
+                "VALUES (?1, ?2, 'gone', 'own_gone', 'queued', 0, 0)",
+                (f"job_{kind}", kind),
+            )
         database.commit()
-        waiting = database.execute("SELECT count(*) FROM job WHERE kind = 'index' AND state = 'queued'").fetchone()
-    assert waiting[0] > 0
-    assert "nine" in run("recall", "ferry").out
+    asked = parser("recall").parse_args(["recall", "ferry"])
+    through_door(asked, lambda door: door.catch_up())
     with closing(sqlite3.connect(tmp_path / "home" / "gateway.db")) as database:
-        states = dict(database.execute("SELECT kind, group_concat(DISTINCT state) FROM job GROUP BY kind"))
-    assert (states["index"], states["hook_run"]) == ("done", "queued"), json.dumps(states)
+        states = dict(database.execute("SELECT job_id, state FROM job WHERE subject = 'gone'"))
+    assert states == {"job_index": "done", "job_hook_run": "queued", "job_sweep": "queued"}
