@@ -10,7 +10,7 @@ import json
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import anyio
@@ -111,6 +111,11 @@ class JobRunner:
         if gate is not None:
             self._gates[kind] = gate
         self._running[kind] = 0
+
+    def keep_to(self, kinds: Collection[JobKind]) -> None:
+        """Leave every other kind to other processes; done once, before `run`."""
+        self._handlers = {kind: handler for kind, handler in self._handlers.items() if kind in kinds}
+        self._gates = {kind: gate for kind, gate in self._gates.items() if kind in kinds}
 
     def wake(self) -> None:
         """Look for work now."""

@@ -110,7 +110,7 @@ class EpisodicService:
         )  # fmt: skip
         self.turns = TurnReader(
             db=db, scanner=scanner, settings=settings, read_items=read_items, read_thread=read_thread,
-            thread_turns=thread_turns, turn_items=turn_items,
+            echo_spans=echo_spans, thread_turns=thread_turns, turn_items=turn_items,
         )  # fmt: skip
         self._status = StatusReader(
             clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused

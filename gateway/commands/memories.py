@@ -107,7 +107,8 @@ def _search(given: argparse.Namespace) -> int:
     mode = "hybrid" if given.meaning else "lexical"
     params = filters_of(given) | present(query=text_of(given.query), mode=mode, min_score=given.min_score)
     result = through_door(
-        given, lambda door: door.call(m.MEMORY_SEARCH, params), "now" if given.meaning else "off"
+        given, lambda door: door.call(m.MEMORY_SEARCH, params), "now" if given.meaning else "off",
+        is_found=lambda result: result.hits,
     )  # fmt: skip
     if given.json:
         show_json(result)
@@ -143,7 +144,9 @@ async def _listed(door: Door, params: dict[str, Any], *, has_all: bool) -> ListR
 
 def _list(given: argparse.Namespace) -> int:
     params = filters_of(given) | {"order": given.order} | ({"limit": 100} if given.all else {})
-    result = through_door(given, lambda door: _listed(door, params, has_all=given.all))
+    result = through_door(
+        given, lambda door: _listed(door, params, has_all=given.all), is_found=lambda result: result.records
+    )
     if given.json:
         show_json(result)
         return OK
