@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from memory.identity import folded
 from memory.likeness_names import names_of
 from memory.likeness_roles import other_roles
+from memory.likeness_subject import Voice, voice_of
 from memory.likeness_words import Words, languages
 from memory.statement import Symbol, Word, cut, split_words, symbols
 from memory.statement_reading import Item, as_sequence, read
@@ -53,7 +54,8 @@ def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict
         return Verdict(is_same=False, why="stance")
     is_near = table.name == "en" and cosine is not None and cosine >= NEAR
     firsts, seconds = _readings(one, other, table, is_asked=is_asked)
-    terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other))
+    voices = (voice_of(one, table), voice_of(other, table))
+    terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other), voices)
     whys = [_difference(first, second, terms) for first in firsts for second in seconds]
     return Verdict(is_same=True, why="same_meaning") if None in whys else Verdict(is_same=False, why=whys[0] or "")
 
@@ -139,6 +141,7 @@ class _Terms(NamedTuple):
     """Whether one of the two asks for what the other may tell as a wish."""
     is_planned: bool
     """Whether one of the two, and not the other, says what will be."""
+    voices: tuple[Voice, Voice]
 
 
 def _is_asking(words: Sequence[Word], table: Words) -> bool:
@@ -162,7 +165,7 @@ def _difference(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> st
         return "negation"
     return (
         _other_words(one, other, terms)
-        or other_roles(one, other, terms.table)
+        or other_roles(one, other, terms.voices, terms.table)
         or _other_time(one, other, is_planned=terms.is_planned)
     )
 
@@ -188,7 +191,7 @@ def _counted(items: Iterable[Item], kind: str, *, is_related: bool) -> Counter[t
 
 
 _MEANT: Final = {
-    "need": {"must"}, "study": {"learn"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "small": {"bit"}, "author": {"write"}, "most": {"budget"}, "can": {"budget"},
+    "need": {"must"}, "study": {"learn"}, "originally": {"origin"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "author": {"write"}, "most": {"budget"}, "can": {"budget"},
     "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
     "husband": {"married"},
 }  # fmt: skip
@@ -235,6 +238,8 @@ def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> s
     if any(lacking):
         missed = [{item.concept for item in side} for side in lacking]
         return "negation" if missed[0] & missed[1] else "other_words"
+    if _clash(one, other):
+        return "little_words"
     extra = [_lights(one, empty) - concepts[1], _lights(other, empty) - concepts[0]]
     is_told_apart = all(extra) or len(concepts[0] & _NAMED_THINGS) == len(concepts[1] & _NAMED_THINGS) > 0
     mild = table.listed("mild") - (_NAMED_THINGS if is_told_apart else set[str]())
@@ -287,6 +292,20 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
 
 def _lights(items: Sequence[Item], empty: frozenset[str]) -> set[str]:
     return {item.concept for item in items if item.kind == "light"} - empty - {"own"}
+
+
+def _clash(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether both say little by words that are not the same: who gives lessons takes none."""
+    shades = [
+        {(_SORTS.get(item.concept, item.concept), item.concept, item.shade) for item in side if item.kind == "light"}
+        for side in (one, other)
+    ]
+    only = [{sort for sort, _, _ in here - there} for here, there in (shades, shades[::-1])]
+    return bool(only[0] & only[1])
+
+
+_SORTS: Final = {"come": "deed", "make": "deed", "write": "deed", "use": "handling", "keep": "handling"}
+"""Light concepts of which one is not another where both are said."""
 
 
 def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: frozenset[str]) -> list[Item]:

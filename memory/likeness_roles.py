@@ -8,26 +8,30 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
+from memory.likeness_subject import FREE, THINGS, Voice, other_subject
 from memory.likeness_words import Words
 from memory.statement_reading import Item
 
-_FREE: Final = frozenset({"favourite", "own", "only", "most", "least", "roughly", "decide", "can", "must"})
-"""Concepts whose place in the sentence says nothing about who does what."""
 
-
-def other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str | None:
+def other_roles(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voice], table: Words) -> str | None:
     """Whether words changed places that tell who is who."""
     places = [_placed(one), _placed(other)]
-    firm = {item.concept for item in (*one, *other) if item.kind != "light"}
+    firm = {item.concept for item in (*one, *other) if item.kind != "light" or item.concept in THINGS}
     order = [_order(one, firm), _order(other, firm)]
     ways = ((one, other, order), (other, one, order[::-1]))
     is_other = (
         _other_prepositions(one, other, places)
         or _governs_others(places)
+        or _other_complement(one, other, table)
         or _needs_other(places, order)
         or _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0])
         or _other_only(one, other, table)
         or any(_other_patient(x, y) or _other_bearer(x, y, table) for x, y, _ in ways)
+        or {voice.subject for voice in voices} == {"user", "anybody"}
+        or (table.name == "en" and any(_owner_suffers(x, y) for x, y, _ in ways))
+        or any(_owner_does(x, y) and voice.tells_of_user for (x, y, _), voice in zip(ways, voices[::-1], strict=True))
+        or other_subject(one, other, voices, table)
+        or other_subject(other, one, voices[::-1], table)
     )
     if is_other:
         return "relation"
@@ -68,6 +72,37 @@ def _needs_other(places: Sequence[dict[str, str]], order: Sequence[Sequence[str]
     )
 
 
+def _other_complement(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
+    """Whether a deed is done here to what it is done at, for or to there: `runs a club`, `runs in a club`."""
+    ways = [_complements(side, table) for side in (one, other)]
+    return any(
+        _are_apart({ways[0][pair].prep, ways[1][pair].prep}, pair[1], ways[0][pair].kind, table)
+        for pair in ways[0].keys() & ways[1].keys()
+    )
+
+
+def _complements(items: Sequence[Item], table: Words) -> dict[tuple[str, str], Item]:
+    """What follows each deed, where a preposition before it begins with it."""
+    said = [item for item in items if item.kind != "light" or item.concept in _DEEDS]
+    return {
+        (x.concept, y.concept): y
+        for x, y in pairwise(said)
+        if y.concept not in table.relations and not (y.prep and x.prep == y.prep)
+    }
+
+
+_DEEDS: Final = frozenset({"use", "make", "write", "come", "keep", "eat", "drink", "speak"})
+"""Light concepts that something is done with."""
+
+
+def _are_apart(preps: set[str], concept: str, kind: str, table: Words) -> bool:
+    if preps == {"loc", "for"}:
+        return kind == "figure" or (kind == "word" and concept not in table.listed("workplaces"))
+    return table.name != "ru" and kind == "word" and concept not in table.listed("times") and preps in _APART
+
+
+_APART: Final = ({"loc", ""}, {"for", ""}, {"to", "for"})
+"""Prepositions, and none, by which the same verb says another thing."""
 _PREPOSITIONS: Final = frozenset({"loc", "to", "with", "for", "as"})
 
 
@@ -75,6 +110,25 @@ def _owner_acts(items: Sequence[Item], orders: Sequence[Sequence[str]]) -> bool:
     """Whether whose thing it is here does it there."""
     here, there = orders
     return any("of" in item.tags and item.concept in there[:1] and item.concept != here[0] for item in items)
+
+
+def _owner_suffers(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether it is done to somebody's thing here, and to that somebody there: `pays for Ann's room`, `pays Ann for the room`."""
+    owners = {item.concept for item in one[1:] if item.kind == "name" and "of" in item.tags}
+    return any(
+        y.kind == "name"
+        and y.concept in owners
+        and not y.prep
+        and not y.tags
+        and x.kind == "word"
+        and x.concept not in {"called", "own"}
+        for x, y in pairwise(other)
+    )
+
+
+def _owner_does(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether somebody does it here, and owns it there: `written by Ann`, `I wrote Ann's`."""
+    return bool({x.concept for x in one if x.is_doer} & {y.concept for y in other if "of" in y.tags})
 
 
 def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequence[dict[str, str]]) -> bool:
@@ -247,8 +301,8 @@ def _mirrored(moved: _Moved) -> bool:
 
 
 def _placed(items: Sequence[Item]) -> dict[str, str]:
-    return {item.concept: item.prep for item in items if item.kind != "light" and item.concept not in _FREE}
+    return {item.concept: item.prep for item in items if item.kind != "light" and item.concept not in FREE}
 
 
 def _order(items: Sequence[Item], firm: set[str]) -> list[str]:
-    return list(dict.fromkeys(item.concept for item in items if item.concept in firm and item.concept not in _FREE))
+    return list(dict.fromkeys(item.concept for item in items if item.concept in firm and item.concept not in FREE))

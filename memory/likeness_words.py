@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 _SHORT: Final = 3
 """Words up to this length keep their endings: there is too little left of them."""
 _STEM: Final = 3
+SHADE: Final = "|"
+"""Parts a light concept from the number of its shade, of which a statement has one and not another: `give`, `take`."""
 _NO_ENDING: Final = " "  # no word ends with it
 _VOWELS: Final = frozenset("aeiouy")
 
@@ -87,6 +89,14 @@ class Words:
             self._lists[key] = frozenset(_listed(self._table.get(key, "")))
         return self._lists[key]
 
+    def words_of(self, *roles: str) -> frozenset[str]:
+        """The words and phrases of some roles."""
+        key = " ".join(("roles", *roles))
+        if key not in self._lists:
+            words = (word for role in roles for word in _listed(self._table["roles"].get(role, "")))
+            self._lists[key] = frozenset(words)
+        return self._lists[key]
+
     def _exact_phrases(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         for role, phrases in [*self._table["roles"].items(), *self._table["prep"].items()]:
@@ -106,9 +116,10 @@ class Words:
     def _stemmed(self) -> list[tuple[tuple[str, ...], str]]:
         groups = [*self._table.get("same", {}).items(), *self._table.get("light", {}).items()]
         return [
-            (tuple(map(self.stem, phrase.split())), concept)
+            (tuple(map(self.stem, phrase.split())), f"{concept}{SHADE}{shade}" if shade else concept)
             for concept, phrases in groups
-            for phrase in _listed(phrases)
+            for shade, alike in enumerate(phrases.split("|"))
+            for phrase in _listed(alike)
         ]
 
     def doubles(self) -> list[tuple[str, ...]]:
@@ -151,7 +162,7 @@ class Words:
 
     def concept_of(self, word: str) -> str:
         """What a single word stands for; the word where nothing else is known."""
-        return self._by_stem.get((self.stem(word),), (word,))[0]
+        return self._by_stem.get((self.stem(word),), (word,))[0].partition(SHADE)[0]
 
     def has_stem(self, word: str) -> bool:
         """Whether the tables know the word."""

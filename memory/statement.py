@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from memory.likeness_words import Sense, Words
+from memory.likeness_words import SHADE, Sense, Words
 
 _EDGE: Final = "\"'`“”„«»‹›‘’()[]{}¿¡…"
 _STOPS: Final = ".,;:!?—–"
@@ -61,6 +61,8 @@ class Symbol(NamedTuple):
     kind: str
     stops: bool
     tense: str = ""
+    shade: str = ""
+    """Which of the words of a light concept it is, where they are not the same."""
 
 
 def cut(text: str) -> list[Word]:
@@ -150,13 +152,18 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
         elif (sense := table.sense(lows, stems, at)) is not None:
             tense = _tense(words, at, table)
             told = ["@with" if it == "@by" and not _is_done(lows, at, table) else it for it in sense.symbols]
-            found += [Symbol(symbol, _kind_of(symbol, table), stops=False, tense=tense) for symbol in told]
+            found += [_shaded(symbol, tense, table) for symbol in told]
             at += sense.length - 1
             found[-1] = found[-1]._replace(stops=words[at].stops)
         else:
             found.append(Symbol(stems[at], "word", word.stops, _tense(words, at, table)))
         at += 1
     return _bounded(list(_composed(found)))
+
+
+def _shaded(symbol: str, tense: str, table: Words) -> Symbol:
+    text, _, shade = symbol.partition(SHADE)
+    return Symbol(text, _kind_of(text, table), stops=False, tense=tense, shade=shade)
 
 
 def _is_done(lows: Sequence[str], at: int, table: Words) -> bool:
@@ -230,10 +237,30 @@ def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Wor
     if table.name == "en" and table.stem(low) == "need" and at + 1 < len(words) and words[at + 1].low.endswith("ing"):
         return Symbol("must", "light", stops=False)  # "needs watering"
     lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
+    if _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
+        return None  # `last name`
+    if table.name == "en" and low == "last" and not _is_measured(lows[1:], table):
+        return Symbol("final", "word", word.stops)
+    if table.name == "en" and table.stem(low) == "work" and lows[1:2] == ["on"] and not _is_time(lows[2:], table):
+        return Symbol("work-on", "word", word.stops)
     figure = _figure_at(words, at, table)
-    if figure is None or _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
-        return None
-    return Symbol(figure, "figure", word.stops)
+    return None if figure is None else Symbol(figure, "figure", word.stops)
+
+
+def _is_measured(following: Sequence[str], table: Words) -> bool:
+    """Whether `last` is a verb: what it says is followed by how long."""
+    return bool(following) and (following[0] in _MEASURING or _figure(following[0], table) is not None)
+
+
+_MEASURING: Final = frozenset(
+    {"a", "an", "for", "about", "around", "until", "till", "at", "up", "longer", "more", "less"}
+)
+
+
+def _is_time(following: Sequence[str], table: Words) -> bool:
+    """Whether a weekday, a date or a part of the day follows."""
+    nouns = [low for low in following if low not in table.listed("articles")][:1]
+    return any(_figure(low, table) is not None or table.concept_of(low) in table.listed("times") for low in nouns)
 
 
 _LONGEST_WITH_FIGURE: Final = 4

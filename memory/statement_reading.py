@@ -27,6 +27,8 @@ class Item(NamedTuple):
     """The same number for what is listed side by side: `tea and milk`."""
     is_doer: bool = False
     """Whether a passive names who does it."""
+    shade: str = ""
+    """Which of the words of a light concept it is."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,7 @@ class _Reader:
         self.is_unclear = False
         self._has_more = False
         self._is_first_said = False
+        self._is_ordered = False
         self._has_preference = False
         self._half_negated = set[int]()
         self._is_zone_initial = False
@@ -92,6 +95,10 @@ class _Reader:
                 self._add(symbol)
             if symbol.stops:
                 self._end_segment()
+        if self._is_first_said and not self._is_ordered:
+            self.places.append(
+                _Place(Symbol("first", "word", stops=False), self._segment, "", "", set(), is_denied=False)
+            )
         if self._zone and self._is_zone_initial and self._zone_ends is None:
             self.is_unclear = True
         return self.places
@@ -176,7 +183,9 @@ class _Reader:
     def _meet_sequence(self, role: str) -> None:
         if role == "first":
             self._is_first_said = True
+            self._is_ordered = self._is_ordered or bool(self.zones)
         elif self._is_first_said:
+            self._is_ordered = True
             for place in self.places:
                 place.tags.add("earlier")
             self._end_segment()
@@ -189,6 +198,7 @@ class _Reader:
         self._zone = role
         self._in_zone = 0
         self.zones.append(role)
+        self._is_ordered = True
 
     def _prefers(self) -> bool:
         """Whether something is preferred, and was named already: what follows `to` is what it is preferred to."""
@@ -321,8 +331,8 @@ def _items(reader: _Reader, places: Sequence[_Place], *, is_wish: bool) -> list[
             tags.add("less" if likes else "not")
         if negation:
             tags.add(negation)
-        kind, tense = place.symbol.kind, place.symbol.tense
-        items.append(Item(place.symbol.text, kind, frozenset(tags), place.prep, tense, place.is_denied, place.series))
+        text, kind, _, tense, shade = place.symbol
+        items.append(Item(text, kind, frozenset(tags), place.prep, tense, place.is_denied, place.series, shade=shade))
     return _active(items) if reader.is_english else items
 
 
