@@ -192,7 +192,7 @@ def _counted(items: Iterable[Item], kind: str, *, is_related: bool) -> Counter[t
 
 _MEANT: Final = {
     "need": {"must"}, "study": {"learn"}, "originally": {"origin"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "author": {"write"}, "most": {"budget"}, "can": {"budget"},
-    "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
+    "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "keep": {"store"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
     "husband": {"married"},
 }  # fmt: skip
 """What another word says as well: who has a wife is married, though a wife is no husband."""
@@ -240,7 +240,7 @@ def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> s
         return "negation" if missed[0] & missed[1] else "other_words"
     if _clash(one, other):
         return "little_words"
-    extra = [_lights(one, empty) - concepts[1], _lights(other, empty) - concepts[0]]
+    extra = [_unmatched(one, empty, concepts[1]), _unmatched(other, empty, concepts[0])]
     is_told_apart = all(extra) or len(concepts[0] & _NAMED_THINGS) == len(concepts[1] & _NAMED_THINGS) > 0
     mild = table.listed("mild") - (_NAMED_THINGS if is_told_apart else set[str]())
     if not all(extra):
@@ -290,8 +290,10 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
     return frozenset(empty)
 
 
-def _lights(items: Sequence[Item], empty: frozenset[str]) -> set[str]:
-    return {item.concept for item in items if item.kind == "light"} - empty - {"own"}
+def _unmatched(items: Sequence[Item], empty: frozenset[str], said: set[str]) -> set[str]:
+    """The light concepts for which the other has nothing."""
+    lights = {item.concept for item in items if item.kind == "light"} - empty - said - {"own"}
+    return {light for light in lights if not _MEANT.get(light, set()) & said}
 
 
 def _clash(one: Sequence[Item], other: Sequence[Item]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
-from memory.likeness_subject import FREE, THINGS, Voice, other_subject
+from memory.likeness_subject import FREE, THINGS, Voice, other_subject, other_voice
 from memory.likeness_words import Words
 from memory.statement_reading import Item
 
@@ -27,6 +27,7 @@ def other_roles(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voi
         or _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0])
         or _other_only(one, other, table)
         or any(_other_patient(x, y) or _other_bearer(x, y, table) for x, y, _ in ways)
+        or other_voice(one, other, voices, table)
         or {voice.subject for voice in voices} == {"user", "anybody"}
         or (table.name == "en" and any(_owner_suffers(x, y) for x, y, _ in ways))
         or any(_owner_does(x, y) and voice.tells_of_user for (x, y, _), voice in zip(ways, voices[::-1], strict=True))
@@ -259,7 +260,7 @@ def _swapped(moved: _Moved, table: Words) -> str | None:
         return None  # "Ann is the name of my boss"
     if _names_swapped(moved, table):
         return "name_order"
-    return "order" if _mirrored(moved) else None
+    return "order" if _mirrored(moved, table) else None
 
 
 def _sort_of(figure: str) -> str:
@@ -287,9 +288,9 @@ def _names_swapped(moved: _Moved, table: Words) -> bool:
     )
 
 
-def _mirrored(moved: _Moved) -> bool:
+def _mirrored(moved: _Moved, table: Words) -> bool:
     """Whether two words changed places around a third: who did it there, suffers it here."""
-    firm = [c for c in moved.common if moved.kinds[c] != "figure"]
+    firm = [c for c in moved.common if moved.kinds[c] != "figure" and c not in table.listed("times")]
     return any(
         moved.is_turned(x, z)
         and moved.is_turned(z, y)

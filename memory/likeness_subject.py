@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from memory.likeness_words import Words
+from memory.likeness_words import SHADE, Words
 from memory.statement import Word, split_words
 from memory.statement_reading import Item
 
@@ -23,7 +23,8 @@ class Voice(NamedTuple):
     """Whether the user does it or suffers it."""
     tells_of_other: bool
     """Whether it begins with something else, that the user may own, and nothing is said of the user."""
-    is_passive: bool
+    suffered: frozenset[str]
+    """What is done to somebody: `is paid`."""
     subject: str
     """`user` or `anybody`, where it begins with one of these."""
 
@@ -34,16 +35,27 @@ def voice_of(words: Sequence[Word], table: Words) -> Voice:
     users = table.words_of("i", "user", "me")
     tells = any(low in users and right != "@gen" for low, right in pairwise([*lows, ""]))
     has_subject = lows[:1] == ["user"] or not (table.words_of("own") | table.listed("articles")).isdisjoint(lows[:1])
-    is_passive = any(
-        left in _BE and (right.endswith("ed") or right in table.listed("participles")) for left, right in pairwise(lows)
+    suffered = frozenset(
+        _concept(right, table)
+        for left, right in pairwise(lows[:_FIRST_VERB])
+        if left in _BE
+        and "-" not in right
+        and (right.endswith("ed") or right in table.listed("participles") | table.listed("past"))
     )
     subjects = [low for low in lows[:2] if low not in table.listed("articles")]
     is_user = subjects[:1] in (["user"], ["i"], ["i'm"]) and "@gen" not in lows[:3]
     is_anybody = not table.listed("anybody").isdisjoint(lows[:1])
     subject = "user" if is_user and table.listed("anybody").isdisjoint(lows) else "anybody" if is_anybody else ""
-    return Voice(tells, has_subject and not tells, is_passive, subject)
+    return Voice(tells, has_subject and not tells, suffered, subject)
 
 
+def _concept(low: str, table: Words) -> str:
+    sense = table.sense([low], [table.stem(low)], 0)
+    return table.stem(low) if sense is None else sense.symbols[-1].partition(SHADE)[0]
+
+
+_FIRST_VERB: Final = 5
+"""Within how many words the verb is found of whom a statement begins with."""
 _BE: Final = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get", "got"})
 
 
@@ -54,15 +66,17 @@ def other_subject(one: Sequence[Item], other: Sequence[Item], voices: Sequence[V
     said = [item for item in one if item.kind == "word" or item.concept in THINGS]
     named = [item for item in one if item.kind == "name"]
     at, subject = next(((i, x) for i, x in enumerate(said) if not x.prep and x.concept not in FREE), (0, None))
-    place = next((i for i, item in enumerate(other) if subject and item.concept == subject.concept), 0)
-    if subject is None or not place:
+    place = next((i for i, item in enumerate(other) if subject and item.concept == subject.concept), -1)
+    if subject is None or place < 0:
         return False
+    if not place:  # `my rent goes to Ann`, `I rent to Ann`
+        return any(item.prep == "to" and item.kind == "name" for item in other)
     is_somebody = subject.concept in table.relations
     before = [item.concept for item in other[:place] if item.concept not in FREE | _MUTUAL or item.kind == "light"]
     told = {item.concept for item in [*said[at + 1 :], *named] if is_somebody or not item.prep}.intersection(before)
     if not told or "own" in {item.concept for item in other[:place] if item.kind == "word"}:
         return False
-    if is_somebody and not voices[0].is_passive:
+    if is_somebody and not voices[0].suffered:
         return True
     return (
         other[place].prep != other[place - 1].prep
@@ -77,3 +91,18 @@ _MUTUAL: Final = frozenset(
     {"friend", "colleague", "neighbour", "flatmate", "married", "engaged", "divorced", "twins", "siblings"}
 )
 """What two are to each other alike."""
+
+
+def other_voice(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voice], table: Words) -> bool:
+    """Whether it is done to somebody here who does it there: `is paid`, `pays`."""
+    if any(item.is_doer for item in (*one, *other)) or table.name != "en":
+        return False
+    firsts = [next((item for item in side if item.kind != "light"), None) for side in (one, other)]
+    deeds = (voices[0].suffered ^ voices[1].suffered) - table.listed("states")
+    deeds &= {item.concept for item in one} & {item.concept for item in other}
+    if not deeds or voices[0].subject == voices[1].subject == "user":
+        return bool(deeds)
+    if voices[0].tells_of_user or voices[1].tells_of_user:
+        return False
+    people = {item.concept for item in firsts if item and (item.kind == "name" or item.concept in table.relations)}
+    return len(people) == 1 and all(item and item.concept in people for item in firsts)

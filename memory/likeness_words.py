@@ -164,6 +164,10 @@ class Words:
         """What a single word stands for; the word where nothing else is known."""
         return self._by_stem.get((self.stem(word),), (word,))[0].partition(SHADE)[0]
 
+    def is_word(self, word: str) -> bool:
+        """Whether the word alone stands for something."""
+        return (self.stem(word),) in self._by_stem or (word,) in self._exact
+
     def has_stem(self, word: str) -> bool:
         """Whether the tables know the word."""
         return self.stem(word) in self._longest or word in self._longest

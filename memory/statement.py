@@ -280,7 +280,7 @@ def _is_part(sense: Sense | None) -> bool:
 
 def _figure_at(words: Sequence[Word], at: int, table: Words) -> str | None:
     low = words[at].low
-    is_listed = any(char.isdigit() for char in low) and table.has_stem(low)  # `2fa`
+    is_listed = any(char.isdigit() for char in low) and table.is_word(low)  # `2fa`
     figure = None if is_listed else _figure(low, table)
     return None if figure is None or _is_pronoun(words, at, table) else figure
 

@@ -45,7 +45,30 @@ class _Place:
 
 
 _TIMES: Final = frozenset(
-    {"year", "month", "week", "day", "morning", "afternoon", "evening", "night", "weekend", "summer", "winter"}
+    {
+        "today",
+        "yesterday",
+        "tomorrow",
+        "daily",
+        "weekly",
+        "monthly",
+        "yearly",
+        "usually",
+        "sometimes",
+        "frequent",
+        "rarely",
+        "year",
+        "month",
+        "week",
+        "day",
+        "morning",
+        "afternoon",
+        "evening",
+        "night",
+        "weekend",
+        "summer",
+        "winter",
+    }
 )
 
 
@@ -111,6 +134,8 @@ class _Reader:
         return last in {"figure", "name"} and kind != last
 
     def _add(self, symbol: Symbol) -> None:
+        if self._is_time_said(symbol):
+            self._prep = ""
         tags = {self._phrase} if self._phrase else set[str]()
         if self._owns_next:
             tags.add("of")
@@ -123,6 +148,13 @@ class _Reader:
             self._in_zone += 1
             if self._zone_ends is not None and self._is_zone_initial and self._in_zone == self._zone_ends:
                 self._end_segment()
+
+    def _is_time_said(self, symbol: Symbol) -> bool:
+        """Whether a point in time ended what a preposition governs: `on Mondays Ann ...`."""
+        if not (self.is_english and self._prep and self.places) or symbol.kind == "figure" or symbol.text in _TIMES:
+            return False
+        last = self.places[-1].symbol
+        return last.text in _TIMES or (last.kind == "figure" and not last.text[0].isdecimal())
 
     def _list_with_last(self) -> None:
         """Note that the last two stand side by side, where both are of one kind."""
@@ -240,11 +272,15 @@ class _Reader:
             self._owns_next = False
             self._coordinates = bool(self.places)
 
+    def _said_in_segment(self) -> list[_Place]:
+        """What stands before the user in its own part of the sentence."""
+        return [place for place in self.places if not self.is_english or place.segment == self._segment]
+
     def _meet_user(self, role: str, at: int) -> None:
         if role == "user" and (self._next(at) == "@possessor" or self._owns_next):
             self._owns_next = False
             self._add(Symbol("own", "light", stops=False))
-        elif role == "me" or not all(_is_adverbial(place) for place in self.places):
+        elif role == "me" or not all(_is_adverbial(place) for place in self._said_in_segment()):
             self._add(Symbol("me", "word", stops=False))
 
     def _meet_person(self, role: str, at: int) -> None:
