@@ -15,7 +15,8 @@ from memory.likeness_names import names_of
 from memory.likeness_roles import other_roles
 from memory.likeness_subject import Voice, voice_of
 from memory.likeness_words import Words, languages
-from memory.statement import Symbol, Word, cut, split_words, symbols
+from memory.statement import Word, cut, split_words, symbols
+from memory.statement_figures import Symbol
 from memory.statement_reading import Item, as_sequence, read
 
 MAX_CHARS: Final = 600

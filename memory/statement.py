@@ -8,11 +8,12 @@ Rule 2: what is not understood is kept as it was written; only listed function w
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from memory.likeness_words import SHADE, Sense, Words
+from memory.statement_figures import Symbol, composed
 
 _EDGE: Final = "\"'`“”„«»‹›‘’()[]{}¿¡…"
 _STOPS: Final = ".,;:!?—–"
@@ -24,9 +25,6 @@ _PRICE: Final = re.compile(r"([$€£])(\d+(?:[.,:]\d+)*)")
 _ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th|º|ª|er|e|-?(?:го|й|е|я))\.?")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
 _SPELLINGS: Final = str.maketrans({"‐": "-", "‑": "-", "’": "'", "ʼ": "'", "ё": "е", "Ё": "Е"})
-_MONTH: Final = re.compile(r"m\d+")
-_DAY: Final = re.compile(r"\d{1,2}\.?")
-_YEAR: Final = re.compile(r"[12]\d{3}")
 _AUXILIARY_REACH: Final = 3
 """How many words may stand between an auxiliary and its participle."""
 _AGES_OF_AUXILIARIES: Final = {
@@ -52,17 +50,6 @@ class Word:
     def low(self) -> str:
         """As tables have it."""
         return self.text.lower()
-
-
-class Symbol(NamedTuple):
-    """A role (`@not`), a concept, a name or a figure, before it is known what governs it."""
-
-    text: str
-    kind: str
-    stops: bool
-    tense: str = ""
-    shade: str = ""
-    """Which of the words of a light concept it is, where they are not the same."""
 
 
 def cut(text: str) -> list[Word]:
@@ -158,7 +145,7 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
         else:
             found.append(Symbol(stems[at], "word", word.stops, _tense(words, at, table)))
         at += 1
-    return _bounded(list(_composed(found)))
+    return _bounded(list(composed(found, table)))
 
 
 def _shaded(symbol: str, tense: str, table: Words) -> Symbol:
@@ -233,7 +220,7 @@ def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Wor
     """A figure, or a word that its neighbours make another one."""
     word, low = words[at], words[at].low
     if table.name == "en" and low == "am" and found and found[-1].kind == "figure":
-        return Symbol("morning", "word", word.stops)
+        return Symbol("am", "word", word.stops)
     if table.name == "en" and table.stem(low) == "need" and at + 1 < len(words) and words[at + 1].low.endswith("ing"):
         return Symbol("must", "light", stops=False)  # "needs watering"
     lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
@@ -324,33 +311,3 @@ def _tense(words: Sequence[Word], at: int, table: Words) -> str:
     if is_past_form:
         return "past" if at == 0 or nearest[0] in {"i", "we", "he", "she", "they", "user"} else ""
     return "present" if at == 0 or nearest[0] in {"i", "we", "user"} or words[at].is_first else ""
-
-
-def _composed(found: Sequence[Symbol]) -> Iterator[Symbol]:
-    """The symbols with numbers of several words, and days with their month and year, as one figure."""
-    at = 0
-    while at < len(found):
-        length, figure = _date(found, at) or _sum(found, at) or (1, found[at].text)
-        last = found[at + length - 1]
-        yield found[at]._replace(text=figure, stops=last.stops)
-        at += length
-
-
-def _date(found: Sequence[Symbol], at: int) -> tuple[int, str] | None:
-    run = [symbol.text if symbol.kind == "figure" else "" for symbol in found[at : at + 3]]
-    run += [""] * (3 - len(run))
-    month, day = (run[0], run[1]) if _MONTH.fullmatch(run[0]) else (run[1], run[0])
-    if not (_MONTH.fullmatch(month) and _DAY.fullmatch(day)):
-        return None
-    length, year = (3, run[2]) if _YEAR.fullmatch(run[2]) else (2, "")
-    return length, f"{year}-{month}-{day.rstrip('.')}"
-
-
-def _sum(found: Sequence[Symbol], at: int) -> tuple[int, str] | None:
-    if at + 1 >= len(found) or found[at].kind != "figure" or found[at + 1].kind != "figure":
-        return None
-    tens, ones = found[at].text, found[at + 1].text
-    is_sum = len(tens) == 2 and tens.isdecimal() and tens[1] == "0" and tens != "10" and ones.isdecimal()
-    if not is_sum or not 0 < int(ones) < (20 if tens in {"60", "80"} else 10):
-        return None
-    return 2, str(int(tens) + int(ones))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from memory.likeness_words import Words
-from memory.statement import Symbol
+from memory.statement_figures import Symbol
 
 
 class Item(NamedTuple):
