@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
-from memory.likeness_subject import FREE, THINGS, Voice, other_subject, other_voice
+from memory.likeness_subject import FREE, THINGS, Voice, other_place, other_subject, other_voice
 from memory.likeness_words import Words
 from memory.statement_reading import Item
 
@@ -27,6 +27,7 @@ def other_roles(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voi
         or _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0])
         or _other_only(one, other, table)
         or any(_other_patient(x, y) or _other_bearer(x, y, table) for x, y, _ in ways)
+        or other_place(one, other, voices, table)
         or other_voice(one, other, voices, table)
         or {voice.subject for voice in voices} == {"user", "anybody"}
         or (table.name == "en" and any(_owner_suffers(x, y) for x, y, _ in ways))

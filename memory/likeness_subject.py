@@ -78,11 +78,8 @@ def other_subject(one: Sequence[Item], other: Sequence[Item], voices: Sequence[V
         return False
     if is_somebody and not voices[0].suffered:
         return True
-    return (
-        other[place].prep != other[place - 1].prep
-        or before[-1:] != [other[place - 1].concept]
-        or before[-1] not in told
-    )
+    last = next((item for item in other[:place][::-1] if item.kind != "light"), other[0])
+    return last.prep != other[place].prep or last.concept not in told
 
 
 THINGS: Final = frozenset({"team", "project", "file", "branch", "code"})
@@ -106,3 +103,16 @@ def other_voice(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voi
         return False
     people = {item.concept for item in firsts if item and (item.kind == "name" or item.concept in table.relations)}
     return len(people) == 1 and all(item and item.concept in people for item in firsts)
+
+
+def other_place(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voice], table: Words) -> bool:
+    """Whether the user is here what the user is at there: `is a coach`, `is on the coach`."""
+    if not voices[0].subject == voices[1].subject == "user":
+        return False
+    x, y = (
+        next((item for item in side if item.concept not in {"own", "all", "now", "must"}), None)
+        for side in (one, other)
+    )
+    if x is None or y is None or x.concept != y.concept or x.kind != "word" or x.concept in table.listed("times"):
+        return False
+    return {x.prep, y.prep} == {"loc", ""}

@@ -139,7 +139,8 @@ class Words:
         if len(word) <= _SHORT or not word.isalpha():
             return word
         for ending, instead in self._endings:
-            if word.endswith(ending) and len(word) - len(ending) >= _STEM - len(instead):
+            least = _STEM + (self.name == "en" and ending.startswith(_LONG_ENDINGS))
+            if word.endswith(ending) and len(word) - len(ending) >= least - len(instead):
                 stem = word[: -len(ending)] + instead
                 return _even(stem) if self.name == "en" and ending in _DOUBLING else stem
         return word
@@ -173,6 +174,8 @@ class Words:
         return self.stem(word) in self._longest or word in self._longest
 
 
+_LONG_ENDINGS: Final = ("at", "ment")
+"""Endings that leave four letters at least: `donate` is not `done`, a `moment` no `mom`."""
 _DOUBLING: Final = frozenset({"ing", "ed"})
 
 

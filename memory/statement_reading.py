@@ -280,7 +280,10 @@ class _Reader:
         if role == "user" and (self._next(at) == "@possessor" or self._owns_next):
             self._owns_next = False
             self._add(Symbol("own", "light", stops=False))
-        elif role == "me" or not all(_is_adverbial(place) for place in self._said_in_segment()):
+        elif role == "me" or (
+            self._next(at) not in self._table.listed("user_verbs")
+            and not all(_is_adverbial(place) for place in self._said_in_segment())
+        ):
             self._add(Symbol("me", "word", stops=False))
 
     def _meet_person(self, role: str, at: int) -> None:
