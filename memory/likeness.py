@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from memory.identity import folded
+from memory.likeness_joints import joins_otherwise
 from memory.likeness_names import names_of
 from memory.likeness_roles import other_roles
-from memory.likeness_subject import Voice, voice_of
+from memory.likeness_subject import voice_of
 from memory.likeness_words import Words, languages
 from memory.statement import Word, cut, split_words, symbols
 from memory.statement_figures import Symbol
@@ -54,9 +55,10 @@ def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict
     ):
         return Verdict(is_same=False, why="stance")
     is_near = table.name == "en" and cosine is not None and cosine >= NEAR
+    if joins_otherwise(one, other, table):
+        return Verdict(is_same=False, why="relation")
     firsts, seconds = _readings(one, other, table, is_asked=is_asked)
-    voices = (voice_of(one, table), voice_of(other, table))
-    terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other), voices)
+    terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other), (one, other))
     whys = [_difference(first, second, terms) for first in firsts for second in seconds]
     return Verdict(is_same=True, why="same_meaning") if None in whys else Verdict(is_same=False, why=whys[0] or "")
 
@@ -142,7 +144,7 @@ class _Terms(NamedTuple):
     """Whether one of the two asks for what the other may tell as a wish."""
     is_planned: bool
     """Whether one of the two, and not the other, says what will be."""
-    voices: tuple[Voice, Voice]
+    words: tuple[Sequence[Word], Sequence[Word]]
 
 
 def _is_asking(words: Sequence[Word], table: Words) -> bool:
@@ -166,7 +168,7 @@ def _difference(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> st
         return "negation"
     return (
         _other_words(one, other, terms)
-        or other_roles(one, other, terms.voices, terms.table)
+        or other_roles(one, other, [voice_of(words, terms.table) for words in terms.words], terms.table)
         or _other_time(one, other, is_planned=terms.is_planned)
     )
 
@@ -304,7 +306,17 @@ def _clash(one: Sequence[Item], other: Sequence[Item]) -> bool:
         for side in (one, other)
     ]
     only = [{sort for sort, _, _ in here - there} for here, there in (shades, shades[::-1])]
-    return bool(only[0] & only[1])
+    order = [
+        {(item.concept, tag) for item in side for tag in item.tags & _ORDER if item.concept in _DEEDS}
+        for side in (one, other)
+    ]
+    return bool(only[0] & only[1]) or any(
+        (concept, *_ORDER - {tag}) in order[1] for concept, tag in order[0] - order[1]
+    )
+
+
+_DEEDS: Final = frozenset({"use", "eat", "drink", "write", "speak", "keep"})
+_ORDER: Final = frozenset({"earlier", "later"})
 
 
 _SORTS: Final = {"come": "deed", "make": "deed", "write": "deed", "use": "handling", "keep": "handling"}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
-from memory.likeness_subject import FREE, THINGS, Voice, other_place, other_subject, other_voice
+from memory.likeness_subject import FREE, THINGS, Voice, other_duty, other_place, other_subject, other_voice
 from memory.likeness_words import Words
 from memory.statement_reading import Item
 
@@ -25,8 +25,11 @@ def other_roles(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voi
         or _other_complement(one, other, table)
         or _needs_other(places, order)
         or _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0])
-        or _other_only(one, other, table)
+        or _other_only(one, other, table, tells_of_user=any(voice.tells_of_user for voice in voices))
         or any(_other_patient(x, y) or _other_bearer(x, y, table) for x, y, _ in ways)
+        or other_duty(one, other, voices, table)
+        or (table.name == "en" and any(_is_beneficiary(x, y) for x, y, _ in ways))
+        or _owns_owner(one, other, table)
         or other_place(one, other, voices, table)
         or other_voice(one, other, voices, table)
         or {voice.subject for voice in voices} == {"user", "anybody"}
@@ -128,6 +131,22 @@ def _owner_suffers(one: Sequence[Item], other: Sequence[Item]) -> bool:
     )
 
 
+def _is_beneficiary(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether it is done for somebody here, and to that somebody or by them there: `cooks for Ann`, `wants Ann to cook`."""
+    helped = {item.concept for item in one if item.kind == "name" and item.prep == "for"}
+    return any(
+        y.concept in helped and not y.prep and not y.tags and not y.is_doer and x.concept not in {"called", "own"}
+        for x, y in pairwise(other)
+    )
+
+
+def _owns_owner(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
+    """Whether of two things the one is the other's here and owns it there: `her mother's house`, `her house's mother`."""
+    owners = [{item.concept for item in side if "of" in item.tags and item.kind == "word"} for side in (one, other)]
+    only = [owners[0] - owners[1], owners[1] - owners[0]]
+    return all(only) and bool((only[0] | only[1]) & table.relations)
+
+
 def _owner_does(one: Sequence[Item], other: Sequence[Item]) -> bool:
     """Whether somebody does it here, and owns it there: `written by Ann`, `I wrote Ann's`."""
     return bool({x.concept for x in one if x.is_doer} & {y.concept for y in other if "of" in y.tags})
@@ -146,6 +165,8 @@ def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequ
         preps = {places[0][concept], places[1][concept]}
         if "replace" in said and preps == {"to", "with"}:
             continue
+        if "replace" in said and preps == {"with", ""}:
+            return True
         if len(preps) > 1 and (
             (
                 preps & {"with", "as"}
@@ -164,7 +185,11 @@ def _twice(items: Sequence[Item], table: Words) -> set[str]:
     return {word for word in told if told.count(word) > 1}
 
 
-def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
+def _first(items: Sequence[Item]) -> str:
+    return next((item.concept for item in items if item.kind == "word" and item.concept not in FREE), "")
+
+
+def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words, *, tells_of_user: bool) -> bool:
     """Whether nobody else does it here, and there nothing else is done."""
     followers = [
         {right.concept: right.kind for left, right in pairwise(side) if left.concept == "only"} for side in (one, other)
@@ -173,7 +198,10 @@ def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words) -> boo
     if not all(followers) or not followers[0].keys() | followers[1].keys() <= both:
         return False
     kinds = {**followers[0], **followers[1]}
-    is_about_people = "name" in kinds.values() or bool(kinds.keys() & table.relations)
+    firsts = {_first(side) for side in (one, other)} if not tells_of_user else set[str]()
+    is_about_people = "name" in kinds.values() or bool(
+        kinds.keys() & (table.relations | firsts) - table.listed("times")
+    )
     return followers[0].keys() != followers[1].keys() and is_about_people
 
 

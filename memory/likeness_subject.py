@@ -116,3 +116,10 @@ def other_place(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voi
     if x is None or y is None or x.concept != y.concept or x.kind != "word" or x.concept in table.listed("times"):
         return False
     return {x.prep, y.prep} == {"loc", ""}
+
+
+def other_duty(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voice], table: Words) -> bool:
+    """Whether the user ought to do here what the user does there."""
+    is_user = table.name == "en" and voices[0].subject == voices[1].subject == "user"
+    musts = [any(item.concept in {"must", "need"} for item in side) for side in (one, other)]
+    return is_user and musts[0] != musts[1] and not any("not" in item.tags for item in (*one, *other))

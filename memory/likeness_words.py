@@ -5,6 +5,7 @@ Rule 2: pure. A word that no table has is a word that must be matched: what is u
 """
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache, cached_property
 from importlib.resources import files
@@ -34,7 +35,10 @@ class Words:
         self._table = table
         self._lists: dict[str, frozenset[str]] = {}
         endings = [ending.partition(">") for ending in table["endings"].split()]
-        self._endings = sorted(((old, new) for old, _, new in endings), key=lambda pair: -len(pair[0]))
+        self._endings: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
+        for old, _, new in sorted(endings, key=lambda parts: -len(parts[0])):
+            least = _STEM + (name == "en" and old.startswith(_LONG_ENDINGS)) - len(new) + len(old)
+            self._endings[old[-1]].append((old, new, least))
 
     @cached_property
     def function_words(self) -> frozenset[str]:
@@ -138,9 +142,8 @@ class Words:
         """The word without its ending; the same stem for a word and its regular forms."""
         if len(word) <= _SHORT or not word.isalpha():
             return word
-        for ending, instead in self._endings:
-            least = _STEM + (self.name == "en" and ending.startswith(_LONG_ENDINGS))
-            if word.endswith(ending) and len(word) - len(ending) >= least - len(instead):
+        for ending, instead, least in self._endings.get(word[-1], ()):
+            if len(word) >= least and word.endswith(ending):
                 stem = word[: -len(ending)] + instead
                 return _even(stem) if self.name == "en" and ending in _DOUBLING else stem
         return word

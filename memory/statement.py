@@ -201,6 +201,7 @@ _UNBOUND: Final = {"@above": "@instead", "@below": "@drop", "@upto": "up"}
 _NEGATION_REACH: Final = 6
 
 
+_HAVING: Final = frozenset({"has", "have", "been", "i've", "we've", "'ve"})
 _PERFECT: Final = frozenset({"has", "have", "had"})
 
 
@@ -226,6 +227,8 @@ def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Wor
     lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
     if _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
         return None  # `last name`
+    if table.name == "en" and low == "too" and len(lows) > 1 and not word.stops:
+        return Symbol("too", "word", stops=False)
     if table.name == "en" and low == "last" and not _is_measured(lows[1:], table):
         return Symbol("final", "word", word.stops)
     if table.name == "en" and table.stem(low) == "work" and lows[1:2] == ["on"] and not _is_time(lows[2:], table):
@@ -306,6 +309,8 @@ def _tense(words: Sequence[Word], at: int, table: Words) -> str:
     is_past_form = (low.endswith("ed") and low not in table.listed("present")) or low in table.listed("past")
     nearest = [words[i].low for i in range(at - 1, max(-1, at - 1 - _AUXILIARY_REACH), -1)]
     for before in nearest:
+        if before in _HAVING and any(one.low in {"for", "since"} for one in words[at:]):
+            return "present"  # what has been for a year still is
         if before in _AGES_OF_AUXILIARIES:
             return _AGES_OF_AUXILIARIES[before]
     if is_past_form:

@@ -185,8 +185,8 @@ class _Reader:
                 self._govern(phrase=role)
             case "than" | "more" | "prefers" | "not" | "ne":
                 self._meet_degree(at, role)
-            case "clause" | "when" | "and":
-                self._join(role, at)
+            case "clause" | "when" | "and" | "or":
+                self._join("and" if role == "or" else role, at)
             case "first" | "then":
                 self._meet_sequence(role)
             case _:

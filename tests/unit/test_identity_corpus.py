@@ -25,19 +25,20 @@ MODEL_NAME = "test/identity-corpus"
 CORPORA_READ = ("dev", "dev2", "everyday", "near", "test")
 FOUND_AT_LEAST = {
     ("dev", True): {"en": 0.82},
-    ("dev2", True): {"en": 0.14},
-    ("dev2", False): {"en": 0.11},
+    ("dev2", True): {"en": 0.19},
+    ("dev2", False): {"en": 0.16},
     ("near", True): {},
     ("near", False): {},
     ("dev", False): {"en": 0.7, "fr": 0.85, "es": 0.75, "de": 0.7, "ru": 0.5},
     ("everyday", True): {"en": 0.71},
-    ("everyday", False): {"en": 0.63, "de": 0.55, "es": 0.75, "fr": 0.75, "ru": 0.65},
-    ("test", True): {"en": 0.26},
-    ("test", False): {"en": 0.24, "ru": 0.38, "de": 0.2, "es": 0.1, "fr": 0.05},
+    ("everyday", False): {"en": 0.64, "de": 0.55, "es": 0.75, "fr": 0.75, "ru": 0.65},
+    ("test", True): {"en": 0.3},
+    ("test", False): {"en": 0.28, "ru": 0.38, "de": 0.2, "es": 0.1, "fr": 0.05},
 }
 """What was reached, rounded down: a fall below it is a loss. The aim, 0.7 of the English test pairs with a model, is not reached:
 a wrong merge loses what was said, and vectors cannot tell `teaches` from `learns`, so that only listed words are trusted, and the test
-pairs reword more freely than any list foresees."""
+pairs reword more freely than any list foresees. Nor do the vectors of single words in their sentences tell them apart: of the pairs that
+differ by words, those of another fact lie as near as the paraphrases."""
 
 
 def pairs(corpus: str) -> list[dict[str, str]]:

@@ -1,0 +1,53 @@
+"""What the bare words of two statements tell apart before either is read: how clauses are joined, and compounds.
+
+Rule 1: pure; words are looked at side by side, nothing is left out of them but articles.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from memory.likeness_words import Words
+from memory.statement import Word
+
+_JOINTS: Final = (
+    frozenset({"if", "when", "whenever", "while"}),
+    frozenset({"because"}),
+    frozenset({"although", "though", "whereas"}),
+)
+"""Conjunctions of which one is no other."""
+
+
+def joins_otherwise(one: Sequence[Word], other: Sequence[Word], table: Words) -> bool:
+    """Whether clauses are joined otherwise: `if`, `because`; `tea or coffee`, `tea and coffee`."""
+    if table.name != "en":
+        return False
+    sides = [{word.low for word in side} for side in (one, other)]
+    joints = [{number for number, alike in enumerate(_JOINTS) if alike & side} for side in sides]
+    if all(joints) and not joints[0] & joints[1]:
+        return True
+    return _is_compound_turned(one, other, table) or any(_is_either(x, y, table) for x, y in (sides, sides[::-1]))
+
+
+def _is_either(one: set[str], other: set[str], table: Words) -> bool:
+    """Whether it is one of two here, and both there; under a negation these are the same."""
+    denying = table.words_of("not", "without") | _DENYING
+    return "or" in one and "and" not in one and "and" in other and denying.isdisjoint(one | other)
+
+
+_DENYING: Final = frozenset({"can't", "cannot"})
+
+
+def _is_compound_turned(one: Sequence[Word], other: Sequence[Word], table: Words) -> bool:
+    """Whether two words side by side changed places after the same third: `has a race horse`, `has a horse race`."""
+    here, there = (_triples(side, table) for side in (one, other))
+    return any(second != third and (first, third, second) in there for first, second, third in here)
+
+
+def _triples(words: Sequence[Word], table: Words) -> set[tuple[str, str, str]]:
+    said = [table.stem(word.low) for word in words if word.low not in table.listed("articles")]
+    firm = {word for word in said if word.isalpha() and not _is_free(word, table)}
+    return {(x, y, z) for x, y, z in zip(said, said[1:], said[2:], strict=False) if y in firm and z in firm}
+
+
+def _is_free(word: str, table: Words) -> bool:
+    return word in table.function_words or word in table.figures or word in table.listed("times")
