@@ -247,10 +247,14 @@ def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> s
     is_told_apart = all(extra) or len(concepts[0] & _NAMED_THINGS) == len(concepts[1] & _NAMED_THINGS) > 0
     mild = table.listed("mild") - (_NAMED_THINGS if is_told_apart else set[str]())
     if not all(extra):
-        mild |= table.listed("implied")
+        mild |= table.listed("implied") - (set[str]() if concepts[0] & _FLUENT else {"speak"})
     if not any(extra) or (terms.is_near and all(side <= mild for side in extra)):
         return None
     return "little_words"
+
+
+_FLUENT: Final = frozenset({"fluent", "native"})
+"""What a language is where it is spoken, said or not."""
 
 
 def _is_bare(items: Sequence[Item], kind: str) -> bool:

@@ -9,12 +9,16 @@ from typing import Final
 from memory.likeness_words import Words
 from memory.statement import Word
 
-_JOINTS: Final = (
-    frozenset({"if", "when", "whenever", "while"}),
-    frozenset({"because"}),
-    frozenset({"although", "though", "whereas"}),
+_FAMILIES: Final = (
+    (
+        frozenset({"if", "when", "whenever", "while"}),
+        frozenset({"because"}),
+        frozenset({"although", "though", "whereas"}),
+    ),
+    (frozenset({"yet"}), frozenset({"anymore", "longer"})),
 )
-"""Conjunctions of which one is no other."""
+"""Words that tell how things hang together, of which one in a family is no other."""
+_DUTIES: Final = frozenset({"must", "should", "ought", "has", "have"})
 
 
 def joins_otherwise(one: Sequence[Word], other: Sequence[Word], table: Words) -> bool:
@@ -22,10 +26,29 @@ def joins_otherwise(one: Sequence[Word], other: Sequence[Word], table: Words) ->
     if table.name != "en":
         return False
     sides = [{word.low for word in side} for side in (one, other)]
-    joints = [{number for number, alike in enumerate(_JOINTS) if alike & side} for side in sides]
-    if all(joints) and not joints[0] & joints[1]:
+    for family in _FAMILIES:
+        joints = [{number for number, alike in enumerate(family) if alike & side} for side in sides]
+        if all(joints) and not joints[0] & joints[1]:
+            return True
+    states = [_states(side, table) for side in (one, other)]
+    if all(states) and not states[0] & states[1]:
         return True
     return _is_compound_turned(one, other, table) or any(_is_either(x, y, table) for x, y in (sides, sides[::-1]))
+
+
+def _states(words: Sequence[Word], table: Words) -> set[str]:
+    """How what is so is told to be so: that it is, that it was, that it ought to be."""
+    found: set[str] = set()
+    for at, word in enumerate(words):
+        following = next((one.low for one in words[at + 1 :] if one.low != "not"), "")
+        if following and not following.endswith("ed") and following not in table.listed("participles") | {"born"}:
+            before = words[max(0, at - 2) : at]
+            is_duty = any(one.low in _DUTIES for one in before)
+            found |= {"duty"} if word.low == "be" and is_duty else _BEING.get(word.low, set())
+    return found
+
+
+_BEING: Final = {"is": {"now"}, "are": {"now"}, "was": {"then"}, "were": {"then"}}
 
 
 def _is_either(one: set[str], other: set[str], table: Words) -> bool:

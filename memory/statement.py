@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memory.likeness_words import SHADE, Sense, Words
-from memory.statement_figures import Symbol, composed
+from memory.statement_figures import Symbol, composed, is_unit
 
 _EDGE: Final = "\"'`“”„«»‹›‘’()[]{}¿¡…"
 _STOPS: Final = ".,;:!?—–"
@@ -201,6 +201,9 @@ _UNBOUND: Final = {"@above": "@instead", "@below": "@drop", "@upto": "up"}
 _NEGATION_REACH: Final = 6
 
 
+_FIRST_VERB: Final = 3
+"""How many words stand before the verb of a short subject: `the old parser`."""
+_GETTING: Final = frozenset({"get", "gets"})
 _HAVING: Final = frozenset({"has", "have", "been", "i've", "we've", "'ve"})
 _PERFECT: Final = frozenset({"has", "have", "had"})
 
@@ -227,6 +230,14 @@ def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Wor
     lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
     if _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
         return None  # `last name`
+    if (
+        table.name == "en"
+        and low in {"a", "an"}
+        and at
+        and words[at - 1].low in _BEFORE_SPANS
+        and is_unit("".join(lows[1:2]))
+    ):
+        return Symbol("1", "figure", stops=False)  # "takes an hour"
     if table.name == "en" and low == "too" and len(lows) > 1 and not word.stops:
         return Symbol("too", "word", stops=False)
     if table.name == "en" and low == "last" and not _is_measured(lows[1:], table):
@@ -242,6 +253,9 @@ def _is_measured(following: Sequence[str], table: Words) -> bool:
     return bool(following) and (following[0] in _MEASURING or _figure(following[0], table) is not None)
 
 
+_BEFORE_SPANS: Final = frozenset(
+    {"in", "after", "lasts", "last", "lasted", "takes", "take", "took", "needs", "spends", "about"}
+)
 _MEASURING: Final = frozenset(
     {"a", "an", "for", "about", "around", "until", "till", "at", "up", "longer", "more", "less"}
 )
@@ -313,6 +327,11 @@ def _tense(words: Sequence[Word], at: int, table: Words) -> str:
             return "present"  # what has been for a year still is
         if before in _AGES_OF_AUXILIARIES:
             return _AGES_OF_AUXILIARIES[before]
+    if not (_AGES_OF_AUXILIARIES.keys() | _GETTING) & {one.low for one in words} and 0 < at <= _FIRST_VERB:
+        if is_past_form and not any(one.low == "by" for one in words[at + 1 : at + 2]):
+            return "past"
+        if low.endswith("s"):
+            return "present"
     if is_past_form:
         return "past" if at == 0 or nearest[0] in {"i", "we", "he", "she", "they", "user"} else ""
     return "present" if at == 0 or nearest[0] in {"i", "we", "user"} or words[at].is_first else ""
