@@ -4,6 +4,7 @@ Rule 1: pure; words are looked at side by side, nothing is left out of them but 
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from memory.likeness_words import Words
@@ -33,6 +34,8 @@ def joins_otherwise(one: Sequence[Word], other: Sequence[Word], table: Words) ->
     states = [_states(side, table) for side in (one, other)]
     if all(states) and not states[0] & states[1]:
         return True
+    if any(_recurs(x, table) and _is_once(y, table) for x, y in ((one, other), (other, one))):
+        return True
     return _is_compound_turned(one, other, table) or any(_is_either(x, y, table) for x, y in (sides, sides[::-1]))
 
 
@@ -49,6 +52,21 @@ def _states(words: Sequence[Word], table: Words) -> set[str]:
 
 
 _BEING: Final = {"is": {"now"}, "are": {"now"}, "was": {"then"}, "were": {"then"}}
+
+
+def _recurs(words: Sequence[Word], table: Words) -> bool:
+    """Whether it is every Monday."""
+    return any(left.low in {"every", "each"} and _is_weekday(right.low, table) for left, right in pairwise(words))
+
+
+def _is_once(words: Sequence[Word], table: Words) -> bool:
+    """Whether it is on a Monday: `the meeting is on Monday`."""
+    is_told = any(left.low in _BEING and right.low == "on" for left, right in pairwise(words))
+    return is_told and any(_is_weekday(word.low, table) for word in words) and not _recurs(words, table)
+
+
+def _is_weekday(low: str, table: Words) -> bool:
+    return table.figures.get(low, "").startswith("d") and not low.endswith("s")
 
 
 def _is_either(one: set[str], other: set[str], table: Words) -> bool:

@@ -228,8 +228,6 @@ def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Wor
     if table.name == "en" and table.stem(low) == "need" and at + 1 < len(words) and words[at + 1].low.endswith("ing"):
         return Symbol("must", "light", stops=False)  # "needs watering"
     lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
-    if _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
-        return None  # `last name`
     if (
         table.name == "en"
         and low in {"a", "an"}
@@ -238,6 +236,8 @@ def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Wor
         and is_unit("".join(lows[1:2]))
     ):
         return Symbol("1", "figure", stops=False)  # "takes an hour"
+    if _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
+        return None  # `last name`
     if table.name == "en" and low == "too" and len(lows) > 1 and not word.stops:
         return Symbol("too", "word", stops=False)
     if table.name == "en" and low == "last" and not _is_measured(lows[1:], table):
