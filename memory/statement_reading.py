@@ -45,31 +45,9 @@ class _Place:
 
 
 _TIMES: Final = frozenset(
-    {
-        "today",
-        "yesterday",
-        "tomorrow",
-        "daily",
-        "weekly",
-        "monthly",
-        "yearly",
-        "usually",
-        "sometimes",
-        "frequent",
-        "rarely",
-        "year",
-        "month",
-        "week",
-        "day",
-        "morning",
-        "afternoon",
-        "evening",
-        "night",
-        "weekend",
-        "summer",
-        "winter",
-    }
-)
+    {"today", "yesterday", "tomorrow", "daily", "weekly", "monthly", "yearly", "usually", "sometimes", "frequent", "rarely",
+     "year", "month", "week", "day", "morning", "afternoon", "evening", "night", "weekend", "summer", "winter"}
+)  # fmt: skip
 
 
 def _is_adverbial(place: _Place) -> bool:
