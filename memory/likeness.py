@@ -359,7 +359,7 @@ def _is_planned(words: Iterable[Word]) -> bool:
     return any(word.low in _FUTURE or word.low.endswith("'ll") for word in words)
 
 
-_FUTURE: Final = frozenset({"will", "won't", "shall"})
+_FUTURE: Final = frozenset({"will", "won't", "shall", "must", "should"})
 _ANY_TIME: Final = frozenset({"decide", "choose"})
 """What was decided is so now."""
 

@@ -17,6 +17,7 @@ _FAMILIES: Final = (
         frozenset({"although", "though", "whereas"}),
     ),
     (frozenset({"yet"}), frozenset({"anymore", "longer"})),
+    (frozenset({"he", "he's", "him", "his", "himself"}), frozenset({"she", "she's", "her", "hers", "herself"})),
 )
 """Words that tell how things hang together, of which one in a family is no other."""
 _DUTIES: Final = frozenset({"must", "should", "ought", "has", "have"})
