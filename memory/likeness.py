@@ -11,10 +11,13 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from memory.identity import folded
+from memory.likeness_joints import joins_otherwise
 from memory.likeness_names import names_of
 from memory.likeness_roles import other_roles
+from memory.likeness_subject import voice_of
 from memory.likeness_words import Words, languages
-from memory.statement import Symbol, Word, cut, split_words, symbols
+from memory.statement import Word, cut, split_words, symbols
+from memory.statement_figures import Symbol
 from memory.statement_reading import Item, as_sequence, read
 
 MAX_CHARS: Final = 600
@@ -52,8 +55,10 @@ def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict
     ):
         return Verdict(is_same=False, why="stance")
     is_near = table.name == "en" and cosine is not None and cosine >= NEAR
+    if joins_otherwise(one, other, table):
+        return Verdict(is_same=False, why="relation")
     firsts, seconds = readings(one, other, table, is_asked=is_asked)
-    terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other))
+    terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other), (one, other))
     whys = [_difference(first, second, terms) for first in firsts for second in seconds]
     return Verdict(is_same=True, why="same_meaning") if None in whys else Verdict(is_same=False, why=whys[0] or "")
 
@@ -140,6 +145,7 @@ class _Terms(NamedTuple):
     """Whether one of the two asks for what the other may tell as a wish."""
     is_planned: bool
     """Whether one of the two, and not the other, says what will be."""
+    words: tuple[Sequence[Word], Sequence[Word]]
 
 
 def _is_asking(words: Sequence[Word], table: Words) -> bool:
@@ -163,7 +169,7 @@ def _difference(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> st
         return "negation"
     return (
         _other_words(one, other, terms)
-        or other_roles(one, other, terms.table)
+        or other_roles(one, other, [voice_of(words, terms.table) for words in terms.words], terms.table)
         or _other_time(one, other, is_planned=terms.is_planned)
     )
 
@@ -189,8 +195,8 @@ def _counted(items: Iterable[Item], kind: str, *, is_related: bool) -> Counter[t
 
 
 _MEANT: Final = {
-    "need": {"must"}, "study": {"learn"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "small": {"bit"}, "author": {"write"}, "most": {"budget"}, "can": {"budget"},
-    "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
+    "need": {"must"}, "study": {"learn"}, "originally": {"origin"}, "learn": {"study"}, "own": {"owner"}, "owner": {"own"}, "author": {"write"}, "most": {"budget"}, "can": {"budget"},
+    "postpone": {"move"}, "move": {"postpone", "switch"}, "switch": {"move"}, "written-in": {"write", "use"}, "full-name": {"called"}, "store": {"keep", "live"}, "keep": {"store"}, "live": {"store"}, "married": {"wife", "husband"}, "wife": {"married"},
     "husband": {"married"},
 }  # fmt: skip
 """What another word says as well: who has a wife is married, though a wife is no husband."""
@@ -236,14 +242,20 @@ def _other_words(one: Sequence[Item], other: Sequence[Item], terms: _Terms) -> s
     if any(lacking):
         missed = [{item.concept for item in side} for side in lacking]
         return "negation" if missed[0] & missed[1] else "other_words"
-    extra = [_lights(one, empty) - concepts[1], _lights(other, empty) - concepts[0]]
+    if _clash(one, other):
+        return "little_words"
+    extra = [_unmatched(one, empty, concepts[1]), _unmatched(other, empty, concepts[0])]
     is_told_apart = all(extra) or len(concepts[0] & _NAMED_THINGS) == len(concepts[1] & _NAMED_THINGS) > 0
     mild = table.listed("mild") - (_NAMED_THINGS if is_told_apart else set[str]())
     if not all(extra):
-        mild |= table.listed("implied")
+        mild |= table.listed("implied") - (set[str]() if concepts[0] & _FLUENT else {"speak"})
     if not any(extra) or (terms.is_near and all(side <= mild for side in extra)):
         return None
     return "little_words"
+
+
+_FLUENT: Final = frozenset({"fluent", "native"})
+"""What a language is where it is spoken, said or not."""
 
 
 def _is_bare(items: Sequence[Item], kind: str) -> bool:
@@ -286,8 +298,34 @@ def _empty(items: Sequence[Sequence[Item]], concepts: Sequence[set[str]], terms:
     return frozenset(empty)
 
 
-def _lights(items: Sequence[Item], empty: frozenset[str]) -> set[str]:
-    return {item.concept for item in items if item.kind == "light"} - empty - {"own"}
+def _unmatched(items: Sequence[Item], empty: frozenset[str], said: set[str]) -> set[str]:
+    """The light concepts for which the other has nothing."""
+    lights = {item.concept for item in items if item.kind == "light"} - empty - said - {"own"}
+    return {light for light in lights if not _MEANT.get(light, set()) & said}
+
+
+def _clash(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether both say little by words that are not the same: who gives lessons takes none."""
+    shades = [
+        {(_SORTS.get(item.concept, item.concept), item.concept, item.shade) for item in side if item.kind == "light"}
+        for side in (one, other)
+    ]
+    only = [{sort for sort, _, _ in here - there} for here, there in (shades, shades[::-1])]
+    order = [
+        {(item.concept, tag) for item in side for tag in item.tags & _ORDER if item.concept in _DEEDS}
+        for side in (one, other)
+    ]
+    return bool(only[0] & only[1]) or any(
+        (concept, *_ORDER - {tag}) in order[1] for concept, tag in order[0] - order[1]
+    )
+
+
+_DEEDS: Final = frozenset({"use", "eat", "drink", "write", "speak", "keep"})
+_ORDER: Final = frozenset({"earlier", "later"})
+
+
+_SORTS: Final = {"come": "deed", "make": "deed", "write": "deed", "use": "handling", "keep": "handling"}
+"""Light concepts of which one is not another where both are said."""
 
 
 def _lacking(one: Sequence[Item], other: Sequence[Item], table: Words, empty: frozenset[str]) -> list[Item]:
@@ -322,7 +360,7 @@ def _is_planned(words: Iterable[Word]) -> bool:
     return any(word.low in _FUTURE or word.low.endswith("'ll") for word in words)
 
 
-_FUTURE: Final = frozenset({"will", "won't", "shall"})
+_FUTURE: Final = frozenset({"will", "won't", "shall", "must", "should"})
 _ANY_TIME: Final = frozenset({"decide", "choose"})
 """What was decided is so now."""
 

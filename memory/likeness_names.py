@@ -10,6 +10,7 @@ from typing import Final
 
 from memory.likeness_words import Words
 from memory.statement import Word
+from memory.statement_figures import is_unit
 
 
 def names_of(one: Sequence[Word], other: Sequence[Word], table: Words) -> frozenset[str]:
@@ -27,13 +28,23 @@ def names_of(one: Sequence[Word], other: Sequence[Word], table: Words) -> frozen
         is_shouted = len(words) > 1 and all(word.is_capital or not word.low[0].isalpha() for word in words)
         for at, word in enumerate(words):
             if not word.is_capital or word.text == "@gen" or not word.low[0].isalpha():
-                if any(char in "/\\@_." for char in word.text) and word.text != "@gen":
+                if (
+                    any(char in "/\\@_." for char in word.text)
+                    and word.text != "@gen"
+                    and not _is_amount(words, at, table)
+                ):
                     names.add(word.low)
                 continue
             if _is_common(words, at, table, commons) or is_shouted:
                 continue
             names.add(word.low)
     return frozenset(names - _renamed(one, other, names, table))
+
+
+def _is_amount(words: Sequence[Word], at: int, table: Words) -> bool:
+    """Whether it is a number of units, and no version."""
+    following = words[at + 1].low if at + 1 < len(words) else ""
+    return words[at].low.replace(".", "", 1).isdecimal() and is_unit(table.concept_of(following))
 
 
 _MAY_BE_NAMES: Final = frozenset({"may", "mar", "sat", "sun"})

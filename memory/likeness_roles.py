@@ -8,26 +8,35 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
+from memory.likeness_subject import FREE, THINGS, Voice, other_duty, other_place, other_subject, other_voice
 from memory.likeness_words import Words
 from memory.statement_reading import Item
 
-_FREE: Final = frozenset({"favourite", "own", "only", "most", "least", "roughly", "decide", "can", "must"})
-"""Concepts whose place in the sentence says nothing about who does what."""
 
-
-def other_roles(one: Sequence[Item], other: Sequence[Item], table: Words) -> str | None:
+def other_roles(one: Sequence[Item], other: Sequence[Item], voices: Sequence[Voice], table: Words) -> str | None:
     """Whether words changed places that tell who is who."""
     places = [_placed(one), _placed(other)]
-    firm = {item.concept for item in (*one, *other) if item.kind != "light"}
+    firm = {item.concept for item in (*one, *other) if item.kind != "light" or item.concept in THINGS}
     order = [_order(one, firm), _order(other, firm)]
     ways = ((one, other, order), (other, one, order[::-1]))
     is_other = (
         _other_prepositions(one, other, places)
         or _governs_others(places)
+        or _other_complement(one, other, table)
         or _needs_other(places, order)
         or _twice(one, table) & set(places[1]) != _twice(other, table) & set(places[0])
-        or _other_only(one, other, table)
+        or _other_only(one, other, table, tells_of_user=any(voice.tells_of_user for voice in voices))
         or any(_other_patient(x, y) or _other_bearer(x, y, table) for x, y, _ in ways)
+        or other_duty(one, other, voices, table)
+        or (table.name == "en" and any(_is_beneficiary(x, y) for x, y, _ in ways))
+        or _owns_owner(one, other, table)
+        or other_place(one, other, voices, table)
+        or other_voice(one, other, voices, table)
+        or {voice.subject for voice in voices} == {"user", "anybody"}
+        or (table.name == "en" and any(_owner_suffers(x, y) for x, y, _ in ways))
+        or any(_owner_does(x, y) and voice.tells_of_user for (x, y, _), voice in zip(ways, voices[::-1], strict=True))
+        or other_subject(one, other, voices, table)
+        or other_subject(other, one, voices[::-1], table)
     )
     if is_other:
         return "relation"
@@ -68,6 +77,37 @@ def _needs_other(places: Sequence[dict[str, str]], order: Sequence[Sequence[str]
     )
 
 
+def _other_complement(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
+    """Whether a deed is done here to what it is done at, for or to there: `runs a club`, `runs in a club`."""
+    ways = [_complements(side, table) for side in (one, other)]
+    return any(
+        _are_apart({ways[0][pair].prep, ways[1][pair].prep}, pair[1], ways[0][pair].kind, table)
+        for pair in ways[0].keys() & ways[1].keys()
+    )
+
+
+def _complements(items: Sequence[Item], table: Words) -> dict[tuple[str, str], Item]:
+    """What follows each deed, where a preposition before it begins with it."""
+    said = [item for item in items if item.kind != "light" or item.concept in _DEEDS]
+    return {
+        (x.concept, y.concept): y
+        for x, y in pairwise(said)
+        if y.concept not in table.relations and not (y.prep and x.prep == y.prep)
+    }
+
+
+_DEEDS: Final = frozenset({"use", "make", "write", "come", "keep", "eat", "drink", "speak"})
+"""Light concepts that something is done with."""
+
+
+def _are_apart(preps: set[str], concept: str, kind: str, table: Words) -> bool:
+    if preps == {"loc", "for"}:
+        return kind == "figure" or (kind == "word" and concept not in table.listed("workplaces"))
+    return table.name != "ru" and kind == "word" and concept not in table.listed("times") and preps in _APART
+
+
+_APART: Final = ({"loc", ""}, {"for", ""}, {"to", "for"})
+"""Prepositions, and none, by which the same verb says another thing."""
 _PREPOSITIONS: Final = frozenset({"loc", "to", "with", "for", "as"})
 
 
@@ -75,6 +115,41 @@ def _owner_acts(items: Sequence[Item], orders: Sequence[Sequence[str]]) -> bool:
     """Whether whose thing it is here does it there."""
     here, there = orders
     return any("of" in item.tags and item.concept in there[:1] and item.concept != here[0] for item in items)
+
+
+def _owner_suffers(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether it is done to somebody's thing here, and to that somebody there: `pays for Ann's room`, `pays Ann for the room`."""
+    owners = {item.concept for item in one[1:] if item.kind == "name" and "of" in item.tags}
+    return any(
+        y.kind == "name"
+        and y.concept in owners
+        and not y.prep
+        and not y.tags
+        and x.kind == "word"
+        and x.concept not in {"called", "own"}
+        for x, y in pairwise(other)
+    )
+
+
+def _is_beneficiary(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether it is done for somebody here, and to that somebody or by them there: `cooks for Ann`, `wants Ann to cook`."""
+    helped = {item.concept for item in one if item.kind == "name" and item.prep == "for"}
+    return any(
+        y.concept in helped and not y.prep and not y.tags and not y.is_doer and x.concept not in {"called", "own"}
+        for x, y in pairwise(other)
+    )
+
+
+def _owns_owner(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
+    """Whether of two things the one is the other's here and owns it there: `her mother's house`, `her house's mother`."""
+    owners = [{item.concept for item in side if "of" in item.tags and item.kind == "word"} for side in (one, other)]
+    only = [owners[0] - owners[1], owners[1] - owners[0]]
+    return all(only) and bool((only[0] | only[1]) & table.relations)
+
+
+def _owner_does(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether somebody does it here, and owns it there: `written by Ann`, `I wrote Ann's`."""
+    return bool({x.concept for x in one if x.is_doer} & {y.concept for y in other if "of" in y.tags})
 
 
 def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequence[dict[str, str]]) -> bool:
@@ -90,6 +165,8 @@ def _other_prepositions(one: Sequence[Item], other: Sequence[Item], places: Sequ
         preps = {places[0][concept], places[1][concept]}
         if "replace" in said and preps == {"to", "with"}:
             continue
+        if "replace" in said and preps == {"with", ""}:
+            return True
         if len(preps) > 1 and (
             (
                 preps & {"with", "as"}
@@ -108,7 +185,11 @@ def _twice(items: Sequence[Item], table: Words) -> set[str]:
     return {word for word in told if told.count(word) > 1}
 
 
-def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words) -> bool:
+def _first(items: Sequence[Item]) -> str:
+    return next((item.concept for item in items if item.kind == "word" and item.concept not in FREE), "")
+
+
+def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words, *, tells_of_user: bool) -> bool:
     """Whether nobody else does it here, and there nothing else is done."""
     followers = [
         {right.concept: right.kind for left, right in pairwise(side) if left.concept == "only"} for side in (one, other)
@@ -117,7 +198,10 @@ def _other_only(one: Sequence[Item], other: Sequence[Item], table: Words) -> boo
     if not all(followers) or not followers[0].keys() | followers[1].keys() <= both:
         return False
     kinds = {**followers[0], **followers[1]}
-    is_about_people = "name" in kinds.values() or bool(kinds.keys() & table.relations)
+    firsts = {_first(side) for side in (one, other)} if not tells_of_user else set[str]()
+    is_about_people = "name" in kinds.values() or bool(
+        kinds.keys() & (table.relations | firsts) - table.listed("times")
+    )
     return followers[0].keys() != followers[1].keys() and is_about_people
 
 
@@ -205,7 +289,7 @@ def _swapped(moved: _Moved, table: Words) -> str | None:
         return None  # "Ann is the name of my boss"
     if _names_swapped(moved, table):
         return "name_order"
-    return "order" if _mirrored(moved) else None
+    return "order" if _mirrored(moved, table) else None
 
 
 def _sort_of(figure: str) -> str:
@@ -233,9 +317,9 @@ def _names_swapped(moved: _Moved, table: Words) -> bool:
     )
 
 
-def _mirrored(moved: _Moved) -> bool:
+def _mirrored(moved: _Moved, table: Words) -> bool:
     """Whether two words changed places around a third: who did it there, suffers it here."""
-    firm = [c for c in moved.common if moved.kinds[c] != "figure"]
+    firm = [c for c in moved.common if moved.kinds[c] != "figure" and c not in table.listed("times")]
     return any(
         moved.is_turned(x, z)
         and moved.is_turned(z, y)
@@ -247,8 +331,8 @@ def _mirrored(moved: _Moved) -> bool:
 
 
 def _placed(items: Sequence[Item]) -> dict[str, str]:
-    return {item.concept: item.prep for item in items if item.kind != "light" and item.concept not in _FREE}
+    return {item.concept: item.prep for item in items if item.kind != "light" and item.concept not in FREE}
 
 
 def _order(items: Sequence[Item], firm: set[str]) -> list[str]:
-    return list(dict.fromkeys(item.concept for item in items if item.concept in firm and item.concept not in _FREE))
+    return list(dict.fromkeys(item.concept for item in items if item.concept in firm and item.concept not in FREE))

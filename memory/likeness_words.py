@@ -5,6 +5,7 @@ Rule 2: pure. A word that no table has is a word that must be matched: what is u
 """
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache, cached_property
 from importlib.resources import files
@@ -13,6 +14,8 @@ from typing import Any, Final, NamedTuple
 _SHORT: Final = 3
 """Words up to this length keep their endings: there is too little left of them."""
 _STEM: Final = 3
+SHADE: Final = "|"
+"""Parts a light concept from the number of its shade, of which a statement has one and not another: `give`, `take`."""
 _NO_ENDING: Final = " "  # no word ends with it
 _VOWELS: Final = frozenset("aeiouy")
 
@@ -32,7 +35,10 @@ class Words:
         self._table = table
         self._lists: dict[str, frozenset[str]] = {}
         endings = [ending.partition(">") for ending in table["endings"].split()]
-        self._endings = sorted(((old, new) for old, _, new in endings), key=lambda pair: -len(pair[0]))
+        self._endings: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
+        for old, _, new in sorted(endings, key=lambda parts: -len(parts[0])):
+            least = _STEM + (name == "en" and old.startswith(_LONG_ENDINGS)) - len(new) + len(old)
+            self._endings[old[-1]].append((old, new, least))
 
     @cached_property
     def function_words(self) -> frozenset[str]:
@@ -95,6 +101,14 @@ class Words:
             self._lists[key] = frozenset(_listed(self._table.get(key, "")))
         return self._lists[key]
 
+    def words_of(self, *roles: str) -> frozenset[str]:
+        """The words and phrases of some roles."""
+        key = " ".join(("roles", *roles))
+        if key not in self._lists:
+            words = (word for role in roles for word in _listed(self._table["roles"].get(role, "")))
+            self._lists[key] = frozenset(words)
+        return self._lists[key]
+
     def _exact_phrases(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         for role, phrases in [*self._table["roles"].items(), *self._table["prep"].items()]:
@@ -114,9 +128,10 @@ class Words:
     def _stemmed(self) -> list[tuple[tuple[str, ...], str]]:
         groups = [*self._table.get("same", {}).items(), *self._table.get("light", {}).items()]
         return [
-            (tuple(map(self.stem, phrase.split())), concept)
+            (tuple(map(self.stem, phrase.split())), f"{concept}{SHADE}{shade}" if shade else concept)
             for concept, phrases in groups
-            for phrase in _listed(phrases)
+            for shade, alike in enumerate(phrases.split("|"))
+            for phrase in _listed(alike)
         ]
 
     def doubles(self) -> list[tuple[str, ...]]:
@@ -135,8 +150,8 @@ class Words:
         """The word without its ending; the same stem for a word and its regular forms."""
         if len(word) <= _SHORT or not word.isalpha():
             return word
-        for ending, instead in self._endings:
-            if word.endswith(ending) and len(word) - len(ending) >= _STEM - len(instead):
+        for ending, instead, least in self._endings.get(word[-1], ()):
+            if len(word) >= least and word.endswith(ending):
                 stem = word[: -len(ending)] + instead
                 return _even(stem) if self.name == "en" and ending in _DOUBLING else stem
         return word
@@ -159,13 +174,19 @@ class Words:
 
     def concept_of(self, word: str) -> str:
         """What a single word stands for; the word where nothing else is known."""
-        return self._by_stem.get((self.stem(word),), (word,))[0]
+        return self._by_stem.get((self.stem(word),), (word,))[0].partition(SHADE)[0]
+
+    def is_word(self, word: str) -> bool:
+        """Whether the word alone stands for something."""
+        return (self.stem(word),) in self._by_stem or (word,) in self._exact
 
     def has_stem(self, word: str) -> bool:
         """Whether the tables know the word."""
         return self.stem(word) in self._longest or word in self._longest
 
 
+_LONG_ENDINGS: Final = ("at", "ment")
+"""Endings that leave four letters at least: `donate` is not `done`, a `moment` no `mom`."""
 _DOUBLING: Final = frozenset({"ing", "ed"})
 
 

@@ -25,6 +25,8 @@ SHARED_WORDS = 0.4
 """Of the telling words of the longer statement; with fewer in common two statements are no paraphrase that a table knows. A comparison takes half
 a millisecond, this takes a hundredth."""
 _FIGURES = re.compile(r"\d+")
+_MEASURED = re.compile(r"\d:\d|\d[\s-]?(?:[ap]\.?m|sec|min|h|day|week|k|c?m|g|l)", re.IGNORECASE)
+"""Times and amounts are told by other figures too: `14 days`, `2 weeks`."""
 NEWEST = 40  # records that a word is looked up in; one that is in more tells little
 LOOKED_THROUGH = 1000  # the most that a word is looked up in where other categories and older states use it
 
@@ -84,7 +86,7 @@ def _sharing(tx: Tx, scope_id: int, proposed: Proposed, terms: Sequence[str]) ->
 
 
 def _figures_of(text: str) -> list[str]:
-    return sorted(_FIGURES.findall(text))
+    return [] if _MEASURED.search(text) else sorted(_FIGURES.findall(text))
 
 
 def _may_be_same(said: _Said, content: str, terms: bytes | None, lexicon: Lexicon, *, is_near: bool) -> bool:

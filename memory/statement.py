@@ -8,11 +8,12 @@ Rule 2: what is not understood is kept as it was written; only listed function w
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
-from memory.likeness_words import Sense, Words
+from memory.likeness_words import SHADE, Sense, Words
+from memory.statement_figures import Symbol, composed, is_unit
 
 _EDGE: Final = "\"'`“”„«»‹›‘’()[]{}¿¡…"
 _STOPS: Final = ".,;:!?—–"
@@ -24,9 +25,6 @@ _PRICE: Final = re.compile(r"([$€£])(\d+(?:[.,:]\d+)*)")
 _ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th|º|ª|er|e|-?(?:го|й|е|я))\.?")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
 _SPELLINGS: Final = str.maketrans({"‐": "-", "‑": "-", "’": "'", "ʼ": "'", "ё": "е", "Ё": "Е"})
-_MONTH: Final = re.compile(r"m\d+")
-_DAY: Final = re.compile(r"\d{1,2}\.?")
-_YEAR: Final = re.compile(r"[12]\d{3}")
 _AUXILIARY_REACH: Final = 3
 """How many words may stand between an auxiliary and its participle."""
 _AGES_OF_AUXILIARIES: Final = {
@@ -52,15 +50,6 @@ class Word:
     def low(self) -> str:
         """As tables have it."""
         return self.text.lower()
-
-
-class Symbol(NamedTuple):
-    """A role (`@not`), a concept, a name or a figure, before it is known what governs it."""
-
-    text: str
-    kind: str
-    stops: bool
-    tense: str = ""
 
 
 def cut(text: str) -> list[Word]:
@@ -150,13 +139,18 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
         elif (sense := table.sense(lows, stems, at)) is not None:
             tense = _tense(words, at, table)
             told = ["@with" if it == "@by" and not _is_done(lows, at, table) else it for it in sense.symbols]
-            found += [Symbol(symbol, _kind_of(symbol, table), stops=False, tense=tense) for symbol in told]
+            found += [_shaded(symbol, tense, table) for symbol in told]
             at += sense.length - 1
             found[-1] = found[-1]._replace(stops=words[at].stops)
         else:
             found.append(Symbol(stems[at], "word", word.stops, _tense(words, at, table)))
         at += 1
-    return _bounded(list(_composed(found)))
+    return _bounded(list(composed(found, table)))
+
+
+def _shaded(symbol: str, tense: str, table: Words) -> Symbol:
+    text, _, shade = symbol.partition(SHADE)
+    return Symbol(text, _kind_of(text, table), stops=False, tense=tense, shade=shade)
 
 
 def _is_done(lows: Sequence[str], at: int, table: Words) -> bool:
@@ -207,6 +201,10 @@ _UNBOUND: Final = {"@above": "@instead", "@below": "@drop", "@upto": "up"}
 _NEGATION_REACH: Final = 6
 
 
+_FIRST_VERB: Final = 3
+"""How many words stand before the verb of a short subject: `the old parser`."""
+_GETTING: Final = frozenset({"get", "gets"})
+_HAVING: Final = frozenset({"has", "have", "been", "i've", "we've", "'ve"})
 _PERFECT: Final = frozenset({"has", "have", "had"})
 
 
@@ -226,14 +224,47 @@ def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Wor
     """A figure, or a word that its neighbours make another one."""
     word, low = words[at], words[at].low
     if table.name == "en" and low == "am" and found and found[-1].kind == "figure":
-        return Symbol("morning", "word", word.stops)
+        return Symbol("am", "word", word.stops)
     if table.name == "en" and table.stem(low) == "need" and at + 1 < len(words) and words[at + 1].low.endswith("ing"):
         return Symbol("must", "light", stops=False)  # "needs watering"
     lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
+    if (
+        table.name == "en"
+        and low in {"a", "an"}
+        and at
+        and words[at - 1].low in _BEFORE_SPANS
+        and is_unit("".join(lows[1:2]))
+    ):
+        return Symbol("1", "figure", stops=False)  # "takes an hour"
+    if _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
+        return None  # `last name`
+    if table.name == "en" and low == "too" and len(lows) > 1 and not word.stops:
+        return Symbol("too", "word", stops=False)
+    if table.name == "en" and low == "last" and not _is_measured(lows[1:], table):
+        return Symbol("final", "word", word.stops)
+    if table.name == "en" and table.stem(low) == "work" and lows[1:2] == ["on"] and not _is_time(lows[2:], table):
+        return Symbol("work-on", "word", word.stops)
     figure = _figure_at(words, at, table)
-    if figure is None or _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
-        return None
-    return Symbol(figure, "figure", word.stops)
+    return None if figure is None else Symbol(figure, "figure", word.stops)
+
+
+def _is_measured(following: Sequence[str], table: Words) -> bool:
+    """Whether `last` is a verb: what it says is followed by how long."""
+    return bool(following) and (following[0] in _MEASURING or _figure(following[0], table) is not None)
+
+
+_BEFORE_SPANS: Final = frozenset(
+    {"in", "after", "lasts", "last", "lasted", "takes", "take", "took", "needs", "spends", "about"}
+)
+_MEASURING: Final = frozenset(
+    {"a", "an", "for", "about", "around", "until", "till", "at", "up", "longer", "more", "less"}
+)
+
+
+def _is_time(following: Sequence[str], table: Words) -> bool:
+    """Whether a weekday, a date or a part of the day follows."""
+    nouns = [low for low in following if low not in table.listed("articles")][:1]
+    return any(_figure(low, table) is not None or table.concept_of(low) in table.listed("times") for low in nouns)
 
 
 _LONGEST_WITH_FIGURE: Final = 4
@@ -253,7 +284,7 @@ def _is_part(sense: Sense | None) -> bool:
 
 def _figure_at(words: Sequence[Word], at: int, table: Words) -> str | None:
     low = words[at].low
-    is_listed = any(char.isdigit() for char in low) and table.has_stem(low)  # `2fa`
+    is_listed = any(char.isdigit() for char in low) and table.is_word(low)  # `2fa`
     figure = None if is_listed else _figure(low, table)
     return None if figure is None or _is_pronoun(words, at, table) else figure
 
@@ -292,38 +323,15 @@ def _tense(words: Sequence[Word], at: int, table: Words) -> str:
     is_past_form = (low.endswith("ed") and low not in table.listed("present")) or low in table.listed("past")
     nearest = [words[i].low for i in range(at - 1, max(-1, at - 1 - _AUXILIARY_REACH), -1)]
     for before in nearest:
+        if before in _HAVING and any(one.low in {"for", "since"} for one in words[at:]):
+            return "present"  # what has been for a year still is
         if before in _AGES_OF_AUXILIARIES:
             return _AGES_OF_AUXILIARIES[before]
+    if not (_AGES_OF_AUXILIARIES.keys() | _GETTING) & {one.low for one in words} and 0 < at <= _FIRST_VERB:
+        if is_past_form and not any(one.low == "by" for one in words[at + 1 : at + 2]):
+            return "past"
+        if low.endswith("s"):
+            return "present"
     if is_past_form:
         return "past" if at == 0 or nearest[0] in {"i", "we", "he", "she", "they", "user"} else ""
     return "present" if at == 0 or nearest[0] in {"i", "we", "user"} or words[at].is_first else ""
-
-
-def _composed(found: Sequence[Symbol]) -> Iterator[Symbol]:
-    """The symbols with numbers of several words, and days with their month and year, as one figure."""
-    at = 0
-    while at < len(found):
-        length, figure = _date(found, at) or _sum(found, at) or (1, found[at].text)
-        last = found[at + length - 1]
-        yield found[at]._replace(text=figure, stops=last.stops)
-        at += length
-
-
-def _date(found: Sequence[Symbol], at: int) -> tuple[int, str] | None:
-    run = [symbol.text if symbol.kind == "figure" else "" for symbol in found[at : at + 3]]
-    run += [""] * (3 - len(run))
-    month, day = (run[0], run[1]) if _MONTH.fullmatch(run[0]) else (run[1], run[0])
-    if not (_MONTH.fullmatch(month) and _DAY.fullmatch(day)):
-        return None
-    length, year = (3, run[2]) if _YEAR.fullmatch(run[2]) else (2, "")
-    return length, f"{year}-{month}-{day.rstrip('.')}"
-
-
-def _sum(found: Sequence[Symbol], at: int) -> tuple[int, str] | None:
-    if at + 1 >= len(found) or found[at].kind != "figure" or found[at + 1].kind != "figure":
-        return None
-    tens, ones = found[at].text, found[at + 1].text
-    is_sum = len(tens) == 2 and tens.isdecimal() and tens[1] == "0" and tens != "10" and ones.isdecimal()
-    if not is_sum or not 0 < int(ones) < (20 if tens in {"60", "80"} else 10):
-        return None
-    return 2, str(int(tens) + int(ones))

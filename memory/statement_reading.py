@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from memory.likeness_words import Words
-from memory.statement import Symbol
+from memory.statement_figures import Symbol
 
 
 class Item(NamedTuple):
@@ -27,6 +27,8 @@ class Item(NamedTuple):
     """The same number for what is listed side by side: `tea and milk`."""
     is_doer: bool = False
     """Whether a passive names who does it."""
+    shade: str = ""
+    """Which of the words of a light concept it is."""
 
 
 @dataclass(slots=True)
@@ -43,8 +45,9 @@ class _Place:
 
 
 _TIMES: Final = frozenset(
-    {"year", "month", "week", "day", "morning", "afternoon", "evening", "night", "weekend", "summer", "winter"}
-)
+    {"today", "yesterday", "tomorrow", "daily", "weekly", "monthly", "yearly", "usually", "sometimes", "frequent", "rarely",
+     "year", "month", "week", "day", "morning", "afternoon", "evening", "night", "weekend", "summer", "winter"}
+)  # fmt: skip
 
 
 def _is_adverbial(place: _Place) -> bool:
@@ -71,6 +74,7 @@ class _Reader:
         self.is_unclear = False
         self._has_more = False
         self._is_first_said = False
+        self._is_ordered = False
         self._has_preference = False
         self._half_negated = set[int]()
         self._is_zone_initial = False
@@ -92,6 +96,10 @@ class _Reader:
                 self._add(symbol)
             if symbol.stops:
                 self._end_segment()
+        if self._is_first_said and not self._is_ordered:
+            self.places.append(
+                _Place(Symbol("first", "word", stops=False), self._segment, "", "", set(), is_denied=False)
+            )
         if self._zone and self._is_zone_initial and self._zone_ends is None:
             self.is_unclear = True
         return self.places
@@ -104,6 +112,8 @@ class _Reader:
         return last in {"figure", "name"} and kind != last
 
     def _add(self, symbol: Symbol) -> None:
+        if self._is_time_said(symbol):
+            self._prep = ""
         tags = {self._phrase} if self._phrase else set[str]()
         if self._owns_next:
             tags.add("of")
@@ -116,6 +126,13 @@ class _Reader:
             self._in_zone += 1
             if self._zone_ends is not None and self._is_zone_initial and self._in_zone == self._zone_ends:
                 self._end_segment()
+
+    def _is_time_said(self, symbol: Symbol) -> bool:
+        """Whether a point in time ended what a preposition governs: `on Mondays Ann ...`."""
+        if not (self.is_english and self._prep and self.places) or symbol.kind == "figure" or symbol.text in _TIMES:
+            return False
+        last = self.places[-1].symbol
+        return last.text in _TIMES or (last.kind == "figure" and not last.text[0].isdecimal())
 
     def _list_with_last(self) -> None:
         """Note that the last two stand side by side, where both are of one kind."""
@@ -146,8 +163,8 @@ class _Reader:
                 self._govern(phrase=role)
             case "than" | "more" | "prefers" | "not" | "ne":
                 self._meet_degree(at, role)
-            case "clause" | "when" | "and":
-                self._join(role, at)
+            case "clause" | "when" | "and" | "or":
+                self._join("and" if role == "or" else role, at)
             case "first" | "then":
                 self._meet_sequence(role)
             case _:
@@ -176,7 +193,9 @@ class _Reader:
     def _meet_sequence(self, role: str) -> None:
         if role == "first":
             self._is_first_said = True
+            self._is_ordered = self._is_ordered or bool(self.zones)
         elif self._is_first_said:
+            self._is_ordered = True
             for place in self.places:
                 place.tags.add("earlier")
             self._end_segment()
@@ -189,6 +208,7 @@ class _Reader:
         self._zone = role
         self._in_zone = 0
         self.zones.append(role)
+        self._is_ordered = True
 
     def _prefers(self) -> bool:
         """Whether something is preferred, and was named already: what follows `to` is what it is preferred to."""
@@ -230,11 +250,18 @@ class _Reader:
             self._owns_next = False
             self._coordinates = bool(self.places)
 
+    def _said_in_segment(self) -> list[_Place]:
+        """What stands before the user in its own part of the sentence."""
+        return [place for place in self.places if not self.is_english or place.segment == self._segment]
+
     def _meet_user(self, role: str, at: int) -> None:
         if role == "user" and (self._next(at) == "@possessor" or self._owns_next):
             self._owns_next = False
             self._add(Symbol("own", "light", stops=False))
-        elif role == "me" or not all(_is_adverbial(place) for place in self.places):
+        elif role == "me" or (
+            self._next(at) not in self._table.listed("user_verbs")
+            and not all(_is_adverbial(place) for place in self._said_in_segment())
+        ):
             self._add(Symbol("me", "word", stops=False))
 
     def _meet_person(self, role: str, at: int) -> None:
@@ -321,8 +348,8 @@ def _items(reader: _Reader, places: Sequence[_Place], *, is_wish: bool) -> list[
             tags.add("less" if likes else "not")
         if negation:
             tags.add(negation)
-        kind, tense = place.symbol.kind, place.symbol.tense
-        items.append(Item(place.symbol.text, kind, frozenset(tags), place.prep, tense, place.is_denied, place.series))
+        text, kind, _, tense, shade = place.symbol
+        items.append(Item(text, kind, frozenset(tags), place.prep, tense, place.is_denied, place.series, shade=shade))
     return _active(items) if reader.is_english else items
 
 

@@ -1,8 +1,9 @@
 """How well a fact in other words is recognised, on pairs written by somebody who had not seen the rules.
 
 `pairs_dev.jsonl` was read while the tables were written, `pairs_everyday.jsonl` was written beside them by the same hand, batch by batch
-before the rules for it; `pairs_test.jsonl` was never read: only its totals count. No pair of any that is another fact may be
-taken for the same. `-s` prints the figures.
+before the rules for it; of `pairs_dev2.jsonl`, another author's, half was read; `pairs_test.jsonl` was never read: only its totals count.
+`pairs_near.jsonl` has other facts only, in almost the same words: opposites, other prepositions, other subjects, changed roles. No pair
+of any that is another fact may be taken for the same. `-s` prints the figures.
 """
 
 import json
@@ -21,18 +22,21 @@ ROOT = Path(__file__).parents[2]
 CORPORA = ROOT / "tests" / "corpora" / "identity"
 MODEL = Path(os.environ.get("PIONEER_TEST_MODEL", ROOT.parent / "shared" / "models" / "all-MiniLM-L6-v2"))
 MODEL_NAME = "test/identity-corpus"
-CORPORA_READ = ("dev", "everyday", "test")
+CORPORA_READ = ("dev", "dev2", "everyday", "test")
 FOUND_AT_LEAST = {
     ("dev", True): {"en": 0.82},
+    ("dev2", True): {"en": 0.19},
+    ("dev2", False): {"en": 0.16},
     ("dev", False): {"en": 0.7, "fr": 0.85, "es": 0.75, "de": 0.7, "ru": 0.5},
-    ("everyday", True): {"en": 0.73},
-    ("everyday", False): {"en": 0.65, "de": 0.55, "es": 0.75, "fr": 0.75, "ru": 0.65},
-    ("test", True): {"en": 0.28},
-    ("test", False): {"en": 0.25, "ru": 0.38, "de": 0.2, "es": 0.1, "fr": 0.05},
+    ("everyday", True): {"en": 0.71},
+    ("everyday", False): {"en": 0.64, "de": 0.55, "es": 0.75, "fr": 0.75, "ru": 0.65},
+    ("test", True): {"en": 0.3},
+    ("test", False): {"en": 0.28, "ru": 0.38, "de": 0.2, "es": 0.1, "fr": 0.05},
 }
 """What was reached, rounded down: a fall below it is a loss. The aim, 0.7 of the English test pairs with a model, is not reached:
 a wrong merge loses what was said, and vectors cannot tell `teaches` from `learns`, so that only listed words are trusted, and the test
-pairs reword more freely than any list foresees."""
+pairs reword more freely than any list foresees. Nor do the vectors of single words in their sentences tell them apart: of the pairs that
+differ by words, those of another fact lie as near as the paraphrases."""
 
 
 def pairs(corpus: str) -> list[dict[str, str]]:
@@ -100,7 +104,7 @@ def test_with_a_model(corpus: str) -> None:
     check(corpus, cosine.get, has_model=True)
 
 
-@pytest.mark.parametrize("corpus", CORPORA_READ)
+@pytest.mark.parametrize("corpus", [*CORPORA_READ, "near"])
 def test_no_vector_makes_two_facts_one(corpus: str) -> None:
     _, _, false = measure(corpus, lambda _: 1.0)
     assert false.total() == 0
