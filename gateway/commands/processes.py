@@ -75,13 +75,24 @@ def _replay(given: argparse.Namespace) -> int:
     return main(given.files)
 
 
+def own_tree() -> Path | None:
+    """The sources that this program runs from, never the folder in which somebody stands; None where it was installed."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "pyproject.toml").is_file() else None
+
+
 def _arrange_schemas(to: argparse.ArgumentParser) -> None:
+    tree = own_tree()
     to.add_argument(
-        "--out", type=path_of, default=Path("schemas"), metavar="DIR", help="for the schemas (default: schemas)"
+        "--out",
+        type=path_of,
+        required=tree is None,
+        default=tree and tree / "schemas",
+        metavar="DIR",
+        help="for the schemas (default: schemas/ of the sources that this program runs from)",
     )
-    to.add_argument(
-        "--docs", type=path_of, default=Path("docs"), metavar="DIR", help="for the references (default: docs)"
-    )
+    to.add_argument("--docs", type=path_of, required=tree is None, default=tree and tree / "docs", metavar="DIR",
+                    help="for the references (default: docs/ of the same)")  # fmt: skip
     to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
 
 
@@ -94,7 +105,9 @@ def _schemas(given: argparse.Namespace) -> int:
         return OK
     stale = [*schema.stale(given.out), *reference.stale(given.docs)]
     if stale:
-        sys.stderr.write(f"not current: {', '.join(stale)}\nrun: make schemas\n")
+        sys.stderr.write(
+            f"not current: {', '.join(stale)}\nrun: make schemas; what it does not write is to be removed\n"
+        )
     return NEGATIVE if stale else OK
 
 

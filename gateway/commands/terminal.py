@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 
@@ -30,9 +30,9 @@ def prepare(*, is_json: bool) -> None:
                 stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 
 
-def is_rich() -> bool:
-    """Whether a terminal reads that can show more than lines."""
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+def is_rich(stream: TextIO | None = None) -> bool:
+    """Whether a terminal reads (of stdout, where no other stream is named) that can show more than lines."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 
 def plain(text: str) -> str:
@@ -94,30 +94,18 @@ def say(line: str = "", style: str | None = None) -> None:
     Console(highlight=False).print(Text(line, style), soft_wrap=True)
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO | None = None) -> None:
     """Rows: a table on a terminal; elsewhere a line each, with tabs between the parts and no head."""
     cleaned = [[plain(cell) for cell in row] for row in rows]
-    if not is_rich():
-        sys.stdout.writelines("\t".join(row) + "\n" for row in cleaned)
+    stream = to or sys.stdout
+    if not is_rich(stream):
+        stream.writelines("\t".join(row) + "\n" for row in cleaned)
         return
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for number, column in enumerate(columns):
-        is_wide = column in {"content", "text", "meaning", "why", "title"}
-        table.add_column(
-            column,
-            overflow="fold",
-            no_wrap=not is_wide,
-            ratio=1 if is_wide else None,
-            style="cyan" if not number else None,
-        )
-    for row in cleaned:
-        table.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False).print(table)
+    from gateway.commands.tables import draw  # noqa: PLC0415
+
+    draw(Console(file=stream, highlight=False), columns, cleaned)
 
 
 def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:

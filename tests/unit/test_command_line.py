@@ -475,6 +475,21 @@ def test_a_search_is_cheap_and_imports_nothing_heavy() -> None:
     assert min(float(one.stderr.split()[0]) for one in told) < SEARCH_CPU_SECONDS
 
 
+def test_schemas_leave_the_folder_alone_in_which_somebody_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("schemas/mine.json", "docs/methods.md"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    assert run("schemas", "--check").code == 0  # of the sources that run, wherever one stands
+    monkeypatch.setattr("gateway.commands.processes.own_tree", lambda: None)  # as where it was installed
+    ended = run("schemas")
+    assert (ended.code, "--out" in ended.err, "--docs" in ended.err) == (64, True, True)
+    assert run("schemas", "--out", "schemas", "--docs", "made").code == 0
+    assert (tmp_path / "schemas" / "mine.json").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "docs" / "methods.md").read_text(encoding="utf-8") == "mine"
+
+
 def test_workspaces_are_listed_and_an_export_says_which_it_is_of() -> None:
     for name in ("ws_harbour", "ws_cafe"):
         remember("The ferry leaves at ten.", "--workspace", name)
