@@ -21,6 +21,9 @@ MAX_NAME_BYTES = 255
 
 OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"})
 
+PASSED_OVER = frozenset({"lost+found", "desktop.ini", ".DS_Store", ".localized"})
+"""What systems put into any folder."""
+
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
 
@@ -78,11 +81,23 @@ def _problem_of_name(part: str) -> str | None:
     return None
 
 
+def is_strange(root: Path) -> bool:
+    """Whether a folder is somebody else's: not empty, no home, and nothing in it that a home begins with."""
+    if not root.is_dir() or (root / "gateway.db").exists():
+        return False
+    names = {path.name for path in root.iterdir()} - PASSED_OVER
+    return not all(name.lstrip(".").startswith(tuple(OWN_NAMES)) for name in names)
+
+
 class Home:
     """A home folder that exists, is ours alone and can be written."""
 
     def __init__(self, root: Path) -> None:
         try:
+            if is_strange(root):
+                raise Unavailable(
+                    message="The home would be a folder that holds other things; name an empty or a new one."
+                )
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.root = root.resolve(strict=True)
             kind = file_system_of(self.root)

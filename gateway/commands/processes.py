@@ -6,8 +6,7 @@ from pathlib import Path
 
 from gateway.commands import Command
 from gateway.commands.exits import NEGATIVE, OK
-from gateway.commands.options import add_home
-from gateway.home import path_of
+from gateway.commands.options import add_home, path
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -16,7 +15,7 @@ def _arrange_serve(to: argparse.ArgumentParser) -> None:
     add_home(to)
     to.add_argument(
         "--clock-file",
-        type=path_of,
+        type=path,
         metavar="FILE",
         help="a file with Unix milliseconds that stands in for the wall clock",
     )
@@ -38,9 +37,7 @@ def _serve(given: argparse.Namespace) -> int:
 def _arrange_mcp(to: argparse.ArgumentParser) -> None:
     add_home(to)
     to.add_argument("--workspace", metavar="ID", help="made if missing (default: by the folder's git repository)")
-    to.add_argument(
-        "--folder", type=path_of, metavar="DIR", help="the project's folder (default: where it was started)"
-    )
+    to.add_argument("--folder", type=path, metavar="DIR", help="the project's folder (default: where it was started)")
     to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
 
 
@@ -85,13 +82,13 @@ def _arrange_schemas(to: argparse.ArgumentParser) -> None:
     tree = own_tree()
     to.add_argument(
         "--out",
-        type=path_of,
+        type=path,
         required=tree is None,
         default=tree and tree / "schemas",
         metavar="DIR",
         help="for the schemas (default: schemas/ of the sources that this program runs from)",
     )
-    to.add_argument("--docs", type=path_of, required=tree is None, default=tree and tree / "docs", metavar="DIR",
+    to.add_argument("--docs", type=path, required=tree is None, default=tree and tree / "docs", metavar="DIR",
                     help="for the references (default: docs/ of the same)")  # fmt: skip
     to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
 

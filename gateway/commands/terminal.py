@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
@@ -22,7 +23,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def prepare(*, is_json: bool) -> None:
-    """Let every letter through: JSON is UTF-8, and a console that lacks a letter shows its number."""
+    """Let every letter through: JSON is UTF-8, and a console that lacks a letter shows its number.
+
+    A stream that the shell has closed goes nowhere.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -116,11 +123,16 @@ def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
         say(f"{name:<{width}}  {value}")
 
 
+def is_asked() -> bool:
+    """Whether somebody is there who can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # a shell may close it
+
+
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Go on only with the user's yes. Raises `Stop`."""
+    """Go on only with the user's yes; not to be called in an event loop, which would keep Ctrl-C to itself. Raises `Stop`."""
     if is_sure:
         return
-    if not sys.stdin.isatty():
+    if not is_asked():
         raise Stop(USAGE, "nobody can be asked here; say --yes to go on")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,13 +11,15 @@ import pytest
 from command_line import Ended, run
 
 from gateway.commands import COMMANDS
+from gateway.commands.door import through_door
 from gateway.commands.parsing import parser
+from protocol.methods import MEMORY_WRITE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ONLY_PARSED = frozenset({"serve", "mcp", "demo", "models", "replay", "schemas"})
 """What speaks to a program, to the network or to this repository: its options are checked, its work is tested elsewhere."""
-ANSWERS_NO = frozenset({"why", "doctor"})
+ANSWERS_NO = frozenset({"why", "doctor", "candidates"})
 """What may truly end with 1 in a home that holds little."""
 EXPORT = json.dumps([
     {
@@ -58,6 +61,11 @@ def filled(word: str, home: Path) -> str:
     if word == "mem_…":
         listed = run("list", "--json", "--order", "created_at", "--home", str(home)).json["records"]
         return listed[0]["memory_id"] if listed else forgotten[-1]
+    if word == "cand_…":
+        return proposed(home)
+    if word == "ws_…":
+        assert run("remember", "The boat is sold.", "--workspace", "ws_boat", "--home", str(home)).code == 0
+        return "ws_boat"
     if word in {"thr_…", "trn_…"}:
         thread = run("threads", "--json", "--home", str(home)).json["threads"][0]["thread_id"]
         items = run("threads", thread, "--json", "--home", str(home)).json["items"]
@@ -65,6 +73,20 @@ def filled(word: str, home: Path) -> str:
     return word
 
 
+def proposed(home: Path) -> str:
+    """The id of a proposal that waits."""
+    given = parser("stats").parse_args(["stats", "--home", str(home)])
+    params = {
+        "semantic": {},
+        "content": f"Mira prefers the {next(numbers)}th seat.",
+        "disposition": "create_pending_candidate",
+    }
+    written = through_door(given, lambda door: door.call(MEMORY_WRITE, params))
+    assert written.candidate is not None, written
+    return written.candidate.candidate_id
+
+
+numbers = count(4)
 forgotten: list[str] = []
 """What the page forgot last: the next line restores it."""
 

@@ -1,0 +1,46 @@
+"""A folder in which something large is made before it is moved to its place, and nothing of which outlives the work.
+
+Rule 1: whoever works in one holds its lock; one whose lock is free was left by a process that was killed, and is removed by the
+next that works there.
+Rule 2: a folder without our lock in it is not ours.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock
+
+from gateway.owners import is_free
+
+PREFIX = ".pioneer-staging."
+LOCK = "lock"
+
+
+def stale(parent: Path) -> list[Path]:
+    """Folders that nobody works in any more."""
+    found = parent.glob(f"{PREFIX}*") if parent.is_dir() else ()
+    return [folder for folder in found if (folder / LOCK).is_file() and is_free(folder / LOCK)]
+
+
+def sweep(parent: Path) -> int:
+    """Remove what was left; how many folders that were."""
+    found = stale(parent)
+    for folder in found:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(found)
+
+
+@contextmanager
+def staging(parent: Path) -> Generator[Path]:
+    """A folder beside the place of what is made in it, for nobody else to read."""
+    sweep(parent)
+    folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
+    lock = FileLock(folder / LOCK, mode=0o600)
+    try:
+        with lock:
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
