@@ -67,14 +67,13 @@ def _export(given: argparse.Namespace) -> int:
 
 
 def _tell_export(given: argparse.Namespace, pages: list[ExportResult], *, is_everything: bool) -> None:
-    counts = Counter[str]()
-    for page in pages:
-        counts.update(counts_of(page.bundle))
+    headers = [counts_of(page.bundle) for page in pages]
+    counts = {name: sum(header[name] for header in headers) for name in ("records", "candidates", "tombstones")}
     if given.json:
         diagnostics = [entry for page in pages for entry in page.diagnostics]
         show_json({"file": str(given.file.absolute()), **counts, "diagnostics": diagnostics})
         return
-    say(", ".join(f"{counts[name]} {name.replace('records', 'memories')}" for name in counts), "green")
+    say(f"{counts['records']} memories, {counts['candidates']} candidates, {counts['tombstones']} tombstones", "green")
     if is_everything:
         say(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
 

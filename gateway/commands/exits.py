@@ -53,7 +53,7 @@ class Stop(Exception):
 
 
 UNWRITABLE = frozenset({
-    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR,
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR,
     errno.ENAMETOOLONG, errno.EINVAL,
 })  # fmt: skip
 """No room, no permission, or no such place: what a person can change; any other failure is the disk's."""

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from command_line import Ended, run
+from command_line import Ended, propose, run
 
 from gateway.commands import COMMANDS
-from gateway.commands.door import through_door
 from gateway.commands.parsing import parser
-from protocol.methods import MEMORY_WRITE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -62,7 +60,7 @@ def filled(word: str, home: Path) -> str:
         listed = run("list", "--json", "--order", "created_at", "--home", str(home)).json["records"]
         return listed[0]["memory_id"] if listed else forgotten[-1]
     if word == "cand_…":
-        return proposed(home)
+        return propose(f"Mira prefers seat {next(numbers)}.", "--home", str(home))
     if word == "ws_…":
         assert run("remember", "The boat is sold.", "--workspace", "ws_boat", "--home", str(home)).code == 0
         return "ws_boat"
@@ -73,20 +71,8 @@ def filled(word: str, home: Path) -> str:
     return word
 
 
-def proposed(home: Path) -> str:
-    """The id of a proposal that waits."""
-    given = parser("stats").parse_args(["stats", "--home", str(home)])
-    params = {
-        "semantic": {},
-        "content": f"Mira prefers the {next(numbers)}th seat.",
-        "disposition": "create_pending_candidate",
-    }
-    written = through_door(given, lambda door: door.call(MEMORY_WRITE, params))
-    assert written.candidate is not None, written
-    return written.candidate.candidate_id
-
-
 numbers = count(4)
+"""Of proposals: each says something new."""
 forgotten: list[str] = []
 """What the page forgot last: the next line restores it."""
 
