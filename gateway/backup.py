@@ -23,6 +23,7 @@ from gateway import __version__
 from gateway.artifact_files import ArtifactFiles
 from gateway.database_copy import OnProgress, complaints, copy, looking, version
 from gateway.durable_file import sync_folder
+from gateway.home import STRANGE, is_strange
 from gateway.keys import KEY_FILE
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import living
@@ -185,6 +186,8 @@ def restore_backup(file: Path, home: Path, tell: OnProgress, *, is_forced: bool)
 def _require_place(home: Path, *, is_forced: bool) -> None:
     if living(home / "run"):
         raise Refused("home_locked", "A gateway uses that home; end it first.")
+    if is_strange(home):
+        raise Refused("conflict", STRANGE)
     if home.exists() and any(home.iterdir()) and not is_forced:
         raise Refused("conflict", "There is a home already; --force moves it aside.")
 

@@ -21,8 +21,9 @@ MAX_NAME_BYTES = 255
 
 OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"})
 
-PASSED_OVER = frozenset({"lost+found", "desktop.ini", ".DS_Store", ".localized"})
-"""What systems put into any folder."""
+PASSED_OVER = frozenset({"lost+found", "desktop.ini", "DS_Store", "localized"})
+"""What systems put into any folder, with or without a dot."""
+STRANGE = "The home would be a folder that holds other things; name an empty or a new one."
 
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
@@ -85,8 +86,10 @@ def is_strange(root: Path) -> bool:
     """Whether a folder is somebody else's: not empty, no home, and nothing in it that a home begins with."""
     if not root.is_dir() or (root / "gateway.db").exists():
         return False
-    names = {path.name for path in root.iterdir()} - PASSED_OVER
-    return not all(name.lstrip(".").startswith(tuple(OWN_NAMES)) for name in names)
+    names = {path.name.lstrip(".") for path in root.iterdir()} - PASSED_OVER - OWN_NAMES
+    return not all(
+        name.startswith(("config.toml.", "gateway.db-")) for name in names
+    )  # what stands beside those for a while
 
 
 class Home:

@@ -11,9 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock
-
-from gateway.owners import is_free
+from gateway.owners import held, is_free
 
 PREFIX = ".pioneer-staging."
 LOCK = "lock"
@@ -38,9 +36,8 @@ def staging(parent: Path) -> Generator[Path]:
     """A folder beside the place of what is made in it, for nobody else to read."""
     sweep(parent)
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
-    lock = FileLock(folder / LOCK, mode=0o600)
     try:
-        with lock:
+        with held(folder / LOCK):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -17,6 +17,7 @@ from gateway.commands.door import NO_HOME, Door, config_of, home_of, through_doo
 from gateway.commands.exits import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNAVAILABLE, Stop, writing
 from gateway.commands.options import add_home, add_json, add_place
 from gateway.commands.terminal import plain, progress, say, show_json, show_pairs, show_table, size, when, words
+from gateway.home import is_strange
 from gateway.staging import sweep
 from protocol import methods as m
 from protocol.gateway import StatusResult
@@ -38,7 +39,7 @@ def _arrange_doctor(to: argparse.ArgumentParser) -> None:
 
 
 def _subject(given: argparse.Namespace) -> Subject:
-    if not home_of(given).is_dir():
+    if not home_of(given).is_dir() or is_strange(home_of(given)):
         raise Stop(NO_INPUT, NO_HOME)
     return Subject(home_of(given), config_of(given))
 

@@ -18,9 +18,15 @@ PAGE = 100
 MORE = "there are more: --limit N, or --all"
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
 def add_limit(to: argparse.ArgumentParser) -> None:
     """How much of a list."""
-    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default: 20)")
+    to.add_argument("--limit", type=_count, default=20, metavar="N", help="at most so many (default: 20)")
     to.add_argument("--all", action="store_true", help="all of them")
 
 

@@ -12,12 +12,16 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
+from gateway.commands import tables
 from gateway.commands.exits import USAGE, Stop
 from protocol.errors import GatewayError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -110,9 +114,56 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO
         return
     from rich.console import Console  # noqa: PLC0415
 
-    from gateway.commands.tables import draw  # noqa: PLC0415
-
     draw(Console(file=stream, highlight=False), columns, cleaned)
+
+
+def draw(console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Show rows of cleaned cells."""
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    natural = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
+    layout = tables.layout_of(columns, natural, console.width)
+    if layout.shape == "table":
+        _draw_table(console, columns, rows, layout.widths)
+    else:
+        for row in rows:
+            _draw_stack(console, columns, row)
+
+
+def _draw_table(
+    console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]], widths: dict[int, int]
+) -> None:
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold")
+    for place, width in widths.items():
+        table.add_column(columns[place], width=width, overflow="fold", style=None if place else "cyan")
+    for row in rows:
+        table.add_row(*(Text(row[place]) for place in widths))
+    console.print(table)
+
+
+def _draw_stack(console: "Console", columns: Sequence[str], row: Sequence[str]) -> None:
+    """A row as lines: its first cell, the short ones with their names, and below them the long ones."""
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    named = list(zip(columns, row, strict=True))
+    line = Text(row[0], "cyan")
+    for name, cell in named[1:]:
+        if not cell or name in tables.WIDE:
+            continue
+        said = Text.assemble((f"{name} ", "dim"), cell)
+        if line.cell_len + tables.GAP + said.cell_len > console.width:
+            console.print(line, soft_wrap=True)
+            line = Text(" " * (tables.INDENT - tables.GAP))
+        line.append(" " * tables.GAP).append_text(said)
+    console.print(line, soft_wrap=True)
+    for name, cell in named[1:]:
+        if cell and name in tables.WIDE:
+            console.print(Padding(Text(cell, overflow="fold"), (0, 0, 0, tables.INDENT)))
 
 
 def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:

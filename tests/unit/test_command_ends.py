@@ -122,7 +122,10 @@ def test_a_stream_that_the_shell_has_closed_is_no_defect(arguments: str, closed:
     for text in (COFFEE, "The ferry leaves at ten."):
         assert run("remember", text).code == 0
     ended = subprocess.run(
-        ["/bin/sh", "-c", f"{' '.join(console_script())} {arguments} {closed}"], capture_output=True, text=True, check=False
+        ["/bin/sh", "-c", f"{' '.join(console_script())} {arguments} {closed}"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == code, ended.stderr
     assert "inc_" not in ended.stderr
@@ -188,21 +191,28 @@ def test_what_a_killed_backup_left_goes_with_the_next_one(tmp_path: Path) -> Non
 # -- homes -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_folder_in_which_somebody_stands_becomes_no_home(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["README.md", "models.py", ".bashrc"])
+def test_the_folder_in_which_somebody_stands_becomes_no_home(tmp_path: Path, name: str) -> None:
     project = tmp_path / "project"
     project.mkdir(mode=0o755)
-    (project / "README.md").write_text("mine", encoding="utf-8")
+    (project / name).write_text("mine", encoding="utf-8")
     before = project.stat().st_mode
     ended = run("remember", COFFEE, "--home", str(project), "--json")
     assert ended.code == 69
     assert "holds other things" in ended.json["error"]["message"]
-    assert [path.name for path in project.iterdir()] == ["README.md"]
+    assert run("doctor", "--fix", "--home", str(project)).code == 66
+    assert run("remember", COFFEE).code == 0
+    assert run("backup", "mine.backup").code == 0
+    assert run("restore-backup", "mine.backup", "--home", str(project), "--force").code == 65
+    assert [path.name for path in project.iterdir()] == [name]
     assert project.stat().st_mode == before
     for command in (["list"], ["remember", "x"], ["doctor"], ["serve"], ["backup", "f"]):
         assert run(*command, "--home", "").code == 64
 
 
-@pytest.mark.parametrize("names", [[], ["config.toml"], ["lost+found"], ["models", "logs"], [".config.toml.lock"]])
+@pytest.mark.parametrize(
+    "names", [[], ["config.toml"], ["lost+found"], ["models", "logs"], [".config.toml.lock", ".DS_Store"]]
+)
 def test_a_folder_that_was_made_ready_becomes_a_home(tmp_path: Path, names: list[str]) -> None:
     ready = tmp_path / "ready"
     ready.mkdir()

@@ -146,7 +146,8 @@ def test_nothing_is_kept_until_yesterday() -> None:
 
 def test_what_is_wrong_with_a_number_is_told_by_its_name() -> None:
     remember("The port is 4004.")
-    ended = run("list", "--limit", "0")
+    assert run("list", "--limit", "0").code == 64
+    ended = run("search", "port", "--limit", "0")
     assert ended.code == 64
     assert "limit: Expected int >= 1" in ended.err
     assert "$" not in ended.err
