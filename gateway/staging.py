@@ -17,10 +17,17 @@ PREFIX = ".pioneer-staging."
 LOCK = "lock"
 
 
+def _is_left(folder: Path) -> bool:
+    lock = folder / LOCK
+    if not lock.is_file() or not is_free(lock):
+        return False
+    lock.touch()  # some platforms take a lock's file away with the lock; who comes next still has to know the folder
+    return True
+
+
 def stale(parent: Path) -> list[Path]:
     """Folders that nobody works in any more."""
-    found = parent.glob(f"{PREFIX}*") if parent.is_dir() else ()
-    return [folder for folder in found if (folder / LOCK).is_file() and is_free(folder / LOCK)]
+    return [folder for folder in parent.glob(f"{PREFIX}*") if _is_left(folder)] if parent.is_dir() else []
 
 
 def sweep(parent: Path) -> int:

@@ -15,7 +15,7 @@ from gateway.checkup import CHECKS, Finding
 from gateway.commands.health import code_of
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import living
-from gateway.staging import PREFIX, staging
+from gateway.staging import PREFIX, staging, stale, sweep
 
 
 @pytest.fixture
@@ -174,6 +174,22 @@ def test_what_an_interrupted_backup_left_is_found_and_removed_by_fix(home: Path,
         assert used.is_dir()
     assert not used.exists()
     assert [path.name for path in tmp_path.glob(f"{PREFIX}*")] == [f"{PREFIX}of somebody else"]
+
+
+def test_a_folder_that_was_left_is_known_again_where_looking_takes_its_lock_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_free(lock: Path) -> bool:  # as on Windows
+        lock.unlink()
+        return True
+
+    monkeypatch.setattr("gateway.staging.is_free", is_free)
+    left = tmp_path / f"{PREFIX}abc"
+    left.mkdir()
+    (left / "lock").touch()
+    assert stale(tmp_path) == stale(tmp_path) == [left]
+    assert sweep(tmp_path) == 1
+    assert not left.exists()
 
 
 @pytest.mark.parametrize("command", ["doctor", "models", "settings", "list", "status"])
