@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, NamedTuple
 
+from gateway import logs
 from gateway.cli import main
 from gateway.commands.door import through_door
 from gateway.commands.parsing import parser
@@ -74,5 +75,6 @@ def propose(content: str, *arguments: str) -> str:
     given = parser("stats").parse_args(["stats", *arguments])
     with _undisturbed(b""):
         written = through_door(given, lambda door: door.call(MEMORY_WRITE, params))
+        logs.close()
     assert written.candidate is not None, written
     return written.candidate.candidate_id
