@@ -36,7 +36,7 @@ campaign: setup ## the reliability tests at full size: every fault of every kind
 lint: setup ## format, lint, types, import rules, generated files
 	@$(BIN)/ruff format --check $(CHECKED)
 	@$(BIN)/ruff check $(CHECKED)
-	@$(BIN)/basedpyright
+	@for platform in Linux Darwin Windows; do echo "types on $$platform"; $(BIN)/basedpyright --pythonplatform $$platform || exit 1; done
 	@$(BIN)/lint-imports
 	@$(BIN)/pioneer schemas --check
 

@@ -1,10 +1,11 @@
 """A turn while it runs: its items so far, and its notifications with their numbers.
 
-Rule 1: `seq` counts every notification of a turn from 1 without a gap.
+Rule 1: `seq` counts every notification of a turn from 1 without a gap: one that could not be sent is not counted, and what
+it told is not kept.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
@@ -14,6 +15,8 @@ from protocol.hooks import TurnContext
 from protocol.notifications import DeltaNotice, ItemNotice, ResetNotice, TurnFailedNotice, TurnNotice
 from protocol.ports import Clock, Ids, Notify
 from protocol.threads import Item, ItemKind, ItemStatus, Role, ToolUse, Turn, TurnError, TurnStatus, Usage
+
+T = TypeVar("T")
 
 TERMINAL: dict[TurnStatus, str] = {
     "completed": "turn/completed",
@@ -45,10 +48,29 @@ class ActiveTurn:
         self.usage: Usage | None = None
         self.rounds = 0
         self.partial: Item | None = None
+        self._working: set[anyio.CancelScope] = set()
         self._said: list[str] = []  # joined once: a long answer has many pieces
         self._ids = ids
         self._clock = clock
         self._notify = notify
+
+    # -- what a host has done in it ----------------------------------------------------------------------------------
+
+    async def while_it_runs(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """What the work gives; None where the turn ended first, which ends the work."""
+        given: T | None = None
+        with anyio.CancelScope() as scope:
+            self._working.add(scope)
+            try:
+                given = await work()
+            finally:
+                self._working.discard(scope)
+        return given
+
+    def stop_working(self) -> None:
+        """The turn ends."""
+        for scope in self._working:
+            scope.cancel()
 
     # -- items -----------------------------------------------------------------------------------------------------
 
@@ -82,22 +104,25 @@ class ActiveTurn:
         self._item("item/started", started)
 
     def complete(self, item: Item) -> None:
-        """Keep an item for the end of the turn and tell that it is whole."""
-        self.items.append(item)
+        """Tell that an item is whole and keep it for the end of the turn."""
         self._item("item/completed", item)
+        self.items.append(item)
 
     # -- notifications ---------------------------------------------------------------------------------------------
 
     def _next(self) -> dict[str, Any]:
+        return {"thread_id": self.turn.thread_id, "turn_id": self.turn.turn_id, "seq": self.seq + 1}
+
+    def _tell(self, method: str, notice: msgspec.Struct) -> None:
+        self._notify(method, notice)
         self.seq += 1
-        return {"thread_id": self.turn.thread_id, "turn_id": self.turn.turn_id, "seq": self.seq}
 
     def _item(self, method: str, item: Item) -> None:
-        self._notify(method, ItemNotice(**self._next(), item_id=item.item_id, item=item))
+        self._tell(method, ItemNotice(**self._next(), item_id=item.item_id, item=item))
 
     def started(self) -> None:
         """Tell that the turn began, and with which words of the user, which are stored."""
-        self._notify("turn/started", TurnNotice(**self._next(), turn=self.turn))
+        self._tell("turn/started", TurnNotice(**self._next(), turn=self.turn))
         self.begin(self.user_item)
         self._item("item/completed", self.user_item)
 
@@ -109,6 +134,7 @@ class ActiveTurn:
             notice: msgspec.Struct = TurnFailedNotice(**self._next(), turn=turn, error=error)
         else:
             notice = TurnNotice(**self._next(), turn=turn)
+        self.seq += 1
         return lambda: self._notify(method, notice)
 
     # -- the stream of an answer (satisfies `Deltas`) ---------------------------------------------------------------
@@ -118,15 +144,15 @@ class ActiveTurn:
         if self.partial is None:
             self.partial = self.new_item("agent_message", "assistant", status="in_progress")
             self.begin(self.partial)
-        self._said.append(text)
         notice = DeltaNotice(**self._next(), item_id=self.partial.item_id, delta=text)
-        self._notify("item/agent_message/delta", notice)
+        self._tell("item/agent_message/delta", notice)
+        self._said.append(text)
 
     def reset(self) -> None:
         """The stream broke; the next try begins anew."""
         if self.partial is not None and self._said:
             self._said.clear()
-            self._notify("item/agent_message/reset", ResetNotice(**self._next(), item_id=self.partial.item_id))
+            self._tell("item/agent_message/reset", ResetNotice(**self._next(), item_id=self.partial.item_id))
 
     def answered(self, text: str) -> None:
         """The answer of a round is whole."""
@@ -143,5 +169,6 @@ class ActiveTurn:
         """What was said before the end is kept as it is, marked."""
         if self.partial is not None:
             item, self.partial = self.partial, None
-            self.complete(msgspec.structs.replace(item, text="".join(self._said), status=status))
+            text = "".join(self._said)
             self._said.clear()
+            self.complete(msgspec.structs.replace(item, text=text, status=status))

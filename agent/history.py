@@ -1,13 +1,19 @@
 """The recent conversation that goes into a request as it was said: newest first within a budget, whole turns.
 
-Rule 1: it is chosen before the hooks run, so that recall knows what need not be recalled, and fitted once more when the
-rest of the request is known; the second time it only loses.
-Rule 2: the last turns always stay; what was left out can be seen in the manifest.
+Rule 1: it is chosen before the hooks run, and fitted once more when the rest of the request is known; then it only loses.
+Rule 2: what stays in any case need not be recalled. What may still be lost may be recalled; where it was, it is not told twice.
+Rule 3: the last turns always stay; what was left out can be seen in the manifest.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Collection, Sequence
+from functools import reduce
+from itertools import accumulate
+from typing import NamedTuple
 
-from agent.model import History
+import msgspec
+
+from agent.model import History, SaidTurn
 from agent.store import SQL, items_of_turn
 from protocol.models import Message
 from protocol.ports import Tx
@@ -15,13 +21,57 @@ from protocol.threads import Item, ManifestBudget, ToolSpec
 
 MAX_TURNS = 200  # beyond it, recall finds what matters; reading more costs time in every turn
 
-RESERVED_CHARS = 8000
-"""What the system's words and the tools usually take, before it is known; at most a quarter of the whole."""
+RESERVED_CHARS = 10_000
+"""What comes beside a conversation before it is known: the contracts of the system prompt have 2,000 characters, the tools of a
+plan 3,000, what is recalled 4,000, in the usual settings and at most."""
 
 BYTES_PER_TOKEN = 3
 """Tokenizers differ and none is here: English has 4 bytes to a token, Russian 5, Chinese 3; too many is the safe side."""
 PICTURE_TOKENS = 1600
 """What the usual models count for the largest picture that they look at whole."""
+
+
+class Size(NamedTuple):
+    """How large messages are, or may be: characters, and bytes, by which tokens are estimated."""
+
+    chars: int = 0
+    octets: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens that is, rather too many than too few."""
+        return self.octets // BYTES_PER_TOKEN
+
+    def plus(self, other: "Size") -> "Size":
+        """Both."""
+        return Size(self.chars + other.chars, self.octets + other.octets)
+
+    def minus(self, other: "Size") -> "Size":
+        """What is left."""
+        return Size(self.chars - other.chars, self.octets - other.octets)
+
+    def fits(self, room: "Size") -> bool:
+        """Whether there is room for it."""
+        return self.chars <= room.chars and self.octets <= room.octets
+
+
+RESERVED = Size(RESERVED_CHARS, RESERVED_CHARS)
+
+
+def room_of(context_chars: int, prompt_tokens: int | None) -> Size:
+    """What a whole request may have; nobody bounds its tokens where nobody says how many the model takes."""
+    return Size(context_chars, sys.maxsize if prompt_tokens is None else prompt_tokens * BYTES_PER_TOKEN)
+
+
+def size_of(text: str, pictures: int = 0) -> Size:
+    """How large a message is."""
+    return Size(len(text), len(text.encode()) + pictures * PICTURE_TOKENS * BYTES_PER_TOKEN)
+
+
+def size_of_all(messages: Sequence[Message]) -> Size:
+    """How large messages are together."""
+    sizes = (size_of(message.content, len(message.pictures)) for message in messages)
+    return reduce(Size.plus, sizes, Size())
 
 
 def _said(items: Sequence[Item]) -> list[Message]:
@@ -32,34 +82,36 @@ def _said(items: Sequence[Item]) -> list[Message]:
     ]
 
 
-def room_for_history(context_chars: int, text: str) -> int:
-    """The characters of a request that are left for history when only the user's words are known."""
-    return context_chars - min(RESERVED_CHARS, context_chars // 4) - len(text)
+def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved: Size, min_turns: int) -> History:
+    """What was said before a position: at least `min_turns` turns, more while there is room.
 
-
-def read_history(tx: Tx, thread_id: str, position: int, *, max_chars: int, min_turns: int) -> History:
-    """What was said before a position: at least `min_turns` turns, more while `max_chars` allow."""
+    A turn stays for sure where there is room for it beside what is reserved for the rest of the request.
+    """
     rows = tx.all(SQL["ended_turns_of_thread"], {"thread_id": thread_id, "position": position, "limit": MAX_TURNS})
-    chosen: list[tuple[str, list[Message]]] = []
-    chars = 0
+    chosen: list[SaidTurn] = []
+    size, sure, sure_room = Size(), 0, room.minus(reserved)
     for (turn_id,) in rows:
-        messages = _said(items_of_turn(tx, turn_id))
-        size = sum(len(message.content) for message in messages)
-        if len(chosen) >= min_turns and chars + size > max_chars:
+        turn = SaidTurn(turn_id, _said(items_of_turn(tx, turn_id)))
+        size = size.plus(size_of_all(turn.messages))
+        stays = len(chosen) < min_turns
+        if not (stays or size.fits(room)):
             break
-        chosen.append((turn_id, messages))
-        chars += size
+        chosen.append(turn)
+        sure += stays or size.fits(sure_room)
     chosen.reverse()
-    said = [message for _, messages in chosen for message in messages]
-    asked = [message.content for message in said if message.role == "user"]
-    counts = [len(messages) for _, messages in chosen]
-    return History(said, [turn_id for turn_id, _ in chosen], chars, asked[-1] if asked else None, counts, len(rows))
+    asked = [message.content for turn in chosen for message in turn.messages if message.role == "user"]
+    return History(chosen, asked[-1] if asked else None, sure, len(rows))
 
 
-def estimated_tokens(messages: Sequence[Message]) -> int:
-    """About how many tokens messages have, rather too many than too few."""
-    size = sum(len(message.content.encode()) for message in messages)
-    return size // BYTES_PER_TOKEN + PICTURE_TOKENS * sum(len(message.pictures) for message in messages)
+def rewritten(history: History, say: Callable[[str], str]) -> History:
+    """The history with every message as `say` has it; one that becomes empty is gone."""
+    turns = [
+        turn._replace(messages=[
+            msgspec.structs.replace(message, content=text) for message in turn.messages if (text := say(message.content))
+        ])
+        for turn in history.turns
+    ]  # fmt: skip
+    return history._replace(turns=turns)
 
 
 def fit_history(
@@ -67,31 +119,30 @@ def fit_history(
     rest: Sequence[Message],
     tools: Sequence[ToolSpec],
     *,
-    max_chars: int,
-    max_tokens: int | None,
+    room: Size,
     min_turns: int,
+    recalled: Collection[str] = (),
 ) -> tuple[History, list[ManifestBudget]]:
-    """The history that fits beside the rest of a request and its tools: the oldest turns go, `min_turns` stay."""
+    """The history that fits beside the rest of a request and its tools: the oldest turns go, `min_turns` stay.
+
+    Of turns in `recalled` something stands in the rest: where they might have gone, they do, and what is older with them.
+    """
     offered = Message(role="system", content="".join(f"{t.name}{t.description}{t.parameters}" for t in tools))
-    others = [*rest, offered]
-    room = max_chars - sum(len(message.content) for message in others)
-    room_tokens = max_tokens - estimated_tokens(others) if max_tokens is not None else None
-    cut, messages = 0, history.messages
-    chars, tokens = history.chars, estimated_tokens(messages)
-    while len(history.turn_ids) - cut > min_turns and (
-        chars > room or (room_tokens is not None and tokens > room_tokens)
-    ):
-        messages = messages[history.counts[cut] :]
-        chars, tokens = sum(len(message.content) for message in messages), estimated_tokens(messages)
+    others = size_of_all([*rest, offered])
+    left = room.minus(others)
+    turns = history.turns
+    unsure = turns[: len(turns) - history.sure]
+    cut = max((n for n, turn in enumerate(unsure, 1) if turn.turn_id in recalled), default=0)
+    newest_first = [size_of_all(turn.messages) for turn in reversed(turns)]
+    sizes = list(accumulate(newest_first, Size.plus, initial=Size()))  # of the last 0, 1, 2 … turns
+    while len(turns) - cut > min_turns and not sizes[len(turns) - cut].fits(left):
         cut += 1
-    kept = history._replace(
-        messages=messages, turn_ids=history.turn_ids[cut:], chars=chars, counts=history.counts[cut:]
-    )
+    kept = history._replace(turns=turns[cut:], sure=min(history.sure, len(turns) - cut))
+    used = sizes[len(kept.turns)]
     budgets = [
-        ManifestBudget(name="history_chars", limit=max(0, room), used=chars),
-        ManifestBudget(name="history_turns", limit=history.available, used=len(kept.turn_ids)),
+        ManifestBudget(name="history_chars", limit=max(0, left.chars), used=used.chars),
+        ManifestBudget(name="history_turns", limit=history.available, used=len(kept.turns)),
     ]
-    if max_tokens is not None:
-        used = tokens + estimated_tokens(others)
-        budgets.append(ManifestBudget(name="request_tokens", limit=max_tokens, used=used))
+    if room.octets < sys.maxsize:
+        budgets.append(ManifestBudget(name="request_tokens", limit=room.tokens, used=used.plus(others).tokens))
     return kept, budgets

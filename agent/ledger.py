@@ -5,6 +5,7 @@ Rule 1: only keyed hashes of lines are kept, never their text.
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from agent.model import Injected
@@ -13,16 +14,31 @@ from protocol.ports import KeyedHash, Tx
 
 HASH_DOMAIN = "injected-line"
 
-_BLOCK = re.compile(
-    r'<(?P<tag>recalled_memory|thread_context) nonce="(?P<nonce>[\w-]{4,64})">.*?</(?P=tag) nonce="(?P=nonce)">',
-    re.DOTALL,
-)
+_EDGE = re.compile(r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context) nonce="[\w-]{4,64}")>')
 _ITEM_LINE = re.compile(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
 
 
 def normalised(line: str) -> str:
     """A line as it is compared: NFKC, case and white space folded."""
     return " ".join(unicodedata.normalize("NFKC", line).casefold().split())
+
+
+def blocks(text: str) -> list[tuple[int, int]]:
+    """Ranges from an opening of ours to its own end, whatever stands between; in time linear in the text, which may be hostile."""
+    edges = list(_EDGE.finditer(text))
+    ends: dict[str, list[int]] = {}
+    for edge in edges:
+        if edge["end"]:
+            ends.setdefault(edge["name"], []).append(edge.end())
+    spans: list[tuple[int, int]] = []
+    place = 0
+    for edge in edges:
+        closings = ends.get(edge["name"], [])
+        at = bisect_right(closings, edge.end())
+        if not edge["end"] and edge.start() >= place and at < len(closings):
+            place = closings[at]
+            spans.append((edge.start(), place))
+    return spans
 
 
 class Ledger:
@@ -48,10 +64,12 @@ class Ledger:
         """Ranges of the text that are blocks of ours, or lines that were injected in this workspace before."""
         if "- [" not in text and " nonce=" not in text:
             return []
-        spans = [found.span() for found in _BLOCK.finditer(text)]
+        whole = blocks(text)
+        spans = [*whole]
         for found in _ITEM_LINE.finditer(text):
             start, end = found.span("line")
-            is_inside = any(low <= start and end <= high for low, high in spans)
+            before = bisect_right(whole, (start, len(text))) - 1
+            is_inside = before >= 0 and end <= whole[before][1]
             values = {"workspace_id": workspace_id, "line_hash": self._hash(found["line"])}
             if not is_inside and tx.one(SQL["is_injected"], values):
                 spans.append((start, end))

@@ -19,7 +19,7 @@ from agent.active import ActiveTurn
 from agent.artifacts import Artifacts, ContentGoneError, Received
 from agent.background import Background, context_of
 from agent.compile import injected
-from agent.history import read_history, room_for_history
+from agent.history import RESERVED, read_history, rewritten, room_of, size_of
 from agent.ledger import Ledger
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Prepared
@@ -54,6 +54,22 @@ class _Stored(NamedTuple):
     history: History = NOTHING_SAID
 
 
+class _Asked(NamedTuple):
+    """A turn that is asked for, and a digest of its input, by which it is known again."""
+
+    params: TurnStartParams
+    turn_id: str
+    digest: bytes
+    status: TurnStatus
+    driver: Driver
+    admit: Callable[[StoredThread], int | None]
+
+    @property
+    def text(self) -> str:
+        """The user's words."""
+        return "\n\n".join(part.text for part in self.params.input if isinstance(part, TextInput))
+
+
 class Begun(NamedTuple):
     """A turn whose beginning is stored, or one that was known already."""
 
@@ -79,6 +95,7 @@ class TurnLifecycle:
         settings: Callable[[], GatewayConfig],
         owner: str,
         time_zone: Callable[[], str],
+        incident: Callable[[BaseException], str],
     ) -> None:
         self._db = db
         self._clock = clock
@@ -91,6 +108,7 @@ class TurnLifecycle:
         self._settings = settings
         self._owner = owner
         self._time_zone = time_zone
+        self._incident = incident
         self.running: dict[str, ActiveTurn] = {}
         """Turns that run in this process, by id."""
         self._beginning: dict[str, anyio.Event] = {}
@@ -103,45 +121,43 @@ class TurnLifecycle:
         return self.running.get(turn_id)
 
     async def begin(
-        self, params: TurnStartParams, status: TurnStatus, driver: Driver, check: Callable[[StoredThread], None]
+        self, params: TurnStartParams, status: TurnStatus, driver: Driver, admit: Callable[[StoredThread], int | None]
     ) -> Begun:
         """Admit a turn and store its beginning: the first of its two durable commits.
 
-        `check` raises where a turn that is not known yet may not begin in its thread.
+        `admit` raises where a turn that is not known yet may not begin in its thread; else it says how many tokens its model takes.
         """
         turn_id = params.turn_id or self._ids.new("trn")
+        digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
+        asked = _Asked(params, turn_id, digest, status, driver, admit)
         while turn_id in self._beginning:  # asked for twice at once
             await self._beginning[turn_id].wait()
         begun = self._beginning[turn_id] = anyio.Event()
         try:
             while True:
                 try:
-                    return await self._begin(params, turn_id, status, driver, check)
+                    return await self._begin(asked)
                 except ContentGoneError:  # a sweep came between a file and the message that carries it
                     continue
         finally:
             del self._beginning[turn_id]
             begun.set()
 
-    async def _begin(
-        self, params: TurnStartParams, turn_id: str, status: TurnStatus, driver: Driver,
-        check: Callable[[StoredThread], None],
-    ) -> Begun:  # fmt: skip
-        text = "\n\n".join(part.text for part in params.input if isinstance(part, TextInput))
-        digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
-        workspace_id = await self._db.read(lambda tx: self._admit(tx, params, turn_id, digest, check))
+    async def _begin(self, asked: _Asked) -> Begun:
+        params, turn_id = asked.params, asked.turn_id
+        workspace_id = await self._db.read(lambda tx: self._admit(tx, asked))
         files = [(n, part) for n, part in enumerate(params.input) if isinstance(part, ArtifactInput)]
         received = await self._artifacts.receive(files, workspace_id) if workspace_id is not None else []
 
         def begin(tx: Tx) -> _Stored:
             for left in self._stranded(tx, params.thread_id, beginning=turn_id):
                 self._settle(tx, left)
-            known = self._known(tx, turn_id, digest)
+            known = self._known(tx, asked)
             if known is not None:
                 return _Stored(known)
-            self._admit(tx, params, turn_id, digest, check)
+            self._admit(tx, asked)
             self._artifacts.confirm(tx, received, params.thread_id, workspace_id or "")
-            return self._store_beginning(tx, params, turn_id, digest, text, received, status, driver)
+            return self._store_beginning(tx, asked, received)
 
         stored: _Stored | None = None
         with anyio.CancelScope(shield=True):  # a beginning that is stored must have someone who ends it
@@ -199,31 +215,28 @@ class TurnLifecycle:
 
     # -- the beginning ---------------------------------------------------------------------------------------------
 
-    def _known(self, tx: Tx, turn_id: str, digest: bytes) -> Turn | None:
-        found = get_turn(tx, turn_id)
-        if found is not None and found.input_hash != digest:
+    def _known(self, tx: Tx, asked: _Asked) -> Turn | None:
+        found = get_turn(tx, asked.turn_id)
+        if found is not None and found.input_hash != asked.digest:
             raise Refused("conflict", "A turn of that id exists with other input.")
         return found.turn if found is not None else None
 
-    def _admit(
-        self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, check: Callable[[StoredThread], None]
-    ) -> str | None:
+    def _admit(self, tx: Tx, asked: _Asked) -> str | None:
         """The workspace of a turn that may begin; None for one that is known. Raises for one that may not."""
-        found = get_thread(tx, params.thread_id)
+        thread_id = asked.params.thread_id
+        found = get_thread(tx, thread_id)
         if found is None:
             raise CallerError.missing("thread")
-        if self._known(tx, turn_id, digest) is not None:
+        if self._known(tx, asked) is not None:
             return None
-        check(found)
-        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id})
-        if running is not None and running[0] not in self._stranded(tx, params.thread_id, beginning=turn_id):
+        asked.admit(found)
+        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": thread_id})
+        if running is not None and running[0] not in self._stranded(tx, thread_id, beginning=asked.turn_id):
             raise Refused("turn_in_progress")
         return found.thread.workspace_id
 
-    def _store_beginning(
-        self, tx: Tx, params: TurnStartParams, turn_id: str, digest: bytes, text: str, received: Sequence[Received],
-        status: TurnStatus, driver: Driver,
-    ) -> _Stored:  # fmt: skip
+    def _store_beginning(self, tx: Tx, asked: _Asked, received: Sequence[Received]) -> _Stored:
+        params, turn_id = asked.params, asked.turn_id
         found = get_thread(tx, params.thread_id)
         if found is None:
             raise CallerError.missing("thread")
@@ -232,8 +245,8 @@ class TurnLifecycle:
         position = (last[0] if last else 0) + 1
         mode: Mode = params.mode or found.thread.mode
         tx.run(SQL["add_turn"], {
-            "turn_id": turn_id, "thread_id": params.thread_id, "position": position, "driver": driver, "mode": mode,
-            "status": status, "options": encoded(params.options), "input_hash": digest, "started_at": now,
+            "turn_id": turn_id, "thread_id": params.thread_id, "position": position, "driver": asked.driver, "mode": mode,
+            "status": asked.status, "options": encoded(params.options), "input_hash": asked.digest, "started_at": now,
             "completed_at": None, "owner": self._owner, "origin": None,
         })  # fmt: skip
         tx.run(SQL["touch_thread"], {"thread_id": params.thread_id, "now": now})
@@ -242,26 +255,26 @@ class TurnLifecycle:
             raise Defect
         item = Item(
             item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
-            status="completed", text=text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
+            status="completed", text=asked.text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
         )  # fmt: skip
         add_item(tx, item, 0, keeps_files=True)
-        settings = self._settings().agent
-        history = read_history(
-            tx,
-            params.thread_id,
-            position,
-            max_chars=room_for_history(settings.context_chars, text),
-            min_turns=settings.history_turns_min,
-        )
-        said = self._without_echoes(tx, found.thread.workspace_id, history)
+        said = self._said_before(tx, asked, found, position, sum(one.ref.kind == "image" for one in received))
         return _Stored(stored.turn, context_of(tx, stored, now, self._time_zone()), item, said)
 
-    def _without_echoes(self, tx: Tx, workspace_id: str, history: History) -> History:
-        """The history as it was said: a model that repeated its context does not read it again as its own words."""
-        texts = [self._ledger.said(tx, workspace_id, message.content) for message in history.messages]
-        pairs = zip(history.messages, texts, strict=True)
-        messages = [msgspec.structs.replace(message, content=text) for message, text in pairs if text]
-        return history._replace(messages=messages, chars=sum(len(message.content) for message in messages))
+    def _said_before(self, tx: Tx, asked: _Asked, found: StoredThread, position: int, pictures: int) -> History:
+        """What may go into the request of what was said before, as far as it is known what else does."""
+        settings = self._settings().agent
+        words = f"{settings.system_prompt or ''}{found.instructions or ''}{asked.text}"
+        history = read_history(
+            tx,
+            asked.params.thread_id,
+            position,
+            room=room_of(settings.context_chars, asked.admit(found)).minus(size_of(words)),
+            reserved=RESERVED.plus(size_of("", pictures)),
+            min_turns=settings.history_turns_min,
+        )
+        # a model that repeated its context does not read it again as its own words
+        return rewritten(history, partial(self._ledger.said, tx, found.thread.workspace_id))
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -283,16 +296,41 @@ class TurnLifecycle:
             await active.ended.wait()
             return active.turn
         active.is_ending = True
+        active.stop_working()
         with anyio.CancelScope(shield=True):
-            await self._end(active, status, prepared, error=error, tool_events=tool_events, runs=runs)
+            self._abandon(active, status)
+            turn, seq = active.turn, active.seq
+            fresh = prepared if turn.prompt_manifest is None else None
+
+            def store(tx: Tx) -> None:
+                self._store_end(tx, active, turn, fresh, tool_events, runs)
+
+            try:
+                turn = self._turn_at_end(active, status, prepared, error)
+                await self._db.write(_telling(store, active.terminal(turn)))
+            except Exception as failed:  # noqa: BLE001  # whatever it was, who waits for the end of this turn hears of one
+                turn = self._turn_without_end(turn, failed)
+                if isinstance(failed, GatewayError):
+                    self._unsettled[turn.turn_id] = store
+                active.seq = seq
+                active.terminal(turn)()
+            finally:
+                active.turn = turn
+                self.running.pop(turn.turn_id, None)
+                active.ended.set()
         return active.turn
 
-    async def _end(
-        self, active: ActiveTurn, status: TurnStatus, prepared: Prepared | None, *, error: TurnError | None,
-        tool_events: Sequence[ToolEvent], runs: Sequence[HookRun],
-    ) -> None:  # fmt: skip
-        turn_id = active.turn.turn_id
-        turn = msgspec.structs.replace(
+    def _abandon(self, active: ActiveTurn, status: TurnStatus) -> None:
+        """Keep what was said of an answer that did not come to its end, if it can be told."""
+        try:
+            active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
+        except Exception as failed:  # noqa: BLE001  # the rest of the turn is kept all the same
+            self._incident(failed)
+
+    def _turn_at_end(
+        self, active: ActiveTurn, status: TurnStatus, prepared: Prepared | None, error: TurnError | None
+    ) -> Turn:
+        return msgspec.structs.replace(
             active.turn,
             status=status,
             completed_at=self._clock.now(),
@@ -301,40 +339,45 @@ class TurnLifecycle:
             usage=active.usage,
             prompt_manifest=prepared.manifest() if prepared is not None else active.turn.prompt_manifest,
         )
-        tell = active.terminal(turn)
-        new_runs = prepared is not None and active.turn.prompt_manifest is None
 
-        def store(tx: Tx) -> None:
-            for position, item in enumerate(active.items, 1):
-                add_item(tx, item, position)
-            for run in prepared.runs if prepared is not None and new_runs else runs:
-                add_run(tx, run)
-            if prepared is not None and new_runs:
-                place = (turn.workspace_id, turn.thread_id, turn_id)
-                self._ledger.record(tx, place, injected(prepared.compiled.blocks))
-            tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
-            ids = [active.user_item.item_id, *(item.item_id for item in active.items)]
-            self._on_items(tx, [fact for fact in read_items(tx, ids).values() if fact.indexable])
-            self._background.queue(tx, turn.thread_id, turn_id)
+    def _turn_without_end(self, turn: Turn, failed: Exception) -> Turn:
+        """What the client is told where the end could not be stored.
 
-        def store_and_tell(tx: Tx) -> None:
-            tx.after_commit(tell)
-            store(tx)
+        If the store refused it, it is stored so when the store works again, and before anybody is told that the turn runs. A
+        process that ends before that leaves an interrupted turn, and so does an end that our own defect keeps from being stored.
+        """
+        if isinstance(failed, GatewayError):
+            error = TurnError(reason=failed.reason, retryable=failed.retryable)
+        else:
+            self._incident(failed)
+            error = TurnError(reason="internal", retryable=False)
+        return msgspec.structs.replace(turn, status="failed", completed_at=self._clock.now(), error=error)
 
-        try:
-            await self._db.write(store_and_tell)
-        except GatewayError as failed:
-            # The client learns now that the end could not be stored. It is stored when the store works again, and before
-            # anybody is told that the turn runs; a process that ends before that leaves an interrupted turn.
-            self._unsettled[turn_id] = store
-            reason = TurnError(reason=failed.reason, retryable=failed.retryable)
-            turn = msgspec.structs.replace(turn, status="failed", error=reason)
-            active.seq -= 1
-            active.terminal(turn)()
-        finally:
-            active.turn = turn
-            self.running.pop(turn_id, None)
-            active.ended.set()
+    def _store_end(
+        self, tx: Tx, active: ActiveTurn, turn: Turn, fresh: Prepared | None, tool_events: Sequence[ToolEvent],
+        runs: Sequence[HookRun],
+    ) -> None:  # fmt: skip
+        """Store what a turn left; `fresh` is a preparation of which nothing is stored yet."""
+        for position, item in enumerate(active.items, 1):
+            add_item(tx, item, position)
+        for run in fresh.runs if fresh is not None else runs:
+            add_run(tx, run)
+        if fresh is not None:
+            self._ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled.blocks))
+        tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
+        ids = [active.user_item.item_id, *(item.item_id for item in active.items)]
+        self._on_items(tx, [fact for fact in read_items(tx, ids).values() if fact.indexable])
+        self._background.queue(tx, turn.thread_id, turn.turn_id)
+
+
+def _telling(store: Callable[[Tx], None], tell: Callable[[], None]) -> Callable[[Tx], None]:
+    """The same, and told once it is committed."""
+
+    def work(tx: Tx) -> None:
+        tx.after_commit(tell)
+        store(tx)
+
+    return work
 
 
 def turn_values(

@@ -18,21 +18,37 @@ class Contributed(NamedTuple):
     contribution: Contribution
 
 
-class History(NamedTuple):
-    """Messages, oldest first, the turns that they come from, how many characters they have, the user's last words.
+class SaidTurn(NamedTuple):
+    """What was said in a turn, as a model reads it."""
 
-    `counts` says how many messages each of the turns has, `available` how many turns there are to choose from.
+    turn_id: str
+    messages: Sequence[Message]
+
+
+class History(NamedTuple):
+    """Turns of a conversation, oldest first, and the user's last words.
+
+    `sure` says how many of the last ones stay whatever else comes into the prompt: what may still be left out may be recalled.
+    `available` says how many turns there were to choose from.
     """
 
-    messages: list[Message]
-    turn_ids: list[str]
-    chars: int
-    previous_text: str | None
-    counts: Sequence[int] = ()
+    turns: Sequence[SaidTurn] = ()
+    previous_text: str | None = None
+    sure: int = 0
     available: int = 0
 
+    @property
+    def messages(self) -> list[Message]:
+        """All that was said."""
+        return [message for turn in self.turns for message in turn.messages]
 
-NOTHING_SAID = History([], [], 0, None)
+    @property
+    def sure_turn_ids(self) -> list[str]:
+        """The turns that are not left out any more."""
+        return [turn.turn_id for turn in self.turns[len(self.turns) - self.sure :]]
+
+
+NOTHING_SAID = History()
 
 
 class Injected(NamedTuple):

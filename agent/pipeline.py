@@ -14,7 +14,7 @@ import msgspec
 from agent.compile import Compiled, compile_prompt
 from agent.model import Contributed, History
 from agent.preflight import Planners, plan_turn
-from agent.preflight_advice import Advisor, advise
+from agent.preflight_advice import Advisor, Case, advise
 from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError, manifest_run
 from agent.tools import Toolset
 from protocol.gateway import HookRun
@@ -39,6 +39,15 @@ def nothing_allowed(reason_code: str) -> TurnPolicy:
     """The policy of a turn in which no hook speaks for memory."""
     no = Permission(allowed=False, reason_code=reason_code)
     return TurnPolicy(recall=no, read_tools=no, remember=no, forget=no, extraction=no)
+
+
+def policy_without_hook(context: TurnContext) -> TurnPolicy:
+    """The policy of a turn whose policy hook failed: that changes nothing of reading, and nothing is written or learnt."""
+    is_closed = context.memory_mode == "ignored"
+    no = Permission(allowed=False, reason_code="policy_failed")
+    recall = Permission(allowed=not (is_closed or context.options.skip_recall), reason_code="policy_failed")
+    read_tools = Permission(allowed=not (is_closed or context.mode == "chat"), reason_code="policy_failed")
+    return TurnPolicy(recall=recall, read_tools=read_tools, remember=no, forget=no, extraction=no)
 
 
 class Prepared(NamedTuple):
@@ -127,18 +136,20 @@ class Pipeline:
                 context=context,
                 text=text,
                 previous_text=history.previous_text,
-                history_turn_ids=history.turn_ids,
+                history_turn_ids=history.sure_turn_ids,
                 provider_calls_tools=calls_tools,
             ),
         )
-        policy = _policy_of((await run.phase("TurnPrePolicy")).contributed)
-        run.tell(policy=policy)
+        policy, told = _policy_of(await run.phase("TurnPrePolicy"), context)
+        run.tell(policy=told)
         await run.phase("TurnPrePromptContext")
         settings = self._settings().preflight
         local = await anyio.to_thread.run_sync(
-            partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled)
+            partial(plan_turn, text, context, self._planners, is_enabled=settings.enabled), abandon_on_cancel=True
         )  # not on the loop: the first date that is ever named loads what reads dates
-        preflight = await advise(local, text, context, policy, self._advisor, settings)
+        preflight = await advise(
+            local, Case(text, context, len(run.recalled().memory_ids)), policy, self._advisor, settings
+        )
         run.tell(plan=preflight.plan, recalled=run.recalled())
         await run.phase("TurnPostPreflightPromptContext")
         run.tell(recalled=run.recalled())
@@ -164,6 +175,11 @@ class Pipeline:
         return Toolset(bundles, planned)
 
 
-def _policy_of(contributed: Sequence[Contributed]) -> TurnPolicy:
-    policies = [c.policy for _, c in contributed if isinstance(c, PolicyContribution)]
-    return policies[-1] if policies else nothing_allowed("memory_disabled")
+def _policy_of(decided: PhaseResult, context: TurnContext) -> tuple[TurnPolicy, TurnPolicy | None]:
+    """The turn's policy, and what hooks are told of it: none where they are to find out by themselves what may be recalled."""
+    policies = [c.policy for _, c in decided.contributed if isinstance(c, PolicyContribution)]
+    if not policies and any(run.status in {"failed", "timed_out"} for run in decided.runs):
+        policy = policy_without_hook(context)
+        return policy, None if policy.recall.allowed else policy
+    policy = policies[-1] if policies else nothing_allowed("memory_disabled")
+    return policy, policy

@@ -1,12 +1,13 @@
 """Reads a model's plan, and says in one code why it is not to be used.
 
 Rule 1: pure. A plan is taken whole or not at all: a plan that was mended would be nobody's.
-Rule 2: the code goes into the manifest; nothing that the model wrote does.
+Rule 2: the code goes into the manifest; nothing that the model wrote does. There are six codes: what is not of the agreed
+shape, or says nothing that could be carried out, is `invalid_json`; what wants more than a plan may is `too_broad`.
 """
 
 import re
 from collections.abc import Collection
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
@@ -25,12 +26,15 @@ _MAX_CATEGORIES: Final = 6  # half of all: who wants more wants everything
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
 _WORD = re.compile(r"\w")
 
+PlanFault: TypeAlias = Literal["invalid_json", "unknown_tool", "unknown_mode", "too_broad", "timeout", "unavailable"]
+"""Why a model's plan is not used, as the manifest tells it."""
+
 
 class UnusablePlanError(ValueError):
     """The plan is not used; `reason` is the code that says why."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
+    def __init__(self, reason: PlanFault) -> None:
+        self.reason: PlanFault = reason
         super().__init__(reason)
 
 
@@ -74,19 +78,19 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
 
 def _decoded(text: str) -> _Answer:
     if len(text) > MAX_ANSWER_CHARS:
-        raise UnusablePlanError("too_long")
+        raise UnusablePlanError("too_broad")
     fenced = _FENCED.match(text)
     try:
         raw: Any = msgspec.json.decode(fenced["json"] if fenced else text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise UnusablePlanError("not_json") from None
+        raise UnusablePlanError("invalid_json") from None
     try:
         return msgspec.convert(raw, _Answer)
     except msgspec.ValidationError:
-        raise UnusablePlanError("malformed") from None
+        raise UnusablePlanError("invalid_json") from None
 
 
-def _demand(*demands: tuple[bool, str]) -> None:
+def _demand(*demands: tuple[bool, PlanFault]) -> None:
     """Each demand in order; the first that is not met names the reason."""
     for is_met, reason in demands:
         if not is_met:
@@ -95,21 +99,21 @@ def _demand(*demands: tuple[bool, str]) -> None:
 
 def _tools(asked: _Tools, known: Collection[str]) -> list[str]:
     names = list(dict.fromkeys(asked.visible_tools))
-    _demand((all(name in known for name in names), "unknown_tool"), (len(names) <= MAX_TOOLS, "too_many_tools"))
+    _demand((all(name in known for name in names), "unknown_tool"), (len(names) <= MAX_TOOLS, "too_broad"))
     return names
 
 
 def _durable(asked: _Durable) -> DurablePlan:
     targets, modes = asked.targets, set(asked.modes)
     _demand(
-        (asked.status in {"recall", "skip"}, "unknown_status"),
+        (asked.status in {"recall", "skip"}, "invalid_json"),
         (modes <= {"key", "category", "query"}, "unknown_mode"),
-        ((asked.status == "recall") == bool(targets), "ambiguous"),
-        (not targets or len(modes) == 1, "ambiguous"),
-        (len(targets) <= MAX_TARGETS, "too_many_targets"),
-        (all(len(target) <= MAX_TEXT_CHARS for target in targets), "target_too_long"),
+        ((asked.status == "recall") == bool(targets), "invalid_json"),
+        (not targets or len(modes) == 1, "invalid_json"),
+        (len(targets) <= MAX_TARGETS, "too_broad"),
+        (all(len(target) <= MAX_TEXT_CHARS for target in targets), "too_broad"),
         (all(_WORD.search(target) for target in targets), "too_broad"),
-        (modes != {"category"} or _CATEGORIES.issuperset(targets), "unknown_category"),
+        (modes != {"category"} or _CATEGORIES.issuperset(targets), "invalid_json"),
         (modes != {"category"} or len(set(targets)) <= _MAX_CATEGORIES, "too_broad"),
     )
     return msgspec.convert({"status": asked.status, "modes": sorted(modes), "targets": targets}, DurablePlan)
@@ -120,20 +124,21 @@ def _query(asked: _Query, now: int) -> EpisodicQuery:
     begin, end = asked.from_at or 0, now if asked.to_at is None else asked.to_at
     _demand(
         (asked.mode in {"current_thread", "related_threads", "workspace_threads"}, "unknown_mode"),
-        (set(asked.roles or ()) <= {"user", "assistant"}, "unknown_role"),
-        (len(asked.query) <= MAX_TEXT_CHARS, "query_too_long"),
+        (set(asked.roles or ()) <= {"user", "assistant"}, "invalid_json"),
+        (len(asked.query) <= MAX_TEXT_CHARS, "too_broad"),
         (has_time or _WORD.search(asked.query) is not None, "too_broad"),
-        (0 <= begin <= end and begin <= now, "bad_time"),
-        (asked.max_chars is None or 0 < asked.max_chars <= MAX_CHARS, "bad_max_chars"),
+        (0 <= begin <= end and begin <= now, "invalid_json"),
+        (asked.max_chars is None or asked.max_chars > 0, "invalid_json"),
+        (asked.max_chars is None or asked.max_chars <= MAX_CHARS, "too_broad"),
     )
     return msgspec.convert(msgspec.to_builtins(asked), EpisodicQuery)
 
 
 def _episodic(asked: _Episodic, now: int) -> EpisodicPlan:
     _demand(
-        (asked.status in {"recall", "skip"}, "unknown_status"),
-        ((asked.status == "recall") == bool(asked.queries), "ambiguous"),
-        (len(asked.queries) <= MAX_QUERIES, "too_many_queries"),
+        (asked.status in {"recall", "skip"}, "invalid_json"),
+        ((asked.status == "recall") == bool(asked.queries), "invalid_json"),
+        (len(asked.queries) <= MAX_QUERIES, "too_broad"),
     )
     plan = EpisodicPlan(queries=[_query(one, now) for one in asked.queries])
     return msgspec.structs.replace(plan, status="recall" if plan.queries else "skip")

@@ -149,18 +149,20 @@ SELECT item_id FROM item WHERE turn_id = :turn_id ORDER BY position, id
 SELECT item.item_id FROM item JOIN turn USING (turn_id) WHERE item.thread_id = :thread_id ORDER BY turn.position, turn.id, item.position, item.id
 
 -- name: history_asc
--- A thread's items after a place, oldest first.
+-- A thread's items after a place, oldest first: turn by turn, so that a page costs what it holds.
 SELECT item.item_id, item.turn_id, item.thread_id, item.kind, item.role, item.status, item.text, item.at, item.name, item.tool, turn.position, item.position, item.id
-FROM item JOIN turn USING (turn_id)
-WHERE item.thread_id = :thread_id AND (turn.position, item.position, item.id) > (:turn_position, :item_position, :row)
+FROM turn CROSS JOIN item USING (turn_id)
+WHERE turn.thread_id = :thread_id AND turn.position >= :turn_position
+  AND (turn.position, item.position, item.id) > (:turn_position, :item_position, :row)
   AND (:kinds = '' OR instr(:kinds, ',' || item.kind || ',') > 0)
 ORDER BY turn.position, item.position, item.id LIMIT :limit
 
 -- name: history_desc
 -- A thread's items before a place, newest first.
 SELECT item.item_id, item.turn_id, item.thread_id, item.kind, item.role, item.status, item.text, item.at, item.name, item.tool, turn.position, item.position, item.id
-FROM item JOIN turn USING (turn_id)
-WHERE item.thread_id = :thread_id AND (turn.position, item.position, item.id) < (:turn_position, :item_position, :row)
+FROM turn CROSS JOIN item USING (turn_id)
+WHERE turn.thread_id = :thread_id AND turn.position <= :turn_position
+  AND (turn.position, item.position, item.id) < (:turn_position, :item_position, :row)
   AND (:kinds = '' OR instr(:kinds, ',' || item.kind || ',') > 0)
 ORDER BY turn.position DESC, item.position DESC, item.id DESC LIMIT :limit
 
@@ -208,8 +210,22 @@ SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued
 -- Runs before a row, newest first.
 SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
     diagnostics, error_code, error_retryable, id FROM hook_run
-WHERE id < :before AND (:turn_id IS NULL OR turn_id = :turn_id) AND (:thread_id IS NULL OR thread_id = :thread_id)
+WHERE id < :before AND (:phase IS NULL OR phase = :phase) AND (:status IS NULL OR status = :status)
+ORDER BY id DESC LIMIT :limit
+
+-- name: list_runs_of_turn
+-- The same of one turn.
+SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
+    diagnostics, error_code, error_retryable, id FROM hook_run
+WHERE turn_id = :turn_id AND id < :before AND (:thread_id IS NULL OR thread_id = :thread_id)
   AND (:phase IS NULL OR phase = :phase) AND (:status IS NULL OR status = :status)
+ORDER BY id DESC LIMIT :limit
+
+-- name: list_runs_of_thread
+-- The same of one thread.
+SELECT run_id, hook_id, phase, thread_id, turn_id, status, attempt_count, queued_at, started_at, completed_at, duration_ms, contribution_hashes,
+    diagnostics, error_code, error_retryable, id FROM hook_run
+WHERE thread_id = :thread_id AND id < :before AND (:phase IS NULL OR phase = :phase) AND (:status IS NULL OR status = :status)
 ORDER BY id DESC LIMIT :limit
 
 -- name: skip_waiting_runs
@@ -223,8 +239,8 @@ INSERT INTO injection (workspace_id, thread_id, turn_id, block_id, line_hash, so
 VALUES (:workspace_id, :thread_id, :turn_id, :block_id, :line_hash, :source_kind, :source_id)
 
 -- name: is_injected
--- Whether a line went into a prompt of the workspace before.
-SELECT 1 FROM injection WHERE workspace_id = :workspace_id AND line_hash = :line_hash LIMIT 1
+-- Whether a line went into a prompt of the workspace before; a memory's line, into any prompt: what is the user's goes into all of them.
+SELECT 1 FROM injection WHERE line_hash = :line_hash AND (source_kind = 'memory' OR workspace_id = :workspace_id) LIMIT 1
 
 -- name: get_tool_reply
 -- What a tool call of a host-driven turn answered.

@@ -56,6 +56,7 @@ CREATE TABLE turn (
 ) STRICT;
 CREATE UNIQUE INDEX turn_running ON turn (thread_id) WHERE status IN ('in_progress', 'awaiting_host');
 CREATE INDEX turn_of_thread ON turn (thread_id, position);
+CREATE INDEX turn_untold ON turn (id) WHERE status = 'interrupted' AND post_completed = 0;
 CREATE INDEX turn_of_owner ON turn (owner) WHERE owner IS NOT NULL;
 
 CREATE TABLE item (
@@ -131,7 +132,8 @@ CREATE TABLE injection (
     source_kind  TEXT NOT NULL,
     source_id    TEXT NOT NULL
 ) STRICT;
-CREATE INDEX injection_line ON injection (workspace_id, line_hash);
+CREATE INDEX injection_line ON injection (line_hash);
+CREATE INDEX injection_of_turn ON injection (turn_id);
 
 -- Answers of tools in host-driven turns, so that a repeated call has one effect.
 CREATE TABLE tool_reply (

@@ -53,6 +53,8 @@ from protocol.threads import (
 )
 
 DEFAULT_WORKSPACE = "ws_default"
+TURNS_AT_ONCE = 500
+"""Turns that one transaction removes of a workspace before other writers get their turn: some 200 ms."""
 """Always exists; a thread without a workspace lives here."""
 
 
@@ -134,8 +136,12 @@ class Threads:
         return WorkspaceResult(workspace=found)
 
     async def workspace_delete(self, params: WorkspaceParams) -> DeleteResult:
-        """Remove a workspace with all that is its own."""
+        """Remove a workspace with all that is its own: some threads at a time, so that other writers get their turn.
+
+        What is interrupted is gone in part; asked again, the rest goes.
+        """
         workspace_id = params.workspace_id
+        removed: Counter[str] = Counter()
 
         def delete(tx: Tx) -> Counter[str]:
             if get_workspace(tx, workspace_id) is None:
@@ -144,16 +150,20 @@ class Threads:
                 raise Refused("conflict", "The default workspace always exists.")
             if tx.one(SQL["running_turn_of_workspace"], {"workspace_id": workspace_id}):
                 raise Refused("conflict", "A turn is running in the workspace.")
-            removed: Counter[str] = Counter()
+            part: Counter[str] = Counter()
             for thread_id in workspace_threads(tx, workspace_id):
-                removed += self._remove_thread(tx, thread_id)
+                if part["turns"] >= TURNS_AT_ONCE:
+                    return part
+                part += self._remove_thread(tx, thread_id)
             for call in self._neighbours.on_workspace_deleted:
-                removed.update(call(tx, workspace_id))
-            removed["workspaces"] += tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
-            return removed
+                part.update(call(tx, workspace_id))
+            part["workspaces"] += tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
+            return part
 
         await self._settle()
-        return DeleteResult(deleted=True, removed=dict(await self._db.write(delete)))
+        while not removed["workspaces"]:
+            removed.update(await self._db.write(delete))
+        return DeleteResult(deleted=True, removed=dict(removed))
 
     # -- threads ---------------------------------------------------------------------------------------------------
 
@@ -298,11 +308,15 @@ class Threads:
     async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
         """What hooks did, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
+        if params.turn_id is not None:
+            statement = SQL["list_runs_of_turn"]
+        else:
+            statement = SQL["list_runs"] if params.thread_id is None else SQL["list_runs_of_thread"]
         values = {
             "before": before, "limit": params.limit + 1, "turn_id": params.turn_id, "thread_id": params.thread_id,
             "phase": params.phase, "status": params.status,
         }  # fmt: skip
-        rows = await self._db.read(lambda tx: tx.all(SQL["list_runs"], values))
+        rows = await self._db.read(lambda tx: tx.all(statement, values))
         page = rows[: params.limit]
         following = cursor_of(page[-1][15]) if len(rows) > params.limit else None
         return HooksRunsResult(runs=[run_of(row) for row in page], next_cursor=following)

@@ -15,13 +15,13 @@ from agent.again import Again, Hosted
 from agent.artifacts import Artifacts
 from agent.background import Background
 from agent.compile import context_blocks, injected, messages_of, system_text
-from agent.history import fit_history
+from agent.history import fit_history, room_of
 from agent.imports import artifact_ref
 from agent.ledger import Ledger
 from agent.lifecycle import TurnLifecycle, turn_values
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Pipeline, Prepared
-from agent.rounds import Tools, run_rounds, run_tool
+from agent.rounds import MAX_ROUNDS, Tools, run_rounds, run_tool
 from agent.runtime import RequiredHookFailedError
 from agent.store import SQL, StoredThread, add_run, add_tool_reply, encoded, get_thread, get_turn
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
@@ -30,6 +30,7 @@ from protocol.hooks import Marks, OnItems, ToolCall
 from protocol.models import Model, ModelRequest, ProviderFailed, ToolRequest
 from protocol.ports import Clock, Ids, Notify, Spawn, Transact, Tx
 from protocol.settings import GatewayConfig
+from protocol.thread_episodic import turn_of_chunk
 from protocol.threads import (
     FinishStatus,
     PrepareResult,
@@ -104,7 +105,7 @@ class Turns:
         self._again = Again(marks)
         self._life = TurnLifecycle(
             db=db, clock=clock, ids=ids, background=background, ledger=ledger, artifacts=artifacts, notify=notify,
-            on_items=on_items, settings=settings, owner=owner, time_zone=time_zone,
+            on_items=on_items, settings=settings, owner=owner, time_zone=time_zone, incident=incident,
         )  # fmt: skip
 
     def thread_of(self, turn_id: str) -> str | None:
@@ -118,11 +119,13 @@ class Turns:
         """Begin a turn; the rest comes as notifications."""
         is_configured = self._model.is_configured("main")
 
-        def check(thread: StoredThread) -> None:
-            if not is_configured and _provider_of(params, thread) is None:
+        def admit(thread: StoredThread) -> int | None:
+            provider = _provider_of(params, thread)
+            if not is_configured and provider is None:
                 raise Unavailable("provider_not_configured")
+            return self._model.prompt_tokens("main", provider)
 
-        begun = await self._life.begin(params, "in_progress", "gateway", check)
+        begun = await self._life.begin(params, "in_progress", "gateway", admit)
         active = begun.active
         if active is not None:
             self._spawn(lambda: self._drive(active, begun.history, params), "turn")
@@ -141,8 +144,10 @@ class Turns:
                 prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=calls_tools)
                 request, prepared = await self._request(active, prepared, history, params, found)
                 tools = Tools(prepared.toolset, self._tools, prepared.policy, self._incident)
-                await run_rounds(active, tools, self._model, request, self._settings().agent.max_rounds)
-                status = "completed"
+                if await run_rounds(active, tools, self._model, request, self._settings().agent.max_rounds):
+                    status = "completed"
+                else:
+                    error = TurnError(reason=MAX_ROUNDS, retryable=True)
             if active.scope.cancelled_caught:
                 status = active.end_as
         except RequiredHookFailedError as failed:
@@ -156,7 +161,6 @@ class Turns:
             self._incident(failed)
             error = TurnError(reason="internal", retryable=False)
         finally:
-            active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
             await self._life.end(active, status, prepared, error=error, runs=runs)
 
     async def _request(
@@ -179,9 +183,9 @@ class Turns:
             history,
             messages_of(system, NOTHING_SAID, blocks, active.text, pictures),
             prepared.toolset.visible(),
-            max_chars=settings.context_chars,
-            max_tokens=self._model.prompt_tokens("main", provider),
+            room=room_of(settings.context_chars, self._model.prompt_tokens("main", provider)),
             min_turns=settings.history_turns_min,
+            recalled={turn_of_chunk(chunk_id) for chunk_id in prepared.compiled.recall.chunk_ids},
         )
         request = ModelRequest(
             role="main",
@@ -286,7 +290,10 @@ class Turns:
         if answered is not None:
             return ToolCallResult(result=answered, visible_tools=toolset.visible_names())
         wanted = ToolRequest(call_id=params.call_id, name=params.name, arguments=params.arguments)
-        reply = await run_tool(active, Tools(toolset, self._tools, policy, self._incident), wanted)
+        tools = Tools(toolset, self._tools, policy, self._incident)
+        reply = await active.while_it_runs(lambda: run_tool(active, tools, wanted))
+        if reply is None:
+            raise await self._absence(params.turn_id)
         values = {**key, "request": request, "result": encoded(reply)}
         with anyio.CancelScope(shield=True):  # what a tool did is done: asked again, it must not do it twice
             await self._db.write(lambda tx: add_tool_reply(tx, values))

@@ -6,6 +6,7 @@ Rule 1: ours and the floor take turns in one run.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from benchmarks.wire import (
     per_second,
     sentence,
 )
+from gateway.client import Client
 from gateway.clock import SystemClock
 from gateway.ids import SortableIds
 from protocol import methods as call
@@ -44,6 +46,8 @@ FLOOD_MB = 16
 ROUNDS = 3
 HOOKS = 10
 TURNS = 50
+SLOW_SYNC_MS = 20.0
+"""What a flush to the platter, or F_FULLFSYNC of a laptop's disk, takes."""
 IDLE_SHARE = 0.001
 """Of one processor: a process that waits is woken by nothing but its lease."""
 
@@ -119,9 +123,7 @@ def pings(folder: Path, size: Size) -> list[Row]:
 async def remembered(folder: Path, size: Size) -> list[Row]:
     """Acknowledged writes, one by one and grouped."""
     client = await opened(folder / "home")
-
-    async def remember(number: int) -> object:
-        return await client.call(call.MEMORY_REMEMBER, RememberParams(content=sentence(number)))
+    remember = partial(_remember, client)
 
     try:
         await one_by_one(5, remember)
@@ -142,7 +144,28 @@ async def remembered(folder: Path, size: Size) -> list[Row]:
         ),
         at_least("`memory/remember`, 64 at once beside one by one, rate", grouped / alone, "times", 10),
         shown("64 at once, records", grouped, "/s", beside="one by one", floor=alone),
+        await _grouped_on_a_slow_disk(folder, size),
     ]
+
+
+async def _remember(client: Client, number: int) -> object:
+    return await client.call(call.MEMORY_REMEMBER, RememberParams(content=sentence(number)))
+
+
+async def _grouped_on_a_slow_disk(folder: Path, size: Size) -> Row:
+    """Where the disk is what a write waits for, and not the processor: writes that come together share a sync."""
+    client = await opened(folder / "slow", slow_sync_ms=SLOW_SYNC_MS)
+    remember = partial(_remember, client)
+    try:
+        await one_by_one(5, remember)
+        walls = await one_by_one(size.remembered // 2, lambda number: remember(number + 5))
+        first = size.remembered + 5
+        grouped = await per_second(range(first, first + size.grouped), remember)
+    finally:
+        await client.close()
+    alone = 1000 * len(walls) / sum(walls)
+    name = f"the same on a disk whose sync takes {SLOW_SYNC_MS:.0f} ms"
+    return at_least(name, grouped / alone, "times", 10, beside="one by one, records a second", floor=alone)
 
 
 def large_messages(folder: Path) -> list[Row]:

@@ -114,6 +114,9 @@ class AnthropicMessages:
             asked["system"] = [{"type": "text", "text": system, "cache_control": KEPT}]
         if request.tools:
             asked["tools"] = [_tool(tool) for tool in request.tools]
+        elif called := {call.name: None for message in request.messages for call in message.tool_calls}:
+            asked["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
+            asked["tool_choice"] = {"type": "none"}  # what was called must be offered, also where no more may be
         return await self._messages.create(**asked)
 
     def read(self, event: Any, answer: Answer) -> None:

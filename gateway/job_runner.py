@@ -10,10 +10,11 @@ import json
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from gateway.job_states import JobEvent, after
@@ -81,6 +82,7 @@ class JobRunner:
     def __init__(
         self, *, db: Transact, clock: Clock, owner: str, limits: Callable[[JobKind], RetryLimits],
         on_paused: Callable[[str, str], None], on_resumed: Callable[[str], None],
+        let_pass: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
     ) -> None:  # fmt: skip
         self._db = db
         self._clock = clock
@@ -88,6 +90,7 @@ class JobRunner:
         self._limits = limits
         self._on_paused = on_paused
         self._on_resumed = on_resumed
+        self._let_pass = let_pass
         self._handlers: dict[JobKind, Handler] = {}
         self._together: dict[JobKind, Together] = {}
         self._has_suspect = False
@@ -108,6 +111,11 @@ class JobRunner:
         if gate is not None:
             self._gates[kind] = gate
         self._running[kind] = 0
+
+    def keep_to(self, kinds: Collection[JobKind]) -> None:
+        """Leave every other kind to other processes; done once, before `run`."""
+        self._handlers = {kind: handler for kind, handler in self._handlers.items() if kind in kinds}
+        self._gates = {kind: gate for kind, gate in self._gates.items() if kind in kinds}
 
     def wake(self) -> None:
         """Look for work now."""
@@ -217,6 +225,7 @@ class JobRunner:
 
     async def _work_together(self, group: TaskGroup, kind: JobKind, jobs: Sequence[_Claimed]) -> None:
         """Work on several jobs at once; those that are not finished then are tried alone."""
+        await self._let_pass()
         try:
             await self._together[kind](jobs)
             self._note_works(kind)

@@ -4,7 +4,7 @@ Rule 1: only this module knows the SDK `openai`; it is imported when a call is m
 """
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +20,9 @@ REASONING = "reasoning_content"
 
 PICTURES_OF_TOOLS = "The pictures that the tools above have shown:"
 """A tool's answer is text in this dialect; what it shows comes in a message behind the answers."""
+
+
+SPEAKERS = frozenset({"user", "assistant"})
 
 
 class _Function(msgspec.Struct):
@@ -123,6 +126,7 @@ class OpenAIChat:
             if choice.finish_reason is not None:
                 answer.is_whole = True
                 if answer.blocks:
+                    answer.blocks = [{REASONING: "".join(block[REASONING] for block in answer.blocks)}]
                     self._thoughts.keep(answer)
         if chunk.usage is not None:
             answer.input_tokens = chunk.usage.prompt_tokens or 0
@@ -136,25 +140,39 @@ class OpenAIChat:
 
 
 def messages_of(messages: Sequence[Message], thoughts: Thoughts) -> list[dict[str, Any]]:
-    """The messages as this dialect has them."""
-    told: list[dict[str, Any]] = []
+    """The messages as this dialect has them. Neighbours of one speaker are one: some servers insist that two take turns."""
+    told: list[Message] = []
+    for message in _with_pictures(messages):
+        last = told[-1] if told else None
+        if last is not None and last.role == message.role and message.role in SPEAKERS and not last.tool_calls:
+            told[-1] = _joined(last, message)
+        else:
+            told.append(message)
+    return [_message(message, thoughts) for message in told]
+
+
+def _joined(first: Message, second: Message) -> Message:
+    content = "\n\n".join(message.content for message in (first, second) if message.content.strip())
+    return msgspec.structs.replace(second, content=content, pictures=[*first.pictures, *second.pictures])
+
+
+def _with_pictures(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages, with what tools have shown in a message of the user behind their answers."""
     shown: list[Picture] = []
     for message in messages:
         if message.role == "tool":
-            told.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content})
             shown += message.pictures
-            continue
-        told += _shown_by_tools(shown)
-        shown = []
-        told.append(_message(message, thoughts))
-    return [*told, *_shown_by_tools(shown)]
-
-
-def _shown_by_tools(pictures: Sequence[Picture]) -> list[dict[str, Any]]:
-    return [{"role": "user", "content": _parts(PICTURES_OF_TOOLS, pictures)}] if pictures else []
+        elif shown:
+            yield Message(role="user", content=PICTURES_OF_TOOLS, pictures=shown)
+            shown = []
+        yield message
+    if shown:
+        yield Message(role="user", content=PICTURES_OF_TOOLS, pictures=shown)
 
 
 def _message(message: Message, thoughts: Thoughts) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
     told: dict[str, Any] = {"role": message.role, "content": _parts(message.content, message.pictures)}
     if message.tool_calls:
         told["content"] = message.content or None

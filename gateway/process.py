@@ -36,16 +36,34 @@ TIDY_MS = 86_400_000
 """How often old bookkeeping is dropped where nothing else is due; at first when the process starts."""
 FLUSH_SECONDS = 2.0
 LEAVE_SECONDS = 2.0
-PARENT_SECONDS = 1.0
 
 log = logs.Log("process")
+
+
+class Metronome:
+    """One timer for all who look again and again: an idle process wakes once for all of them."""
+
+    def __init__(self) -> None:
+        self._beat = anyio.Event()
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            await anyio.sleep(PULSE_SECONDS)
+            beat, self._beat = self._beat, anyio.Event()
+            beat.set()
+
+    async def next(self) -> None:
+        """Wait for the next beat; who is late for one takes the one after it."""
+        await self._beat.wait()
 
 
 class Pulse:
     """Looks, twice a second, for what nobody tells this process."""
 
-    def __init__(self, app: App, is_reading: Callable[[], bool]) -> None:
+    def __init__(self, app: App, is_reading: Callable[[], bool], metronome: Metronome) -> None:
         self._app = app
+        self._metronome = metronome
         self._is_reading = is_reading
         self._version = -1
         self._seen: tuple[int, int | None] = (0, None)
@@ -66,7 +84,7 @@ class Pulse:
                 log.warning("pulse_failed", reason=error.reason)
             except OSError as error:  # locks and settings are files too, and their disk may be full or gone
                 log.warning("pulse_failed", reason=type(error).__name__)
-            await anyio.sleep(PULSE_SECONDS)
+            await self._metronome.next()
 
     async def begin(self) -> None:
         """What was changed before the client spoke to us is no news to it; whatever comes later is."""
@@ -136,7 +154,7 @@ class Pulse:
         app = self._app
         told_alone: int | None = None
         while True:
-            await anyio.sleep(PULSE_SECONDS)
+            await self._metronome.next()
             alone = app.base.owners.alone_since()
             if alone is not None and alone == told_alone:
                 continue  # nobody has come since
@@ -201,12 +219,12 @@ class Listener(Protocol):
 
 
 @asynccontextmanager
-async def running(base: Foundations, listener: Listener, client: Client) -> AsyncGenerator[App]:
+async def running(base: Foundations, listener: Listener, client: Client, metronome: Metronome) -> AsyncGenerator[App]:
     """A built gateway with its background work; on leaving, everything is ended in order."""
     app = build(base, listener.send, client)
     if base.key.is_lost:
         app.health.degrade("keys", "key_lost")
-    pulse = Pulse(app, lambda: listener.is_within_budget)
+    pulse = Pulse(app, lambda: listener.is_within_budget, metronome)
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings
     app.shell.look = pulse.look
@@ -220,6 +238,7 @@ async def running(base: Foundations, listener: Listener, client: Client) -> Asyn
             tasks.start_soon(app.runner.run)
             tasks.start_soon(app.embedding.run)
             tasks.start_soon(app.embedding.read_ahead)
+            tasks.start_soon(metronome.run)
             tasks.start_soon(pulse.run)
             tasks.start_soon(pulse.tell_changes)
             try:
@@ -232,11 +251,11 @@ async def running(base: Foundations, listener: Listener, client: Client) -> Asyn
         await pulse.leave()
 
 
-async def until_parent_is_gone(client: Client, stop: Callable[[], None]) -> None:
+async def until_parent_is_gone(client: Client, metronome: Metronome, stop: Callable[[], None]) -> None:
     """Stop when the process that spawned us is no more."""
     parent = os.getppid()
     while True:
-        await anyio.sleep(PARENT_SECONDS)
+        await metronome.next()
         is_orphan = sys.platform != "win32" and os.getppid() != parent
         if is_orphan or (client.parent_pid is not None and not parent_is_alive(client.parent_pid)):
             stop()
@@ -283,10 +302,10 @@ async def end(base: Foundations, writer: Writer) -> None:
 async def serve(options: Options, pipes: Pipes) -> int:
     """Serve one client over the claimed pipes; return the exit code."""
     base = await open_home(options)
-    reader, writer, client = Reader(pipes.read), Writer(pipes.write), Client()
+    reader, writer, client, metronome = Reader(pipes.read), Writer(pipes.write), Client(), Metronome()
     code = EXIT_DEFECT
     try:
-        async with running(base, writer, client) as app:
+        async with running(base, writer, client, metronome) as app:
             limits = base.config.config.limits
             session = Session(
                 source=reader,
@@ -299,7 +318,7 @@ async def serve(options: Options, pipes: Pipes) -> int:
             )
             async with anyio.create_task_group() as watchers:
                 watchers.start_soon(until_stopped, writer, session.stop)
-                watchers.start_soon(until_parent_is_gone, client, session.stop)
+                watchers.start_soon(until_parent_is_gone, client, metronome, session.stop)
                 gc.freeze()  # what the start made stays: looking through it again and again would stop every thread for 50 ms
                 code = await session.run()
                 watchers.cancel_scope.cancel()

@@ -92,7 +92,8 @@ def _children(node: Any) -> Iterable[Any]:
     return cast("list[Any]", node) if isinstance(node, list) else ()
 
 
-def _is_too_deep(value: Any) -> bool:
+def is_too_deep(value: Any) -> bool:
+    """Whether a decoded value is nested deeper than `MAX_DEPTH`."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         level = list(chain.from_iterable(map(_children, level)))
@@ -127,7 +128,7 @@ def decode(line: bytes) -> Any:
     try:
         text = line.decode("utf-8", "strict")
         value = _decoder.decode(text)
-        if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _is_too_deep(value):
+        if line.count(b"{") + line.count(b"[") > MAX_DEPTH and is_too_deep(value):
             raise _NotStrictError
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8", "strict")

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 CHUNK_BYTES = 64 * 1024  # a pipe's usual capacity
 INPUT_BUDGET = 4 * 1024 * 1024  # bytes read ahead of the session; past it the reader stops and the client feels it
@@ -231,7 +231,7 @@ def _exists_on_windows(pid: int) -> bool:  # pragma: no cover  # runs only there
     import ctypes  # noqa: PLC0415  # only needed there
 
     synchronize, still_running = 0x00100000, 0x00000102
-    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    kernel: Any = vars(ctypes)["windll"].kernel32
     handle = kernel.OpenProcess(synchronize, False, pid)
     if not handle:
         return False

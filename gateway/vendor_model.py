@@ -3,12 +3,14 @@
 Rule 1: an SDK is imported and its client made in a thread, at the first call; the event loop never waits for either.
 Rule 2: a stream that is left, for whatever reason, is closed at once: a cancelled turn costs nothing more.
 Rule 3: an answer counts only when the server said that it is whole.
+Rule 4: what leaves this module is text that can be stored and sent: a server in JavaScript may cut a character in two.
 """
 
+import re
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import anyio
 import msgspec
@@ -16,6 +18,7 @@ from anyio import to_thread
 
 from gateway.provider_connection import Connection, connection_of
 from gateway.provider_faults import failure_of
+from gateway.rpc import is_too_deep
 from protocol.models import Deltas, Message, ModelReply, ModelRequest, ProviderFailed, ToolRequest
 from protocol.settings import ProviderConfig
 from protocol.threads import Usage
@@ -26,9 +29,22 @@ CLOSE_SECONDS = 0.05
 MAX_ANSWER_CHARS = 4_000_000
 """More than any model writes in one answer; a server that sends more has lost its way."""
 
+MAX_ANSWER_CALLS = 1024
+"""The same of tool calls."""
 
 THOUGHTS_KEPT = 64
 """Answers that ask for tools and whose thoughts wait for the results: more turns do not run at a time."""
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+_FIRST_HALF = re.compile("[\ud800-\udbff]")
+
+
+def sound(text: str) -> str:
+    """The text with the two halves of a character made one, and U+FFFD for a half that stands alone."""
+    if _HALF.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class Answer:
@@ -37,6 +53,7 @@ class Answer:
     def __init__(self, deltas: Deltas | None) -> None:
         self._deltas = deltas
         self._text: list[str] = []
+        self._half = ""  # of a character: the other half may come with the next piece
         self._calls: dict[object, _Call] = {}
         self._chars = 0
         self.input_tokens = 0
@@ -49,6 +66,13 @@ class Answer:
         """The next piece of the text."""
         if text:
             self.count(text)
+            text = self._half + text
+            self._half = text[-1] if _FIRST_HALF.match(text[-1]) else ""
+            self._tell(text.removesuffix(self._half))
+
+    def _tell(self, text: str) -> None:
+        if text:
+            text = sound(text)
             self._text.append(text)
             if self._deltas is not None:
                 self._deltas.delta(text)
@@ -56,14 +80,17 @@ class Answer:
     def call(self, place: int, call_id: str | None, name: str | None, arguments: str) -> None:
         """The next piece of a tool call. Some servers give every call the same place: another id is another call."""
         self.count(arguments)
+        call_id = sound(call_id) if call_id else None
         known = self._calls.get(place)
         if known is not None and name and call_id and known.call_id not in {None, call_id}:
             self._calls[object()] = self._calls.pop(place)
             known = None
         if known is None:
+            if len(self._calls) == MAX_ANSWER_CALLS:
+                raise ProviderFailed("bad_json")
             known = self._calls[place] = _Call()
         known.call_id = known.call_id or call_id
-        known.name = known.name or name or ""
+        known.name = known.name or sound(name or "")
         known.arguments.append(arguments)
 
     def first_call(self) -> str | None:
@@ -74,6 +101,8 @@ class Answer:
         """The whole answer. Raises `ProviderFailed`."""
         if not self.is_whole:
             raise ProviderFailed("disconnect")
+        self._tell(self._half)
+        self._half = ""
         text = "".join(self._text)
         return ModelReply(
             text=json_in(text) if as_json else text,
@@ -103,7 +132,7 @@ class Thoughts:
         """Remember the parts of a whole answer by its first tool call."""
         call_id = answer.first_call()
         if call_id is not None:
-            self._kept[call_id] = answer.blocks
+            self._kept[call_id] = [{name: sound(text) for name, text in block.items()} for block in answer.blocks]
             while len(self._kept) > THOUGHTS_KEPT:
                 self._kept.popitem(last=False)
 
@@ -121,11 +150,11 @@ class _Call:
         self.arguments: list[str] = []
 
     def request(self) -> ToolRequest:
-        text = "".join(self.arguments).strip()
-        try:
-            arguments = msgspec.json.decode(text, type=dict[str, Any]) if text else {}
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            arguments = None  # the model hears of it as a tool error
+        text = sound("".join(self.arguments)).strip()
+        value = _decoded(text or "{}")
+        arguments = (
+            cast("dict[str, Any]", value) if isinstance(value, dict) else None
+        )  # the model hears of a tool error
         return ToolRequest(call_id=self.call_id or f"call_{uuid.uuid4().hex}", name=self.name, arguments=arguments)
 
 
@@ -138,17 +167,18 @@ def json_in(text: str) -> str:
     starts = [0, bare.rfind("</think>") + len("</think>") if "</think>" in bare else 0]
     for start in starts:
         begin, end = bare.find("{", start), bare.rfind("}") + 1
-        if 0 <= begin < end and _is_json(bare[begin:end]):
+        if 0 <= begin < end and _decoded(bare[begin:end]) is not None:
             return bare[begin:end]
     raise ProviderFailed("bad_json")
 
 
-def _is_json(text: str) -> bool:
+def _decoded(text: str) -> Any:
+    """The value of a JSON text; None where it is none, or nested deeper than any message may be."""
     try:
-        msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return False
-    return True
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return None if is_too_deep(value) else value
 
 
 class Stream(Protocol):

@@ -5,6 +5,7 @@ Rule 2: a method that is not bound here does not exist for a client.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,6 +39,7 @@ from gateway.artifact_files import ArtifactFiles
 from gateway.degraded import Health
 from gateway.embedding import Embedding
 from gateway.flat_vectors import FlatVectors
+from gateway.foreground import Foreground
 from gateway.foundations import Foundations
 from gateway.job_runner import Handler, JobRunner
 from gateway.jobs import Jobs
@@ -103,6 +105,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     jobs = Jobs(ids, clock, base.owners.owner)
     lexicon = SnowballLexicon()
     ledger = Ledger(base.key)
+    foreground = Foreground()
 
     def settings() -> GatewayConfig:
         return config.config
@@ -114,6 +117,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         limits=lambda kind: limits_of(kind, settings().thread_episodic),
         on_paused=health.degrade,
         on_resumed=health.recover,
+        let_pass=foreground.let_pass,
     )
     jobs.wake = runner.wake
 
@@ -126,7 +130,6 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         notify=outbox.notify,
         vectors=FlatVectors(),
     )
-    db.tell = partial(_tell_of_storage, health, runner, embedding)
 
     def report_damage(count: int) -> None:
         if count:
@@ -213,11 +216,10 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     )
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
+    advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
     turns = Turns(
         db=db, clock=clock, ids=ids,
-        pipeline=Pipeline(
-            runtime=runtime, planners=planners, advisor=Advisor(model, [*memory_tools, *artifact_tools]), settings=settings
-        ),
+        pipeline=Pipeline(runtime=runtime, planners=planners, advisor=advisor, settings=settings),
         background=background, ledger=ledger, artifacts=artifacts, model=model,
         tools={**memory_tools, **artifact_tools}, notify=outbox.notify, spawn=outbox.spawn,
         on_items=episodic.on_items, settings=settings, owner=base.owners.owner, time_zone=client.time_zone,
@@ -227,7 +229,12 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace,
         settle=turns.settle,
     )  # fmt: skip
-    db.tell = _storage(health, partial(runner.resume_all, "storage"), partial(outbox.spawn, turns.settle, "settle"))
+    db.tell = _storage(
+        health,
+        partial(runner.resume_all, "storage"),
+        embedding.try_again,
+        partial(outbox.spawn, turns.settle, "settle"),
+    )
     runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
@@ -239,7 +246,8 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         base=base, client=client, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
         background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=outbox.spawn,
     )  # fmt: skip
-    bound = _bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)
+    entries = _bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)
+    bound = {entry.method.name: _after(shell.refresh_settings, entry, foreground) for entry in entries}
     shell.methods = list(bound)
     return App(
         base=base,
@@ -257,16 +265,6 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         tools={**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)},
         bound=bound,
     )
-
-
-def _tell_of_storage(health: Health, runner: JobRunner, embedding: Embedding, trouble: Trouble | None) -> None:
-    """The store stopped working, or works again: what waited for it goes on."""
-    if trouble is not None:
-        health.degrade("storage", trouble)
-        return
-    health.recover("storage")
-    runner.resume_all("storage")
-    embedding.try_again()
 
 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
@@ -312,13 +310,13 @@ def _bound(
     memory: MemoryService,
     episodic: EpisodicService,
     registry: Registry,
-) -> dict[str, Bound]:
+) -> list[Bound]:
     """Every method that is built, with the service function that answers it."""
 
     async def hooks_list(_params: Empty) -> HooksListResult:
         return HooksListResult(subscriptions=registry.views())
 
-    entries = [
+    return [
         bind(m.INITIALIZE, shell.initialize),
         bind(m.PING, shell.ping),
         bind(m.SHUTDOWN, shell.shutdown),
@@ -380,14 +378,19 @@ def _bound(
         bind(m.PROVIDER_LIST, shell.provider_list),
         bind(m.PROVIDER_TEST, shell.provider_test),
     ]
-    return {entry.method.name: _after(shell.refresh_settings, entry) for entry in entries}
 
 
-def _after(first: Callable[[], None], entry: Bound) -> Bound:
+GO_FIRST = frozenset({"memory/search", "memory/remember", "memory/write", "thread_episodic/search", "turn/prepare"})
+"""What a person waits for: indexing lets it pass."""
+
+
+def _after(first: Callable[[], None], entry: Bound, foreground: Foreground) -> Bound:
     """The method, with something done before it: what another process of the home set is in force for it."""
+    waiting = foreground.asked if entry.method.name in GO_FIRST else nullcontext
 
     async def call(params: Any) -> Any:
         first()
-        return await entry.call(params)
+        with waiting():
+            return await entry.call(params)
 
     return Bound(entry.method, call)

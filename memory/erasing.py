@@ -76,14 +76,21 @@ class Rows:
         known = self._means.read_items(tx, list(sources))
         for stored in found:
             removed += self._erase_one(tx, stored)
+        kept = [] if include_sources else list(known)
         remaining = {
             (quote.thread_id, quote.turn_id, quote.item_id): None
             for evidence in quotes.values()
             for quote in evidence
-            if (quote.item_id in known and not include_sources) or quote.item_id is None
+            if (quote.item_id in kept if quote.item_id is not None else self._has_source(tx, quote))
         }
         left = [SourceItem(thread_id=t, turn_id=u, item_id=i) for t, u, i in remaining if t is not None]
         return Erased(removed, left)
+
+    def _has_source(self, tx: Tx, quote: _Quote) -> bool:
+        """Whether what names no message came from a conversation of the home: a client of MCP has its own elsewhere."""
+        if quote.turn_id is not None:
+            return self._means.read_turn(tx, quote.turn_id) is not None
+        return quote.thread_id is not None and self._means.read_thread(tx, quote.thread_id) is not None
 
     def _erase_one(self, tx: Tx, stored: Stored) -> Counter[str]:
         means, record, now = self._means, stored.record, self._means.clock.now()

@@ -19,7 +19,7 @@ from memory.ports import Collaborators
 from memory.proposal import Proposed
 from memory.reads import Reader, Recall
 from memory.scopes import narrowed, of_turn, required
-from memory.store import SQL, encoded, get_candidate, scope_ids_of
+from memory.store import SQL, active_in, encoded, get_candidate, scope_ids_of
 from memory.vectors import Vectors
 from memory.writing import Outcome, Writer
 from protocol.base import Scope
@@ -40,6 +40,7 @@ from protocol.memory import (
     WriteResult,
 )
 from protocol.ports import Tx
+from protocol.sizes import ScopeSize
 
 
 class TurnMemory:
@@ -56,6 +57,10 @@ class TurnMemory:
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
         """The scopes that are active in a turn."""
         return of_turn(turn, self._means.settings())
+
+    def sizes(self, tx: Tx, turn: TurnContext) -> list[ScopeSize]:
+        """The scopes that are active in a turn, with the count that each keeps. Satisfies `MeasureMemory`."""
+        return [ScopeSize(kind=scope.kind, count=active_in(tx, scope)) for scope in self.turn_scopes(turn)]
 
     def _require_enabled(self) -> None:
         if not self._means.settings().enabled:

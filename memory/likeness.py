@@ -40,7 +40,7 @@ def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict
     if folded(stored) == folded(said):
         return Verdict(is_same=True, why="same_text")
     one, other = cut(stored), cut(said)
-    table = _language_of(one, other)
+    table = language_of(one, other)
     if table is None:
         return Verdict(is_same=False, why="unknown_language")
     is_asked = _is_asking(one, table) != _is_asking(other, table)
@@ -52,7 +52,7 @@ def is_same_fact(stored: str, said: str, cosine: float | None = None) -> Verdict
     ):
         return Verdict(is_same=False, why="stance")
     is_near = table.name == "en" and cosine is not None and cosine >= NEAR
-    firsts, seconds = _readings(one, other, table, is_asked=is_asked)
+    firsts, seconds = readings(one, other, table, is_asked=is_asked)
     terms = _Terms(table, is_near, is_asked, _is_planned(one) != _is_planned(other))
     whys = [_difference(first, second, terms) for first in firsts for second in seconds]
     return Verdict(is_same=True, why="same_meaning") if None in whys else Verdict(is_same=False, why=whys[0] or "")
@@ -62,7 +62,7 @@ _TELLING: Final = 2
 """How many listed words tell the language of statements without any function word."""
 
 
-def _language_of(one: Sequence[Word], other: Sequence[Word]) -> Words | None:
+def language_of(one: Sequence[Word], other: Sequence[Word]) -> Words | None:
     """The language whose function words, or else whose listed words, both texts have; None where no language has any."""
     lows = [word.low for word in (*one, *other)]
     counts = {
@@ -73,9 +73,10 @@ def _language_of(one: Sequence[Word], other: Sequence[Word]) -> Words | None:
     return languages()[max(counts, key=lambda name: counts[name])] if is_told else None
 
 
-def _readings(
+def readings(
     one: Sequence[Word], other: Sequence[Word], table: Words, *, is_asked: bool
 ) -> tuple[list[list[Item]], list[list[Item]]]:
+    """What each text may say, with names and compounds told by both."""
     shared = frozenset(word.low for word in one if "-" in word.low) & frozenset(word.low for word in other)
     first, second = split_words(one, table, shared), split_words(other, table, shared)
     first, second = _opened(first, second, table), _opened(second, first, table)

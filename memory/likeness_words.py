@@ -39,6 +39,14 @@ class Words:
         """Single words that tell the language."""
         return frozenset(words[0] for words, _ in self._exact_phrases() if len(words) == 1)
 
+    def single(self, role: str) -> frozenset[str]:
+        """The words of a role that are one word."""
+        key = f"{role} as one word"
+        if key not in self._lists:
+            listed = _listed(self._table["roles"].get(role, ""))
+            self._lists[key] = frozenset(word for word in listed if " " not in word)
+        return self._lists[key]
+
     @cached_property
     def light(self) -> frozenset[str]:
         """Concepts that a statement may have or lack."""

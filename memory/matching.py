@@ -11,7 +11,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -58,9 +58,10 @@ class Candidate(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A candidate with its score."""
+    """A record by its row and id, and its score."""
 
-    candidate: Candidate
+    row: int
+    memory_id: str
     score: Score
 
 
@@ -79,21 +80,28 @@ def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: 
 def by_weight(weighted: Sequence[tuple[float, Sequence[int]]]) -> Iterator[int]:
     """Rows by the sum of the weights that they are listed under, of equal ones the newest first.
 
-    Each list has its newest row first. What only the lightest one lists comes last and is not looked at before: most rows are such.
+    Each list has its newest row first. Light lists are long: rows of theirs alone are looked at when nobody outweighs all of them any more.
     """
-    *heavier, (least, lightest) = sorted(weighted, key=lambda entry: -entry[0])
+    lists = sorted(weighted, key=lambda entry: -entry[0])
+    rest = sum(weight for weight, _ in lists)
     sums: dict[int, float] = {}
-    for weight, rows in heavier:
-        for row in rows:
-            sums[row] = sums.get(row, 0.0) + weight
-    for row in sums.keys() & lightest:
-        sums[row] += least
-    equal: defaultdict[float, list[int]] = defaultdict(list)
-    for row, weight in sums.items():
-        equal[weight].append(row)
-    for weight in sorted(equal, reverse=True):
-        yield from sorted(equal[weight], reverse=True)
-    yield from (row for row in lightest if row not in sums)
+    told: set[int] = set()
+    for place, (weight, rows) in enumerate(lists, 1):
+        more = {row: sums[row] + weight for row in sums.keys() & rows}
+        sums |= dict.fromkeys(rows, weight) | more
+        rest -= weight
+        if sum(map(rest.__lt__, sums.values())) - len(told) >= SCORED or place == len(lists):
+            whole = dict(sums)
+            for lighter, others in lists[place:]:
+                for row in whole.keys() & others:
+                    whole[row] += lighter
+            equal: defaultdict[float, list[int]] = defaultdict(list)
+            for row, total in whole.items():
+                if row not in told and (total > rest or place == len(lists)):
+                    equal[total].append(row)
+            for total in sorted(equal, reverse=True):
+                yield from sorted(equal[total], reverse=True)
+            told.update(chain.from_iterable(equal.values()))
 
 
 class Finder:
@@ -135,10 +143,10 @@ class Finder:
         words = [self._words(candidate) for candidate in found]
         weights = rarity(terms, [own for own, _ in words], self._population)
         matches = [
-            Match(c, score(terms, self._scored(c, own, gist, cosines), weights, self._view.now))
+            Match(c.row, c.memory_id, score(terms, self._scored(c, own, gist, cosines), weights, self._view.now))
             for c, (own, gist) in zip(found, words, strict=True)
         ]
-        return sorted(matches, key=lambda match: (-match.score.place, match.candidate.memory_id))
+        return sorted(matches, key=lambda match: (-match.score.place, match.memory_id))
 
     def _scored(self, c: Candidate, own: AbstractSet[str], gist: Sequence[str], cosines: Mapping[int, float]) -> Scored:
         return Scored(

@@ -41,6 +41,6 @@ class Rankings:
     def keep(self, matches: Sequence[Match]) -> int:
         """Keep a ranking; its ticket."""
         self._last += 1
-        self._kept[self._last] = [m._replace(candidate=m.candidate._replace(terms=None)) for m in matches]
+        self._kept[self._last] = list(matches)
         self._kept.pop(self._last - KEPT_RANKINGS, None)
         return self._last

@@ -174,7 +174,7 @@ class Reader:
                 matches, is_whole = self._matches(question, finder, tx, list(ids), wanted.limit)
             if 0 < len(matches) <= wanted.begin:  # who turned every page so far is shown what shares less
                 finder = Finder(tx, self._means.lexicon, ids, view, filters)
-                more = finder.by_words(question.terms, wanted.limit, {match.candidate.row for match in matches})
+                more = finder.by_words(question.terms, wanted.limit, {match.row for match in matches})
                 matches = [*matches, *finder.rank(question.terms, more, {})]
             waits = tx.one(SQL["has_pending"]) if state == "ready" else None
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
@@ -203,10 +203,10 @@ class Reader:
         told: dict[tuple[str, str], int] = {}
         for start in range(0, len(matches), wanted.limit):
             batch = matches[start : start + wanted.limit]
-            stored = records_by_row(tx, [match.candidate.row for match in batch])
-            for place, (candidate, score) in enumerate(batch, start):
-                whole = stored.get(candidate.row)
-                if whole is None or whole.record.memory_id != candidate.memory_id or not self._shows(whole, view):
+            stored = records_by_row(tx, [match.row for match in batch])
+            for place, (row, memory_id, score) in enumerate(batch, start):
+                whole = stored.get(row)
+                if whole is None or whole.record.memory_id != memory_id or not self._shows(whole, view):
                     continue
                 said = " ".join(whole.record.content.casefold().split()), encoded(whole.record.value)
                 if told.setdefault(said, whole.scope_id) != whole.scope_id:

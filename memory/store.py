@@ -234,6 +234,13 @@ def scope_ids_of(tx: Tx, scopes: Sequence[Scope]) -> dict[int, Scope]:
     return {found: scope for scope in scopes if (found := scope_id_of(tx, scope)) is not None}
 
 
+def active_in(tx: Tx, scope: Scope) -> int:
+    """How many active records a scope has."""
+    found = scope_id_of(tx, scope)
+    row = tx.one(SQL["count_in_scope"], {"scope_id": found}) if found is not None else None
+    return row[0] if row else 0
+
+
 # -- full text -----------------------------------------------------------------------------------------------------
 
 

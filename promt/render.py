@@ -37,7 +37,7 @@ _HEADS: dict[BlockDomain, str] = {
 }
 _NONCE = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
 _OWN = re.compile(
-    r"</?\s*(?:recalled_memory|thread_context)\b|^\s*-\s*\[(?:mem_|thread:)[^\]\n]{1,256}\]:",
+    r"</?\s*(?:recalled_memory|thread_context)\b|^[^\S\n]*-[^\S\n]*\[(?:mem_|thread:)[^\]\n]{1,256}\]:",
     re.IGNORECASE | re.MULTILINE,
 )
 

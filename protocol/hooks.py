@@ -290,6 +290,8 @@ class ToolContext(Wire):
     call_id: str
     show: Callable[[Picture], None] | None = None
     """Shows the model a picture beside the answer; None where it takes none."""
+    agreed: bool = False
+    """Whether the user was shown this very call whole, and said yes."""
 
 
 ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[ToolReply]]

@@ -62,7 +62,7 @@ MEANINGS: Mapping[str, str] = {
     "embedding.threads": "How many threads the model may use.",
     "preflight.enabled": "Whether the preflight runs where its role has a provider.",
     "preflight.timeout_ms": "How long a turn waits for it.",
-    "agent.max_rounds": "How many rounds of tool calls one turn may take.",
+    "agent.max_rounds": "How often one turn may ask its model; the last time it is offered no tools.",
     "agent.history_turns_min": "How many of the last turns are always in the prompt.",
     "agent.context_chars": "How much of a prompt the conversation may fill.",
     "agent.system_prompt": "What the prompt of every turn begins with (unset: a short text of our own).",

@@ -18,6 +18,11 @@ DiagnosticCode: TypeAlias = Literal[
 ]  # fmt: skip
 
 
+def turn_of_chunk(chunk_id: str) -> str:
+    """The turn of a chunk: its id is `thread:{turn_id}/{item_id}/chunk_{n}`."""
+    return chunk_id.partition("/")[0].removeprefix("thread:")
+
+
 class ThreadSearchParams(Params):
     """`thread_episodic/search`."""
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
+import anyio.to_thread
+
+from promt.phrases import detect
 from protocol.hooks import ContextItem, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.settings import GatewayConfig
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
@@ -81,6 +84,8 @@ class EpisodicRecall:
         """The snippets that the plan asked for, or why there are none."""
         if given.policy is not None and not given.policy.recall.allowed:
             return self._output([], "skipped", given.policy.recall.reason_code)
+        if given.policy is None and (await anyio.to_thread.run_sync(detect, given.text)).no_recall:
+            return self._output([], "skipped", "no_recall_requested")  # nobody else has looked at what the user said
         if given.plan is None or given.plan.episodic.status == "skip" or not given.plan.episodic.queries:
             return self._output([], "skipped", NOT_PLANNED)
         told, answers = await self._search(given, given.plan.episodic.queries)

@@ -115,6 +115,10 @@ DELETE FROM segment WHERE workspace = :workspace
 -- How many chunks a workspace has.
 SELECT coalesce(sum(chunk_count), 0) FROM segment WHERE workspace = :workspace
 
+-- name: size_of_workspace
+-- How many chunks a workspace has, and since when: the sums that its partitions keep.
+SELECT coalesce(sum(chunk_count), 0), min(first_at) FROM segment WHERE workspace = :workspace AND chunk_count > 0
+
 -- name: count_in_all_segments
 -- How many chunks all workspaces have.
 SELECT coalesce(sum(chunk_count), 0) FROM segment

@@ -1,6 +1,7 @@
 """Turns read back: what was said in the n-th turn of a thread, as far as search would show it.
 
-Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, what nobody said.
+Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, what nobody said, and blocks
+and lines that the gateway itself injected: what was recalled then may be forgotten by now.
 Rule 2: an unknown place and a hidden one give the same answer.
 """
 
@@ -8,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from protocol.errors import CallerError, Unavailable
-from protocol.hooks import ItemFact, ReadItems, ReadThread
+from protocol.hooks import EchoSpans, ItemFact, ReadItems, ReadThread
 from protocol.ports import SecretScanner, SecretSpan, Transact, Tx
 from protocol.threads import Role
 from thread_episodic import store
@@ -16,6 +17,7 @@ from thread_episodic.ports import Settings, ThreadTurns, TurnItems
 from thread_episodic.visibility import mask_range
 
 EXCLUDED = "[excluded]"
+INJECTED = "[recalled memory]"
 
 
 class Said(NamedTuple):
@@ -27,18 +29,27 @@ class Said(NamedTuple):
     text: str
 
 
+class _Hidden(NamedTuple):
+    """A range of a message that is not shown, and what stands in its place."""
+
+    start: int
+    end: int
+    marker: str
+
+
 class TurnReader:
     """Reads turns by their number in a thread, from 1."""
 
     def __init__(
         self, *, db: Transact, scanner: SecretScanner, settings: Settings, read_items: ReadItems,
-        read_thread: ReadThread, thread_turns: ThreadTurns, turn_items: TurnItems,
+        read_thread: ReadThread, echo_spans: EchoSpans, thread_turns: ThreadTurns, turn_items: TurnItems,
     ) -> None:  # fmt: skip
         self._db = db
         self._scanner = scanner
         self._settings = settings
         self._read_items = read_items
         self._read_thread = read_thread
+        self._echo_spans = echo_spans
         self._thread_turns = thread_turns
         self._turn_items = turn_items
 
@@ -47,15 +58,15 @@ class TurnReader:
         if not self._settings().enabled:
             raise Unavailable(message="Conversation search is switched off.")
 
-        def look(tx: Tx) -> list[tuple[ItemFact, list[tuple[int, int]]]]:
+        def look(tx: Tx) -> list[tuple[ItemFact, list[_Hidden]]]:
             thread = self._read_thread(tx, thread_id)
             turns = self._thread_turns(tx, thread_id) if thread is not None else []
             if thread is None or thread.workspace_id != workspace_id or not 1 <= number <= len(turns):
                 return []
             facts = self._read_items(tx, self._turn_items(tx, turns[number - 1])).values()
-            return [(fact, store.exclusions_of(tx, fact.item_id)) for fact in facts if fact.indexable]
+            return [(fact, self._hidden_in(tx, fact)) for fact in facts if fact.indexable]
 
-        said = [self._shown(fact, excluded) for fact, excluded in await self._db.read(look)]
+        said = [self._shown(fact, hidden) for fact, hidden in await self._db.read(look)]
         if not said:
             raise CallerError.missing("turn")
         return said
@@ -73,18 +84,22 @@ class TurnReader:
 
         return await self._db.read(look)
 
-    def _shown(self, fact: ItemFact, excluded: list[tuple[int, int]]) -> Said:
+    def _hidden_in(self, tx: Tx, fact: ItemFact) -> list[_Hidden]:
+        excluded = [_Hidden(*place, EXCLUDED) for place in store.exclusions_of(tx, fact.item_id)]
+        return excluded + [_Hidden(*place, INJECTED) for place in self._echo_spans(tx, fact.workspace_id, fact.text)]
+
+    def _shown(self, fact: ItemFact, hidden: list[_Hidden]) -> Said:
         spans = self._scanner.find(fact.text)
-        return Said(fact.item_id, fact.role, fact.at, _without(fact.text, spans, excluded))
+        return Said(fact.item_id, fact.role, fact.at, _without(fact.text, spans, hidden))
 
 
-def _without(text: str, spans: list[SecretSpan], excluded: list[tuple[int, int]]) -> str:
+def _without(text: str, spans: list[SecretSpan], hidden: list[_Hidden]) -> str:
     """The text with its secrets masked and the ranges left out that are never recalled."""
     parts: list[str] = []
     place = 0
-    for start, end in sorted(excluded):
+    for start, end, marker in sorted(hidden):
         if end <= place:
             continue
-        parts += (mask_range(text, spans, place, max(place, start)), EXCLUDED)
+        parts += (mask_range(text, spans, place, max(place, start)), marker)
         place = end
     return "".join((*parts, mask_range(text, spans, min(place, len(text)), len(text))))

@@ -9,7 +9,15 @@ from functools import partial
 
 from protocol.base import Diagnostic
 from protocol.errors import CallerError, Unavailable
-from protocol.hooks import EchoSpans, EpisodicQuery, ItemFact, ReadItems, ReadThread, TurnContext, WorkspaceExists
+from protocol.hooks import (
+    EchoSpans,
+    EpisodicQuery,
+    ItemFact,
+    ReadItems,
+    ReadThread,
+    TurnContext,
+    WorkspaceExists,
+)
 from protocol.ports import (
     Clock,
     Ids,
@@ -23,6 +31,7 @@ from protocol.ports import (
     Transact,
     Tx,
 )
+from protocol.sizes import ConversationSize
 from protocol.thread_episodic import (
     ExcludeParams,
     ExcludeResult,
@@ -101,7 +110,7 @@ class EpisodicService:
         )  # fmt: skip
         self.turns = TurnReader(
             db=db, scanner=scanner, settings=settings, read_items=read_items, read_thread=read_thread,
-            thread_turns=thread_turns, turn_items=turn_items,
+            echo_spans=echo_spans, thread_turns=thread_turns, turn_items=turn_items,
         )  # fmt: skip
         self._status = StatusReader(
             clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused
@@ -124,6 +133,16 @@ class EpisodicService:
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
         """A workspace is deleted in this transaction; what was removed, per store."""
         return self._indexer.on_workspace_deleted(tx, workspace_id)
+
+    def size(self, tx: Tx, turn: TurnContext) -> ConversationSize:
+        """How much a turn may search. Satisfies `MeasureConversation`."""
+        settings = self._settings()
+        place = store.find_scope(tx, "workspace", turn.workspace_id)
+        if place is None or not (settings.enabled and settings.recall_enabled):
+            return ConversationSize(threads=0, chunks=0, oldest_at=None)
+        chunks, oldest_at = tx.all(store.SQL["size_of_workspace"], {"workspace": place})[0]
+        threads = len(self._workspace_threads(tx, turn.workspace_id))
+        return ConversationSize(threads=threads, chunks=chunks, oldest_at=oldest_at)
 
     def marks(self, tx: Tx, chunk_ids: Sequence[str]) -> dict[str, bytes]:
         """Of chunks that may still be shown, a mark of their message: what it says, and what of it is excluded."""

@@ -9,9 +9,10 @@ Rule 3: an unknown phrase is no time; a guess would hide what was said.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -298,14 +299,32 @@ def _anchors() -> _Anchors:
     return _Anchors(re.compile(rf"(?<!\w)(?:{'|'.join(shortest)})"), rules)
 
 
+HEAD_CHARS, TAIL_CHARS = 4000, 2000
+"""A question stands at the beginning or the end of what is pasted; thousands of dates of a log between are no question's."""
+MAX_TIMES = 8
+"""Times of one form; who names more of them has pasted them."""
+
+
 def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
-    """The span of the past that a message names, over all its time words; None without any."""
+    """The span of the past that a message names, over all its time words; None without any. See `HEAD_CHARS` and `MAX_TIMES`."""
+    if len(text) <= HEAD_CHARS + TAIL_CHARS:
+        return _time_of(text, now, zone, read_date)
+    found = _time_of(f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}", now, zone, read_date)
+    if found is None:
+        return None
+    moved = len(text) - TAIL_CHARS - HEAD_CHARS - 1  # by so much the tail stood nearer than it does
+    spans = ((at, end) if at <= HEAD_CHARS else (at + moved, end + moved) for at, end in found.spans)
+    return replace(found, spans=tuple(spans))
+
+
+def _time_of(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
     folded = fold(text)
     asked = _Asked(text, datetime.fromtimestamp(now / 1000, zone).date(), read_date)
     spans: list[tuple[int, int]] = []
     found: list[Days] = []
     for rule in _rules():
-        for match in rule.matches(folded):
+        matches = list(islice(rule.matches(folded), MAX_TIMES + 1))
+        for match in matches if len(matches) <= MAX_TIMES else ():
             if any(match.start() < end and match.end() > start for start, end in spans):
                 continue  # "the day before yesterday" is not also "yesterday": longer phrases stand first
             days = rule.days_of(match, asked)

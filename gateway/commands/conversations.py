@@ -51,7 +51,8 @@ def _recall(given: argparse.Namespace) -> int:
         workspace_id=given.workspace, query=text_of(given.query), thread_id=given.thread, from_at=time_of(given.since),
         to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit,
     )  # fmt: skip
-    result = through_door(given, lambda door: find_said(door, params), "now" if given.meaning else "off")
+    meaning = "now" if given.meaning else "off"
+    result = through_door(given, lambda door: find_said(door, params), meaning, is_found=lambda result: result.hits)
     if given.json:
         show_json(result)
     else:

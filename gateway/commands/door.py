@@ -9,6 +9,7 @@ Rule 3: without `meaning` no model is loaded: words are searched, and a new memo
 
 import argparse
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import anyio
 
 from gateway.commands.exits import CONFIG, NO_INPUT, Stop
+from gateway.commands.terminal import plain
 from gateway.config import ConfigError, ConfigStore
 from gateway.foundations import Foundations, Options, open_home
 from gateway.home import default_root
@@ -24,9 +26,10 @@ from gateway.rpc import params_of
 from gateway.shell import Client
 from gateway.wiring import App, build
 from protocol.base import PROTOCOL_VERSION
-from protocol.errors import GatewayError
+from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
+from protocol.ports import JobKind
 
 T = TypeVar("T")
 
@@ -34,6 +37,8 @@ Meaning: TypeAlias = Literal["off", "later", "now"]
 """Whether an embedding model takes part: not at all, for others to use later on what is written, or loaded at once."""
 
 NAME = "cli"
+FINDABLE: tuple[JobKind, ...] = ("index", "embed")
+"""The jobs by which words are found."""
 LEAVE_SECONDS = 2.0
 NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
 CATCH_UP_SECONDS = 10.0
@@ -43,8 +48,9 @@ CATCH_UP_SECONDS = 10.0
 class Door:
     """The methods of an open home."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, workspace_name: str | None = None) -> None:
         self.app = app
+        self._workspace_name = workspace_name
 
     async def call(self, method: Method[Any, T], params: dict[str, Any] | None = None) -> T:
         """Call a method as a client does. Raises `GatewayError`."""
@@ -52,7 +58,11 @@ class Door:
         return await bound.call(params_of(method.params, params or {}))
 
     async def catch_up(self) -> None:
-        """Do for some seconds what waits in the background and no living process does: a home without a gateway has nobody else."""
+        """For some seconds make what waits findable, where no living process does: a home without a gateway has nobody else.
+
+        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered.
+        """
+        self.app.runner.keep_to(FINDABLE)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.app.runner.run)
             await self.app.runner.drain(CATCH_UP_SECONDS)
@@ -67,7 +77,20 @@ class Door:
         except GatewayError as error:
             if error.reason != "not_found":
                 raise
-            await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id})
+            await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id, "name": self._workspace_name or None})
+
+    async def hint_at_folder(self, workspace_id: str) -> None:
+        """Name the workspace that `pioneer mcp` has in this folder, where it is there and another one than was looked in."""
+        from gateway.mcp_door.process import Wish, workspace_of  # noqa: PLC0415
+        from protocol.methods import WORKSPACE_GET  # noqa: PLC0415
+
+        own, title = workspace_of(Wish(), self.app.base.config.config.mcp.workspace_id)
+        if own == workspace_id:
+            return
+        with suppress(CallerError):  # it was never made: nothing is kept there
+            await self.call(WORKSPACE_GET, {"workspace_id": own})
+            named = plain(title) or "another project"
+            sys.stderr.write(f"pioneer: in this folder `pioneer mcp` keeps {named}: --workspace {own}\n")
 
 
 def home_of(given: argparse.Namespace) -> Path:
@@ -125,7 +148,7 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
             if meaning == "now":
                 tasks.start_soon(app.embedding.run)
                 await app.embedding.wake()
-            yield Door(app)
+            yield Door(app, getattr(given, "workspace_name", None))
             tasks.cancel_scope.cancel()
     finally:
         await _leave(base)
@@ -138,12 +161,16 @@ async def _leave(base: Foundations) -> None:
 
 
 def through_door(
-    given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off", *, makes_home: bool = False
+    given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off", *, makes_home: bool = False,
+    is_found: Callable[[T], object] | None = None,
 ) -> T:  # fmt: skip
-    """Open the home, do the work, close it."""
+    """Open the home, do the work, close it; where nothing was found, say where else it may be."""
 
     async def run() -> T:
         async with opened(given, meaning, makes_home=makes_home) as door:
-            return await work(door)
+            result = await work(door)
+            if is_found is not None and not is_found(result):
+                await door.hint_at_folder(given.workspace)
+            return result
 
     return asyncio.run(run())

@@ -130,13 +130,13 @@ def _sweep(subject: Subject) -> str:
 
 async def _mend(door: Door, wanted: Sequence[Mend]) -> list[str]:
     from gateway.foundations import renew_key  # noqa: PLC0415
-    from gateway.process import Pulse  # noqa: PLC0415
+    from gateway.process import Metronome, Pulse  # noqa: PLC0415
 
     app, done = door.app, list[str]()
     if "key" in wanted:
         await renew_key(app.base)
         done.append("the home has a new key; what was forgotten before may come back unasked")
-    if "processes" in wanted and await Pulse(app, lambda: True).reclaim():
+    if "processes" in wanted and await Pulse(app, lambda: True, Metronome()).reclaim():
         done.append("what ended processes left is taken over")
     if "memory" in wanted:
         report = await app.memory.repairer.run("deep")

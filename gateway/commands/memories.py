@@ -119,7 +119,8 @@ def _search(given: argparse.Namespace) -> int:
         query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit
     )  # fmt: skip
     result = through_door(
-        given, lambda door: door.call(m.MEMORY_SEARCH, params), "now" if given.meaning else "off"
+        given, lambda door: door.call(m.MEMORY_SEARCH, params), "now" if given.meaning else "off",
+        is_found=lambda result: result.hits,
     )  # fmt: skip
     if given.json:
         show_json(result)
@@ -149,7 +150,10 @@ def _list(given: argparse.Namespace) -> int:
     if given.forgotten:
         return _list_forgotten(given)
     params = filters_of(given) | {"order": given.order}
-    result = through_door(given, lambda door: paged(door, m.MEMORY_LIST, params, "records", limit_of(given)))
+    result = through_door(
+        given, lambda door: paged(door, m.MEMORY_LIST, params, "records", limit_of(given)),
+        is_found=lambda result: result.records,
+    )  # fmt: skip
     if given.json:
         show_json(result)
         return OK

@@ -46,11 +46,30 @@ def add_json(to: argparse.ArgumentParser) -> None:
 def add_place(to: argparse.ArgumentParser) -> None:
     """Home, workspace and format: what nearly every command has."""
     add_home(to)
-    to.add_argument(
+    project = to.add_mutually_exclusive_group()
+    project.add_argument(
         "--workspace", default=os.environ.get("PIONEER_WORKSPACE") or DEFAULT_WORKSPACE, metavar="ID",
         help=f"the project that this is about (default: $PIONEER_WORKSPACE, else {DEFAULT_WORKSPACE})",
     )  # fmt: skip
+    project.add_argument(
+        "--folder", action=_OfFolder, type=path, default=argparse.SUPPRESS, metavar="DIR",
+        help="the project of this folder, as `pioneer mcp` has it there",
+    )  # fmt: skip
     add_json(to)
+
+
+class _OfFolder(argparse.Action):
+    """The workspace that `pioneer mcp` has in a folder, and the name that it gives it."""
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, values: Any, _option: str | None = None) -> None:
+        """Note both."""
+        from gateway.repository import project_of  # noqa: PLC0415
+
+        folder: Path = values
+        if not folder.is_dir():
+            raise argparse.ArgumentError(self, f"there is no folder {str(folder)!r}")
+        project = project_of(folder)
+        namespace.workspace, namespace.workspace_name = project or (DEFAULT_WORKSPACE, None)
 
 
 def add_context(to: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """Commands that are programs of their own: serve, mcp, demo, replay, schemas; and the shells' completion."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -36,7 +37,10 @@ def _serve(given: argparse.Namespace) -> int:
 
 def _arrange_mcp(to: argparse.ArgumentParser) -> None:
     add_home(to)
-    to.add_argument("--workspace", metavar="ID", help="made if missing (default: by the folder's git repository)")
+    to.add_argument(
+        "--workspace", default=os.environ.get("PIONEER_WORKSPACE") or None, metavar="ID",
+        help="made if missing (default: $PIONEER_WORKSPACE, else by the folder's git repository)",
+    )  # fmt: skip
     to.add_argument("--folder", type=path, metavar="DIR", help="the project's folder (default: where it was started)")
     to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
 

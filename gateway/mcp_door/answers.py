@@ -92,7 +92,7 @@ class ForgetAnswer(Wire):
 
 
 class SaidRow(Wire):
-    """Something that was said in an earlier conversation; `uri` gives the whole turn."""
+    """Something that was said in an earlier conversation; `uri` gives the turn, from this place on where it is long."""
 
     thread_id: str
     turn_id: str
@@ -126,7 +126,8 @@ ANSWERS: Mapping[str, type[Wire]] = {
 
 WHY_REJECTED: Mapping[str, str] = {
     "assistant_inference": (
-        "a model's word alone keeps nothing. The user can keep it with the prompt `remember`, or with `pioneer remember`"
+        "a model's word alone keeps nothing, nor does what goes beyond the words of the user: another fact, value, key or "
+        "order. The user can keep it with the prompt `remember`, or with `pioneer remember`"
     ),
     "no_memory_requested": "the user did not want it kept",
     "secret_detected": "it looks like a secret, and secrets are never kept",

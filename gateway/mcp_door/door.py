@@ -9,6 +9,7 @@ Rule 3: whatever happens, a call is answered; a defect is answered by its incide
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -16,17 +17,21 @@ import msgspec
 
 from gateway.logs import Log
 from gateway.mcp_door.answers import ANSWERS, View, text_of
+from gateway.mcp_door.pages import ROOM, page_of, place_of, shown
 from gateway.wiring import App
 from memory.hooks.policy import turn_policy
 from promt.phrases import Intents
 from promt.render import UNSEEN
-from protocol.errors import REASONS, GatewayError, Unavailable
+from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
 from protocol.hooks import ToolContext, TurnContext
 from protocol.memory import ListParams
 from protocol.threads import ToolFailure, ToolReply, TurnOptions
+from thread_episodic.reading import Said
 
 WORDS_MS = 10 * 60_000
 """How long the words of a prompt stand for the user's wish: the model's calls follow at once, a slow one in minutes."""
+MAX_SAVES = 5
+"""What the words of one prompt may keep: a few facts that were given together, not a stream of them."""
 MAX_ASKED_CHARS = 2000
 """Nobody agrees to what they did not see whole; what is longer is not asked about."""
 MAX_CLIENT_NAME = 60
@@ -38,7 +43,6 @@ BRIEF_ORDER = (
 """What a session should know first: who it is for and how, then the project's rules, then the rest."""
 BRIEF_RECORDS = 100
 BRIEF_ITEM_CHARS = 280
-MAX_SAID_CHARS = 7000  # of a turn's messages together: a block holds a little more
 EMPTY_BRIEF = "Nothing is remembered yet."
 
 log = Log("mcp")
@@ -70,10 +74,11 @@ class Answer(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """What the user said to be remembered, and until when it stands."""
+    """What the user said to be remembered, until when it stands, and how many facts may still be kept by it."""
 
     text: str = ""
     until: int = 0
+    saves: int = 0
 
 
 def agent_id_of(client_name: str | None) -> str | None:
@@ -82,9 +87,10 @@ def agent_id_of(client_name: str | None) -> str | None:
     return f"mcp:{slug}" if slug else None
 
 
-def turn_uri(thread_id: str, number: int) -> str:
-    """The resource of a turn."""
-    return f"memory://thread/{quote(thread_id, safe='')}/turn/{number}"
+def turn_uri(thread_id: str, number: int, start: int = 0) -> str:
+    """The resource of a turn, from a place in it on."""
+    begins = f"?from={start}" if start else ""
+    return f"memory://thread/{quote(thread_id, safe='')}/turn/{number}{begins}"
 
 
 class Door:
@@ -123,13 +129,19 @@ class Door:
         return Answer(text_of(name, plain, self._view), plain)
 
     async def _placed(self, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The hits, each with the number of its turn and where it is read whole."""
+        """The hits, each with the number of its turn and the page of it that holds the hit."""
         numbers = await self._app.episodic.turns.numbers(hit["thread_id"] for hit in hits)
-        return [
-            {**hit, "turn": number, "uri": turn_uri(hit["thread_id"], number)}
-            for hit in hits
-            if (number := numbers.get(hit["turn_id"])) is not None  # else it was deleted this moment
-        ]
+        placed: list[dict[str, Any]] = []
+        for hit in hits:
+            with suppress(KeyError, CallerError):  # it was deleted this moment
+                number = numbers[hit["turn_id"]]
+                messages = await self._messages(hit["thread_id"], number)
+                start = place_of([shown(message.text) for message in messages], hit["text"])
+                placed.append({**hit, "turn": number, "uri": turn_uri(hit["thread_id"], number, start)})
+        return placed
+
+    async def _messages(self, thread_id: str, number: int) -> list[Said]:
+        return await self._app.episodic.turns.read(self._workspace_id, thread_id, number)
 
     def turn(self, client_name: str | None) -> TurnContext:
         """Where a call is as if it were made: a conversation of the user's own, whose words are not kept."""
@@ -140,35 +152,45 @@ class Door:
             time_zone=self._time_zone,
         )  # fmt: skip
 
-    async def _run(self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "") -> ToolReply:
+    async def _run(
+        self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "", *, agreed: bool = False
+    ) -> ToolReply:
         turn = self.turn(caller.name)
         policy = turn_policy(turn, Intents(remember=bool(words)))
-        context = ToolContext(turn=turn, policy=policy, user_text=words, call_id=turn.turn_id)
+        context = ToolContext(turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed)
         return await self._app.tools[name](context, name, arguments)
 
     async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Propose it with the words that the user is known to have said; ask them only where that is all that lacks."""
         if caller.consent is False:
             return _declined()
-        content = arguments.get("content")
-        if caller.consent and isinstance(content, str):
-            return await self._run(name, arguments, caller, content)
-        reply = await self._run(name, arguments, caller, self._words_now())
         question = question_of(arguments)
+        if caller.consent and question is not None:
+            return await self._run(name, arguments, caller, agreed=True)
+        reply = await self._propose(name, arguments, caller)
         lacks_word = reply.ok and reply.data["reason_code"] == "assistant_inference"
         said = await caller.ask(question) if lacks_word and question is not None else None
         if said is None:
             return reply
-        return await self._run(name, arguments, caller, str(content)) if said else _declined()
+        return await self._run(name, arguments, caller, agreed=True) if said else _declined()
+
+    async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+        """Propose it with the words of the prompt, and count what they kept."""
+        words = self._words_now()
+        reply = await self._run(name, arguments, caller, words)
+        if words and reply.ok and reply.data["status"] != "rejected":
+            self._words = self._words._replace(saves=self._words.saves - 1)
+        return reply
 
     # -- the user's own words --------------------------------------------------------------------------------------
 
     def hear(self, words: str) -> None:
         """The user asked, in these words, that something be remembered."""
-        self._words = _Words(words, self._app.base.clock.now() + WORDS_MS)
+        self._words = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
 
     def _words_now(self) -> str:
-        return self._words.text if self._app.base.clock.now() <= self._words.until else ""
+        stands = self._words.saves > 0 and self._app.base.clock.now() <= self._words.until
+        return self._words.text if stands else ""
 
     # -- what is read ----------------------------------------------------------------------------------------------
 
@@ -183,11 +205,19 @@ class Door:
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
 
-    async def said(self, thread_id: str, number: int) -> str:
-        """What was said in a turn, as data. Raises `CallerError` for what may not be shown."""
-        messages = await self._app.episodic.turns.read(self._workspace_id, thread_id, number)
-        rows = [{**message._asdict(), "uri": message.item_id} for message in messages]
-        return self._view.said(rows, MAX_SAID_CHARS // len(rows))
+    async def said(self, thread_id: str, number: int, start: int = 0) -> str:
+        """What was said in a turn, as data, from a place on. Raises `CallerError` for what may not be shown."""
+        messages = await self._messages(thread_id, number)
+        page = page_of([shown(message.text) for message in messages], start)
+        if start and not page.pieces:
+            raise CallerError.missing("turn")
+        rows = [
+            {**messages[piece.message]._asdict(), "text": piece.text, "uri": messages[piece.message].item_id}
+            for piece in page.pieces
+        ]
+        rest = turn_uri(thread_id, number, page.end)
+        more = f"\n\nThese are characters {start} to {page.end} of {page.total}. It goes on: {rest}"
+        return self._view.said(rows, ROOM) + (more if page.end < page.total else "")
 
 
 def _declined() -> ToolReply:

@@ -16,7 +16,7 @@ import anyio
 from agent.threads import DEFAULT_WORKSPACE
 from gateway import __version__
 from gateway.foundations import EXIT_UNUSABLE, Foundations, Options, UnusableError, open_home
-from gateway.process import end, running, until_parent_is_gone, until_stopped
+from gateway.process import Metronome, end, running, until_parent_is_gone, until_stopped
 from gateway.repository import Project, project_of
 from gateway.shell import Client
 from gateway.stdio import Pipes, Reader, Writer, claim
@@ -78,11 +78,11 @@ async def serve(options: Options, wish: Wish, pipes: Pipes) -> int:
     from gateway.mcp_door.streams import Wire  # noqa: PLC0415
 
     base = await open_home(options)
-    reader, writer, client = Reader(pipes.read), Writer(pipes.write), Client()
+    reader, writer, client, metronome = Reader(pipes.read), Writer(pipes.write), Client(), Metronome()
     limits = base.config.config.limits
     wire = Wire(reader, writer, max_message_bytes=limits.max_message_bytes, max_in_flight=limits.max_in_flight)
     try:
-        async with running(base, Unheard(), client) as app:
+        async with running(base, Unheard(), client, metronome) as app:
             project = workspace_of(wish, base.config.config.mcp.workspace_id)
             try:
                 await ensure(app, project)
@@ -94,7 +94,7 @@ async def serve(options: Options, wish: Wish, pipes: Pipes) -> int:
             door = Door(app, project.workspace_id, zone, View(_marker(base), zone_of(zone)))
             async with anyio.create_task_group() as watchers:
                 watchers.start_soon(until_stopped, writer, wire.stop)
-                watchers.start_soon(until_parent_is_gone, client, wire.stop)
+                watchers.start_soon(until_parent_is_gone, client, metronome, wire.stop)
                 await converse(door, lambda text: base.key.digest("mcp_call", text).hex(), wire)
                 watchers.cancel_scope.cancel()
     finally:

@@ -18,7 +18,9 @@ MAX_WORDS = 4096  # as long as a search may be
 BRIEF_URI = "memory://brief"
 
 _RECORD = re.compile(r"memory://record/(?P<id>[^/?#]{1,400})\Z")
-_TURN = re.compile(r"memory://thread/(?P<id>[^/?#]{1,400})/turn/(?P<number>[1-9][0-9]{0,8})\Z")
+_TURN = re.compile(
+    r"memory://thread/(?P<id>[^/?#]{1,400})/turn/(?P<number>[1-9][0-9]{0,8})(?:\?from=(?P<start>[0-9]{1,9}))?\Z"
+)
 _PLACE = re.compile(r"\{(words|found)\}")
 
 
@@ -32,7 +34,11 @@ class Template(NamedTuple):
 
 TEMPLATES = (
     Template("memory://record/{id}", "record", "One remembered fact, whole."),
-    Template("memory://thread/{id}/turn/{n}", "turn", "What was said in a turn of an earlier conversation, from 1."),
+    Template(
+        "memory://thread/{id}/turn/{n}{?from}",
+        "turn",
+        "What was said in a turn of an earlier conversation, from 1. A long one says where it goes on.",
+    ),
 )
 
 
@@ -64,7 +70,7 @@ async def read(door: Door, uri: str, caller: Caller) -> str:
         return await door.brief()
     turn = _TURN.match(uri)
     if turn is not None:
-        return await door.said(unquote(turn["id"]), int(turn["number"]))
+        return await door.said(unquote(turn["id"]), int(turn["number"]), int(turn["start"] or 0))
     record = _RECORD.match(uri)
     if record is None:
         raise CallerError.missing("resource")

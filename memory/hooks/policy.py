@@ -38,8 +38,8 @@ DENIALS: tuple[Denial, ...] = (
     Denial("skip_retention", (REMEMBER, EXTRACTION), lambda turn, _: turn.options.skip_retention),
     Denial("no_memory_requested", (REMEMBER, EXTRACTION), lambda _, said: said.no_save),
     Denial("subagent", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.parent_thread_id is not None),
-    Denial("task_owned", (REMEMBER, EXTRACTION), lambda turn, _: turn.origin == "task"),
-    Denial("system_or_tool_only", (REMEMBER, EXTRACTION), lambda turn, _: turn.origin == "system"),
+    Denial("task_owned", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.origin == "task"),
+    Denial("system_or_tool_only", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.origin == "system"),
 )
 """In the order in which the contract lists the reasons for which extraction is skipped."""
 

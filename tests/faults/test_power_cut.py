@@ -299,4 +299,4 @@ def test_who_trusts_the_log_after_a_failed_sync_loses_acknowledged_writes(
         folder.mkdir()
         return losses(folder)
 
-    assert any(any(found(attempt)) for attempt in range(5))  # writes that share a sync may leave no moment for a loss
+    assert any(any(found(attempt)) for attempt in range(25))  # writes that share a sync may leave no moment for a loss

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ PLAN = {
 }  # fmt: skip
 LETTER = "The letter to the landlord says that the boiler leaks."
 CANCEL_SECONDS = 5.0  # far less than the model would take; how much less is measured where the machine is not shared
+
+
+def plan(tools: Sequence[str] = (), mode: str = "current_thread", times: int = 1) -> dict[str, Any]:
+    """A plan that wants something else than `PLAN`."""
+    recall = {"episodic": {"status": "recall", "queries": [{"mode": mode, "query": "the letter"}] * times}}
+    return {"tools": {"visible_tools": list(tools)}, "memory": {"active_recall": recall}}
 
 
 async def begin(client: Any, den: Den, *rules: dict[str, Any]) -> None:
@@ -51,6 +58,7 @@ async def test_its_plan_is_carried_out_and_trivial_messages_never_reach_it(tmp_p
             turn = await take_turn(client, "thr_now", text, f"trn_{number}")
             assert turn["prompt_manifest"]["preflight"]["source"] == "local"
         assert asked(den) == []
+        await client.request("gateway/drain", {"timeout_ms": 30_000})
         turn = await take_turn(client, "thr_now", HINT, "trn_hint")
         manifest = turn["prompt_manifest"]
         assert manifest["preflight"]["source"] == "model"
@@ -58,6 +66,15 @@ async def test_its_plan_is_carried_out_and_trivial_messages_never_reach_it(tmp_p
         assert query["query"] == "letter to the landlord"
         assert "memory_search" in manifest["tools"]["visible"]
         [call] = asked(den)
+        question = json.loads(call["messages"][-1]["content"])
+        assert set(question) == {"text", "mode", "candidate_tools", "memory", "episodic", "now", "time_zone"}
+        assert {"name": "memory_get", "domain": "memory"}.items() <= question["candidate_tools"][2].items()
+        assert all(tool["summary"] for tool in question["candidate_tools"])
+        sizes = {scope["kind"]: scope["count"] for scope in question["memory"]["scopes"]}
+        assert sizes == {"user": 1, "workspace": 0, "thread": 0}
+        assert question["memory"]["already_recalled"] == len(manifest["recall"]["memory_ids"])
+        assert (question["episodic"]["threads"], question["episodic"]["chunks"]) == (2, 10)
+        assert 0 < question["episodic"]["oldest_at"] <= question["now"]
         assert "landlord" not in told(call), "the model that plans is told no memory"
         assert "the boiler leaks" in told(asked(den, "main")[-1])
 
@@ -70,16 +87,31 @@ async def test_an_unsound_or_late_plan_gives_way_and_the_manifest_says_why(tmp_p
             {"role": "preflight", "input_contains": "walnut one", "respond": {"json": {"tools": 3}}},
             {"role": "preflight", "input_contains": "maple one", "respond": {"text": "I would look it up."}},
             {"role": "preflight", "input_contains": "cedar one", "respond": {"json": PLAN}, "delay_ms": 60_000},
+            {"role": "preflight", "input_contains": "birch one", "respond": {"error": "bad_json"}},
+            {"role": "preflight", "input_contains": "aspen one", "respond": {"json": plan(tools=["shell"])}},
+            {"role": "preflight", "input_contains": "hazel one", "respond": {"json": plan(mode="every_thread")}},
+            {"role": "preflight", "input_contains": "olive one", "respond": {"json": plan(times=4)}},
         ]
         await begin(client, den, *rules)
         await client.request("settings/update", {"update": {"preflight": {"timeout_ms": 200}}})
         reasons = []
-        for name in ("walnut", "maple", "cedar"):
+        for name in ("walnut", "maple", "cedar", "birch", "aspen", "hazel", "olive"):
             turn = await take_turn(client, "thr_now", f"{HINT} The {name} one.", f"trn_{name}")
             assert turn["status"] == "completed"
             preflight = turn["prompt_manifest"]["preflight"]
             reasons.append((preflight["source"], preflight["reason"]))
-        assert reasons == [("fallback", "malformed"), ("fallback", "not_json"), ("fallback", "late")]
+        assert reasons == [
+            ("fallback", reason)
+            for reason in (
+                "invalid_json",
+                "invalid_json",
+                "timeout",
+                "invalid_json",
+                "unknown_tool",
+                "unknown_mode",
+                "too_broad",
+            )
+        ]
 
 
 @pytest.mark.parametrize("driver", ["turn/start", "turn/prepare"])

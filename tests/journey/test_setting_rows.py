@@ -199,7 +199,7 @@ ROWS: dict[str, Row] = {
     "agent.history_turns_min": Row(2, history, 0, 2),
     "agent.context_chars": Row(24_000, history, 0, 3),
     "agent.system_prompt": Row("Be a pirate.", says_its_prompt, False, True),
-    "preflight.timeout_ms": Row(100, waits_for_a_plan, "unsure", "late"),
+    "preflight.timeout_ms": Row(100, waits_for_a_plan, "unsure", "timeout"),
     "preflight.enabled": Row(False, plans, "planned", "preflight_disabled"),
 }
 RESET = {"agent.context_chars": 1000, "agent.history_turns_min": 0}

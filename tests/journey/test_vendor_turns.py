@@ -184,3 +184,32 @@ async def test_a_long_answer_keeps_the_gateway_answering(tmp_path):
         items = (await client.request("turn/items", {"turn_id": "trn_1"}))["items"]
         assert items[-1]["text"] == "words and " * count
         assert len(waits) > 50  # hundreds; nine where each full buffer is taken in one go
+
+
+@journey
+async def test_characters_cut_in_two_by_a_server_reach_the_host_whole(tmp_path):
+    """Some servers in JavaScript send the halves of an emoji apart, and now and then only one of them."""
+
+    def chunk(**delta):
+        return b"data: %s\n\n" % json.dumps({"choices": [{"index": 0, "delta": delta}]}).encode()
+
+    def call(name, arguments):
+        return chunk(tool_calls=[{"index": 0, "id": "c1", "function": {"name": name, "arguments": arguments}}])
+
+    end = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    deep = '{"a":' * 5000 + "1" + "}" * 5000
+    answers = [
+        Said((chunk(content="Hi "), chunk(content="\ud83d"), chunk(content="\ude00 there\ud83d"), end)),
+        Said((call("mem\ud83d", "{}"), end)), recorded("openai_text"),
+        Said((call("request_tools", deep), end)), recorded("openai_text"),
+    ]  # fmt: skip
+    async with vendor(*answers) as fake, gateway(tmp_path, fake, "openai") as (_, client):
+        texts = ["Hi \U0001f600 there\N{REPLACEMENT CHARACTER}", TEXT, TEXT]
+        for number, text in enumerate(texts):
+            turn = await take_turn(client, "thr", "Hello?", f"trn_{number}")
+            assert (turn["status"], streamed(client, f"trn_{number}")[-len(text) :]) == ("completed", text)
+            items = (await client.request("turn/items", {"turn_id": f"trn_{number}"}))["items"]
+            assert items[-1]["text"] == text
+            told = [one for _, one in notices(client, f"trn_{number}") if "seq" in one]
+            assert [one["seq"] for one in told] == list(range(1, len(told) + 1))
+        assert not fake.answers

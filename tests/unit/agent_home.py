@@ -46,6 +46,7 @@ from protocol.hooks import (
 from protocol.models import Deltas, ModelReply, ModelRequest, ToolRequest
 from protocol.ports import Tx
 from protocol.settings import AgentSettings, GatewayConfig
+from protocol.sizes import ConversationSize
 from protocol.threads import (
     Item,
     SourceRef,
@@ -133,6 +134,8 @@ class AgentHome:
         self.settings = GatewayConfig(
             agent=AgentSettings(max_rounds=max_rounds, context_chars=2000, history_turns_min=0)
         )
+        self.tell: Callable[[str, Any], object] = lambda _method, _params: None
+        """What a test does with a notification before it counts as told."""
         self.marks: dict[str, bytes] | None = None
         """What vouches for sources, where a test says it; else everything is as it was."""
         self._news = asyncio.Event()
@@ -155,10 +158,14 @@ class AgentHome:
         )
         planners = Planners(lambda _text, _context: (DurablePlan(), list(plan)), lambda _text, _context: EpisodicPlan())
         settings = lambda: self.settings  # noqa: E731
+        nothing = ConversationSize(threads=0, chunks=0, oldest_at=None)
+        advisor = Advisor(
+            model, list(tools or {}), self.db, lambda _tx, _turn: [], lambda _tx, _turn: nothing, self.incident
+        )
         self.turns = Turns(
             db=self.db, clock=self.clock, ids=self.ids,
             pipeline=Pipeline(
-                runtime=self.runtime, planners=planners, advisor=Advisor(model, list(tools or {})), settings=settings
+                runtime=self.runtime, planners=planners, advisor=advisor, settings=settings
             ), background=self.background,
             ledger=self.ledger,
             artifacts=self.artifacts,
@@ -188,6 +195,7 @@ class AgentHome:
         return "inc_1"
 
     def notify(self, method: str, params: Any) -> None:
+        self.tell(method, params)
         self.told.append(Told(method, params))
         self._news.set()
 

@@ -17,7 +17,7 @@ from agent.compile import (
     messages_of,
     system_text,
 )
-from agent.model import Contributed, History
+from agent.model import NOTHING_SAID, Contributed, History, SaidTurn
 from promt.tokens import estimated_tokens
 from protocol.hooks import ContextItem, DiagnosticContribution, PromptContext, SectionContribution
 from protocol.models import Message
@@ -175,12 +175,12 @@ def test_the_last_user_message_is_the_users_own_text() -> None:
     said = [Message(role="user", content="before"), Message(role="assistant", content="yes")]
     result = compiled(FOUND)
     system = system_text(result.sections, None, "Be brief.")
-    messages = messages_of(system, History(said, ["trn_0"], 9, "before"), result.blocks, "now")
+    messages = messages_of(system, History([SaidTurn("trn_0", said)], "before"), result.blocks, "now")
     assert [message.role for message in messages] == ["system", "user", "assistant", "user", "user"]
     assert messages[-1].content == "now"
     assert "recalled_memory" in messages[-2].content
     assert "recalled_memory" not in messages[0].content
-    assert messages_of(system, History([], [], 0, None), [], "now") == [Message(role="system", content=system), Message(role="user", content="now")]  # fmt: skip
+    assert messages_of(system, NOTHING_SAID, [], "now") == [Message(role="system", content=system), Message(role="user", content="now")]  # fmt: skip
 
 
 def test_the_system_text_is_the_same_from_turn_to_turn() -> None:
@@ -197,13 +197,13 @@ def test_recalled_text_is_in_the_system_role_only_where_the_host_asks(placement:
         context(item("mem_1", "Likes tea")), context(item("thread:1", "said", "chunk"), domain="thread")
     ).blocks
     said = [Message(role="user", content="before"), Message(role="assistant", content="OK.")]
-    messages = messages_of("Be kind.", History(said, [], 0, None), blocks, "hello", (), placement)
+    messages = messages_of("Be kind.", History([SaidTurn("trn_0", said)]), blocks, "hello", (), placement)
     carrying = [message.role for message in messages if NONCE in message.content]
     assert carrying == (["system"] if placement == "system_suffix" else ["user"])
     assert messages[0].content.startswith("Be kind.")
     assert (messages[-1].role, messages[-1].content) == ("user", "hello")
     assert {told.placement for told in context_blocks(blocks, placement)} == {placement}
-    bare = messages_of("Be kind.", History(said, [], 0, None), [], "hello", (), placement)
+    bare = messages_of("Be kind.", History([SaidTurn("trn_0", said)]), [], "hello", (), placement)
     assert [message.content for message in bare] == ["Be kind.", "before", "OK.", "hello"]
 
 

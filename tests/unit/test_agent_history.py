@@ -1,6 +1,8 @@
 """How much of a conversation goes into a request, and how that is told."""
 
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,29 +10,35 @@ from agent_home import AgentHome, Answers, play
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.history import PICTURE_TOKENS, estimated_tokens, fit_history, room_for_history
-from agent.model import NOTHING_SAID, History
+from agent.history import PICTURE_TOKENS, Size, fit_history, read_history, rewritten, room_of, size_of_all
+from agent.model import NOTHING_SAID, History, SaidTurn
+from protocol.hooks import HookInput, HookOutput, Subscription
 from protocol.models import Message, Picture
 from protocol.settings import AgentSettings
 from protocol.threads import ToolSpec, Turn
 
 
-def conversation(*sizes: int) -> History:
-    """Turns with a question of a character and an answer of a size each."""
-    said = [Message(role=role, content="x" * n) for size in sizes for role, n in (("user", 1), ("assistant", size - 1))]
-    return History(said, [f"trn_{n}" for n in range(len(sizes))], sum(sizes), "x", [2] * len(sizes), len(sizes) + 3)
+def conversation(*sizes: int, sure: int | None = None) -> History:
+    """Turns with a question of a character and an answer of a size each; all of them stay for sure unless it is said."""
+    turns = [
+        SaidTurn(
+            f"trn_{n}", [Message(role=role, content="x" * m) for role, m in (("user", 1), ("assistant", size - 1))]
+        )
+        for n, size in enumerate(sizes)
+    ]
+    return History(turns, "x", len(sizes) if sure is None else sure, len(sizes) + 3)
 
 
 def system(size: int) -> Message:
     return Message(role="system", content="s" * size)
 
 
-def fitted(history: History, *rest: Message, chars: int = 10**6, tokens: int | None = None, least: int = 0) -> tuple[list[str], dict[str, tuple[int, int]]]:  # fmt: skip
-    kept, budgets = fit_history(history, rest, [], max_chars=chars, max_tokens=tokens, min_turns=least)
-    assert kept.messages == history.messages[len(history.messages) - len(kept.messages) :]
-    assert len(kept.messages) == sum(kept.counts)
-    assert kept.chars == sum(len(message.content) for message in kept.messages)
-    return kept.turn_ids, {budget.name: (budget.limit, budget.used) for budget in budgets}
+def fitted(
+    history: History, *rest: Message, chars: int = 10**6, tokens: int | None = None, least: int = 0, **more: Any
+) -> tuple[list[str], dict[str, tuple[int, int]]]:
+    kept, budgets = fit_history(history, rest, [], room=room_of(chars, tokens), min_turns=least, **more)
+    assert kept.turns == history.turns[len(history.turns) - len(kept.turns) :]
+    return [turn.turn_id for turn in kept.turns], {budget.name: (budget.limit, budget.used) for budget in budgets}
 
 
 def test_what_fits_stays_as_it_is() -> None:
@@ -63,10 +71,30 @@ def test_a_models_window_counts_tokens_of_everything() -> None:
 
 def test_tools_and_pictures_take_room() -> None:
     tool = ToolSpec(name="t" * 10, domain="memory", description="d" * 10, parameters={})
-    kept, _ = fit_history(conversation(10, 10), [], [tool], max_chars=40, max_tokens=None, min_turns=0)
-    assert kept.turn_ids == ["trn_1"]
+    kept, _ = fit_history(conversation(10, 10), [], [tool], room=room_of(40, None), min_turns=0)
+    assert [turn.turn_id for turn in kept.turns] == ["trn_1"]
     shown = Message(role="user", content="", pictures=[Picture(mime="image/png", data=b"")])
-    assert estimated_tokens([shown, system(30)]) == PICTURE_TOKENS + 10
+    assert size_of_all([shown, system(30)]).tokens == PICTURE_TOKENS + 10
+
+
+def test_where_a_turn_that_could_have_gone_was_recalled_it_goes_and_what_is_older() -> None:
+    long = conversation(*[10] * 8, sure=3)
+    assert fitted(long, recalled={"trn_2"})[0] == ["trn_3", "trn_4", "trn_5", "trn_6", "trn_7"]
+    assert fitted(long, recalled={"trn_1", "trn_4"})[0] == ["trn_5", "trn_6", "trn_7"]
+    assert (
+        len(fitted(long, recalled={"trn_6", "trn_elsewhere"})[0]) == 8
+    )  # it stays for sure: nobody recalled it from here
+
+
+def test_a_message_that_becomes_empty_leaves_its_turn_and_no_other() -> None:
+    """What a model repeated of its context is not said again; the turns are still cut where they begin."""
+    said = [("q0", ""), ("q1", "a1"), ("q2", "a2")]
+    turns = [SaidTurn(f"trn_{n}", [Message(role="user", content=q * 50), Message(role="assistant", content=(a or "e") * 50)]) for n, (q, a) in enumerate(said)]  # fmt: skip
+    history = rewritten(History(turns, "q2", 3, 3), lambda text: "" if text.startswith("e") else text)
+    assert [len(turn.messages) for turn in history.turns] == [1, 2, 2]
+    kept, _ = fit_history(history, [], [], room=room_of(400, None), min_turns=2)
+    assert [message.content[:2] for message in kept.messages] == ["q1", "a1", "q2", "a2"]
+    assert kept.sure_turn_ids == ["trn_1", "trn_2"]
 
 
 @given(
@@ -80,9 +108,45 @@ def test_it_fits_or_nothing_more_may_go(sizes: list[int], chars: int, tokens: in
     assert len(turns) >= min(least, len(sizes))
 
 
-def test_room_before_the_rest_is_known() -> None:
-    assert room_for_history(24_000, "hello") == 24_000 - 6000 - 5
-    assert room_for_history(100_000, "") == 92_000
+def read(home: AgentHome, room: Size, reserved: Size, least: int) -> Coroutine[Any, Any, History]:
+    return home.db.read(lambda tx: read_history(tx, "thr_1", 99, room=room, reserved=reserved, min_turns=least))
+
+
+def test_what_may_still_be_left_out_is_not_said_to_stay(tmp_path: Path) -> None:
+    async def scene(home: AgentHome) -> None:
+        ids = [(await home.live("x" * 97)).turn.turn_id for _ in range(8)]  # answered with three characters
+        for room in (room_of(600, None), room_of(10**6, 200)):
+            told = await read(home, room, Size(), 0)
+            assert ([turn.turn_id for turn in told.turns], told.sure_turn_ids) == (ids[2:], ids[2:])
+            told = await read(home, room, Size(250, 250), 0)
+            assert ([turn.turn_id for turn in told.turns], told.sure_turn_ids) == (ids[2:], ids[5:])
+            told = await read(home, room, Size(10**6, 10**6), 4)
+            assert (len(told.turns), told.sure_turn_ids, told.available) == (6, ids[4:], 8)
+            told = await read(home, Size(), Size(), 4)
+            assert told.sure_turn_ids == [turn.turn_id for turn in told.turns] == ids[4:]
+
+    play(tmp_path, scene)
+
+
+def test_hooks_are_told_only_what_stays_whatever_the_window(tmp_path: Path) -> None:
+    told: list[list[str]] = []
+
+    async def looks(given: HookInput) -> HookOutput:
+        told.append(given.history_turn_ids)
+        return HookOutput()
+
+    hook = Subscription(hook_id="t.looks", phase="TurnPostPreflightPromptContext", call=looks)
+
+    async def scene(home: AgentHome) -> None:
+        home.settings = msgspec.structs.replace(home.settings, agent=AgentSettings(history_turns_min=1))
+        for _ in range(9):
+            await home.live("x" * 297)
+        home.model.tokens = 3333 + 3 * 100 + 10
+        ended = [(await home.live("now")).turn for _ in range(2)]
+        assert [len(ids) for ids in told] == [*range(9), 3, 4]
+        assert [budgets_of(turn)["history_turns"][1] for turn in ended] == [9, 10]  # and more where there is room
+
+    play(tmp_path, scene, hooks=[hook])
 
 
 def budgets_of(turn: Turn) -> dict[str, tuple[int, int]]:

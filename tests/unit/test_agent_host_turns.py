@@ -176,6 +176,33 @@ def test_a_prepared_turn_can_be_cancelled(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_a_tool_does_not_go_on_when_its_turn_is_cancelled(tmp_path: Path) -> None:
+    inside, stopped = asyncio.Event(), asyncio.Event()
+
+    async def hangs(_context: ToolContext, _name: str, _arguments: dict[str, Any]) -> ToolReply:
+        inside.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    async def scene(home: AgentHome) -> None:
+        await home.turns.turn_prepare(home.start("x", turn_id="trn_1"))
+        calling = asyncio.ensure_future(home.turns.turn_tool_call(call("memory_get")))
+        await inside.wait()
+        assert (await home.turns.turn_cancel(TurnParams(turn_id="trn_1"))).turn.status == "cancelled"
+        async with asyncio.timeout(5):  # half of what a tool may take
+            await stopped.wait()
+            with pytest.raises(Refused) as caught:
+                await calling
+        assert caught.value.reason == "conflict"
+        assert await home.rows("SELECT call_id FROM tool_reply") == []
+        home.check_story("trn_1")
+
+    play(tmp_path, scene, hooks=[BUNDLE], plan=["memory_get"], tools={"memory_get": hangs})
+
+
 @pytest.mark.parametrize("way", ["turn/cancel", "request", "end of the process"])
 def test_a_turn_can_be_cancelled_while_it_is_prepared(tmp_path: Path, way: str) -> None:
     inside = asyncio.Event()

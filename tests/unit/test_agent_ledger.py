@@ -1,16 +1,18 @@
 """What was injected is known again, and only that."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_home import MemoryHome
 
-from agent.ledger import normalised, without
+from agent.ledger import blocks, normalised, without
 from agent.model import Injected
-from promt.render import render_block
+from promt.render import carries_own_block, render_block
 from protocol.hooks import ContextItem
 from protocol.ports import Tx
 from protocol.threads import SourceRef
@@ -72,12 +74,36 @@ def test_what_was_never_injected_is_left_alone(home: MemoryHome, text: str) -> N
     assert rest(home, text) == text
 
 
-def test_a_ledger_is_of_its_workspace_and_holds_no_text(home: MemoryHome) -> None:
-    assert rest(home, LINE) == ""
-    assert rest(home, LINE, "ws_2") == LINE
+def test_a_line_of_a_memory_is_known_everywhere_and_one_of_a_conversation_in_its_workspace(home: MemoryHome) -> None:
+    line = "- [thread: Harbour]: we moor at noon"
+    talk = [Injected("c", [(line, SourceRef(kind="thread", id="thr_1"))])]
+    home.sql(lambda tx: home.ledger.record(tx, ("ws_1", "thr_1", "trn_1"), talk))
+    assert rest(home, LINE) == rest(home, LINE, "ws_2") == rest(home, line) == ""
+    assert rest(home, line, "ws_2") == line
+
+
+def test_a_ledger_holds_no_text(home: MemoryHome) -> None:
     home.do(home.db.truncate_wal())
     assert b"Likes tea" not in home.bytes_on_disk()
     assert len(home.rows("SELECT 1 FROM injection")) == 2
+
+
+ONE, TWO = (f'recalled_memory nonce="{nonce}"' for nonce in ("aaaa", "bbbb"))
+
+
+@given(st.lists(st.sampled_from([f"<{ONE}>", f"</{ONE}>", f"<{TWO}>", f"</{TWO}>", "x", "\n"]), max_size=12))
+def test_a_block_ends_with_its_own_nonce(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    found = re.finditer(r'<(recalled_memory nonce="\w+")>.*?</\1>', text, re.DOTALL)
+    assert blocks(text) == [one.span() for one in found]
+
+
+def test_a_hostile_text_costs_time_in_proportion_to_its_length(home: MemoryHome) -> None:
+    text = "".join(f'<recalled_memory nonce="{n:08}">\n- [x]: y\n' for n in range(10_000))
+    started = process_time()
+    assert rest(home, text) == text
+    assert not carries_own_block("\n" * 200_000)
+    assert process_time() - started < 5  # a search for each opening would take minutes
 
 
 @given(st.text(max_size=80))

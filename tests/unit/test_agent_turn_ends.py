@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from agent_home import BUNDLE, RECALL, TERMINAL, AgentHome, play, wants
 
+from agent import threads
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     HookInput,
@@ -15,7 +16,7 @@ from protocol.hooks import (
     Subscription,
 )
 from protocol.models import ModelReply, ProviderFailed
-from protocol.threads import ThreadParams, TurnFinishParams, TurnParams, WorkspaceParams
+from protocol.threads import ThreadParams, ThreadStartParams, TurnFinishParams, TurnParams, WorkspaceParams
 
 # -- cancelling ------------------------------------------------------------------------------------------------------
 
@@ -131,6 +132,59 @@ def test_whatever_happens_a_turn_ends(tmp_path: Path, error: Exception, reason: 
         assert (await home.live("again")).turn.status == "completed"
 
     play(tmp_path, scene, error)
+
+
+@pytest.mark.parametrize("way", ["ends", "cancelled"])
+def test_what_cannot_be_told_fails_the_turn_and_holds_nobody(tmp_path: Path, way: str) -> None:
+    """A piece of an answer that is no text: whoever let it through, the turn ends, its thread goes on."""
+    inside = asyncio.Event()
+
+    async def speaks(_request: Any, deltas: Any) -> ModelReply:
+        deltas.delta("Half")
+        with pytest.raises(UnicodeEncodeError):
+            deltas.delta("\ud83d")
+        inside.set()
+        if way == "cancelled":
+            await asyncio.Event().wait()
+        deltas.delta("\ud83d")
+        raise AssertionError
+
+    async def scene(home: AgentHome) -> None:
+        home.tell = lambda _method, params: msgspec.json.encode(params)
+        turn_id = await home.begin()
+        await inside.wait()
+        async with asyncio.timeout(10):
+            assert (await home.turns.turn_cancel(TurnParams(turn_id=turn_id))).turn.completed_at is not None
+        lived = await home.end_of(turn_id)
+        home.check_story(turn_id)
+        status = "interrupted" if way == "cancelled" else "failed"
+        assert [(item.text, item.status) for item in lived.items] == [("hello", "completed"), ("Half", status)]
+        assert (await home.live("again")).turn.status == "completed"
+
+    play(tmp_path, scene, speaks)
+
+
+@pytest.mark.parametrize("driver", ["gateway", "host"])
+def test_an_end_that_our_own_defect_keeps_from_being_stored_is_told_all_the_same(tmp_path: Path, driver: str) -> None:
+    """It leaves an interrupted turn, and its thread goes on."""
+
+    async def scene(home: AgentHome) -> None:
+        if driver == "host":
+            await home.turns.turn_prepare(home.start(turn_id="trn_1"))
+            finish = TurnFinishParams(turn_id="trn_1", status="succeeded", assistant_text="\ud83d")
+            assert (await home.turns.turn_finish(finish)).turn.status == "failed"
+        else:
+            await home.begin(turn_id="trn_1")
+        await home.until(lambda: TERMINAL & set(home.methods("trn_1")))
+        home.check_story("trn_1")
+        end = home.of("trn_1")[-1]
+        assert (end.method, end.params.error.reason, len(home.incidents)) == ("turn/failed", "internal", 1)
+        async with asyncio.timeout(10):
+            await home.turns.turn_cancel(TurnParams(turn_id="trn_1"))
+        assert (await home.lived("trn_1")).turn.status == "interrupted"
+        assert (await home.live("again")).turn.status == "completed"
+
+    play(tmp_path, scene, *([ModelReply(text="\ud83d")] if driver == "gateway" else []))
 
 
 def test_a_hook_without_which_the_turn_may_not_go_on(tmp_path: Path) -> None:
@@ -250,5 +304,34 @@ def test_a_turn_that_is_stored_as_ours_and_that_nobody_runs_is_interrupted(tmp_p
         assert (await home.turns.turn_start(home.start(turn_id="trn_1"))).turn.status == "interrupted"
         assert (await home.turns.turn_cancel(TurnParams(turn_id="trn_2"))).turn.status == "interrupted"
         assert (await home.live("next")).turn.status == "completed"
+
+    play(tmp_path, scene)
+
+
+def test_a_large_workspace_goes_in_parts_that_let_other_writers_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "TURNS_AT_ONCE", 1)
+
+    async def scene(home: AgentHome) -> None:
+        await home.live("one")
+        for name in ("thr_2", "thr_3"):
+            await home.threads.thread_start(ThreadStartParams(thread_id=name, workspace_id="ws_1"))
+            await home.turns.turn_prepare(home.start(thread_id=name, turn_id=f"trn_{name}"))
+            await home.turns.turn_finish(
+                TurnFinishParams(turn_id=f"trn_{name}", status="succeeded", assistant_text="x")
+            )
+        counts: list[int] = []
+        write = home.db.write
+
+        async def counted(work: Any, **how: Any) -> Any:
+            done = await write(work, **how)
+            counts.append(len(await home.rows("SELECT 1 FROM thread")))
+            return done
+
+        home.db.write = counted
+        deleted = await home.threads.workspace_delete(WorkspaceParams(workspace_id="ws_1"))
+        assert counts[-3:] == [2, 1, 0]
+        assert (deleted.removed["threads"], deleted.removed["turns"], deleted.removed["workspaces"]) == (3, 3, 1)
 
     play(tmp_path, scene)

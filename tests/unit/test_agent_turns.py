@@ -240,7 +240,7 @@ def test_bad_calls_go_back_to_the_model_and_good_ones_in_order(tmp_path: Path, m
 def test_rounds_are_bounded(tmp_path: Path) -> None:
     async def scene(home: AgentHome) -> None:
         lived = await home.live()
-        assert (lived.turn.status, lived.turn.rounds, len(home.model.asked)) == ("completed", 3, 3)
+        assert (lived.turn.status, lived.turn.rounds, len(home.model.asked)) == ("failed", 3, 3)
         assert [request.round for request in home.model.asked] == [1, 2, 3]
         home.check_story(lived.turn.turn_id)
 

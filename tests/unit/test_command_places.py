@@ -1,107 +1,86 @@
-"""Conversations, workspaces and candidates on the command line: all of them, one of them, and what becomes of it."""
+"""Where a command looks: the project of a folder as `pioneer mcp` has it, and what it leaves alone while it looks."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from command_line import ids, propose, run
+from command_line import Ended, run
+
+from gateway.commands.door import through_door
+from gateway.commands.parsing import parser
+from gateway.repository import project_of
+
+BOAT = "The boat is called Tern."
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's folder, in which one works."""
     monkeypatch.setenv("PIONEER_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
-
-
-def remember(text: str, *more: str) -> str:
-    ended = run("remember", text, "--json", *more)
-    assert ended.code == 0, ended.err
-    return ended.json["record"]["memory_id"]
-
-
-@pytest.fixture
-def talks(tmp_path: Path) -> list[str]:
-    """Conversations, more than a list shows unasked, and one with more messages than a page holds."""
-    folder = tmp_path / "talks"
+    folder = tmp_path / "boats"
     folder.mkdir()
-    for number in range(23):
-        turns = 60 if number == 7 else 1
-        talk = "".join(f"# User\n\nTide {number} of {turn}?\n\n# Assistant\n\nAt {turn}.\n\n" for turn in range(turns))
-        (folder / f"talk{number}.md").write_text(talk, encoding="utf-8")
-    assert run("import", "talks").code == 0
-    return [thread["thread_id"] for thread in run("threads", "--all", "--json").json["threads"]]
+    monkeypatch.chdir(folder)
+    return folder
 
 
-def test_lists_are_as_long_as_one_likes_and_say_when_there_is_more(talks: list[str]) -> None:
-    assert len(set(talks)) == 23
-    shown = run("threads").out.splitlines()
-    assert (len(shown), shown[-1]) == (21, "there are more: --limit N, or --all")
-    assert len(run("threads", "--limit", "22").out.splitlines()) == 23
-    assert len(run("threads", "--limit", "23").out.splitlines()) == 23
-    assert run("threads", "--limit", "0").code == 64
+def own_id(folder: Path) -> str:
+    project = project_of(folder)
+    assert project is not None
+    return project.workspace_id
 
 
-@pytest.mark.usefixtures("talks")
-def test_a_talk_is_shown_over_as_many_pages_as_it_has() -> None:
-    [long] = [one["thread_id"] for one in run("threads", "--all", "--json").json["threads"] if one["turn_count"] == 60]
-    assert len(run("threads", long, "--all", "--json").json["items"]) == 120
-    items = run("threads", long, "--limit", "101", "--json").json["items"]
-    assert len({item["item_id"] for item in items}) == 101
-    ended = run("threads", long, "--limit", "119")
-    assert "--all" in ended.out.splitlines()[0]
-    assert ended.out.count("Tide 7 of") == 59
-    assert "--all" not in run("threads", long, "--limit", "120").out
+def keep_there(folder: Path) -> Ended:
+    return run("remember", BOAT, "--scope", "workspace", "--folder", str(folder))
 
 
-def test_a_thread_is_renamed_and_deleted_with_a_yes(talks: list[str]) -> None:
-    one = talks[0]
-    assert run("threads", "--rename", "x").code == 64
-    assert run("threads", one, "--rename", "Tides of May", "--json").json["thread"]["name"] == "Tides of May"
-    assert any(
-        line.startswith(one) and line.endswith("Tides of May") for line in run("threads", "--all").out.splitlines()
-    )
-    assert run("threads", one, "--delete").code == 64  # nobody can be asked
-    assert run("threads", one, "--delete", "--yes", "--json").json["deleted"] is True
-    assert run("threads", one).code == 1
-    assert run("threads", one, "--delete", "--yes").code == 1
-    assert len(run("threads", "--all").out.splitlines()) == 22
+def test_a_folder_is_the_project_that_mcp_has_there(shop: Path) -> None:
+    assert keep_there(shop).code == 0
+    for place in (["--folder", "."], ["--workspace", own_id(shop)]):
+        assert BOAT in run("search", "boat", *place).out
+    assert run("search", "boat").code == 1
+    names = {made["workspace_id"]: made["name"] for made in run("workspaces", "--json").json["workspaces"]}
+    assert names[own_id(shop)] == "boats"
 
 
-def test_workspaces_are_listed_and_an_export_says_which_it_is_of() -> None:
-    for name in ("ws_harbour", "ws_cafe"):
-        remember("The ferry leaves at ten.", "--workspace", name)
-    told = run("workspaces", "--json").json["workspaces"]
-    assert [workspace["workspace_id"] for workspace in told] == ["ws_harbour", "ws_cafe"]
-    assert [line.split("\t")[0] for line in run("workspaces").out.splitlines()] == ["ws_harbour", "ws_cafe"]
-    assert "workspace ws_harbour" in run("export", "b.jsonl", "--workspace", "ws_harbour").out
+def test_a_folder_that_is_none_and_two_places_are_refused() -> None:
+    assert run("list", "--folder", "nowhere").code == 64
+    assert run("list", "--folder", ".", "--workspace", "boats").code == 64
 
 
-def test_a_workspace_is_deleted_with_its_memory_and_a_yes() -> None:
-    mine = remember("I take my coffee without sugar.")
-    theirs = remember("The boat is called Tern.", "--scope", "workspace", "--workspace", "boats")
-    assert set(ids("--workspace", "boats")) == {mine, theirs}
-    assert run("workspaces", "--delete", "--yes").code == 64
-    assert run("workspaces", "boats", "--delete").code == 64
-    assert run("workspaces", "boats").out.startswith("boats\t")
-    assert run("workspaces", "boats", "--delete", "--yes").code == 0
-    assert run("workspaces", "boats").code == 1
-    assert ids() == [mine]
+@pytest.mark.parametrize(
+    "command", [["search", "boat"], ["list"], ["recall", "boat"], ["why", "what is the boat called"]]
+)
+def test_who_finds_nothing_is_told_of_the_folder_s_own_project(shop: Path, command: list[str]) -> None:
+    assert run("remember", "It rains.", "--scope", "workspace", "--workspace", "elsewhere").code == 0
+    assert run(*command).err == ""  # nothing is kept here yet
+    assert keep_there(shop).code == 0
+    ended = run(*command)
+    assert f"boats: --workspace {own_id(shop)}" in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert "--workspace" not in run(*command, "--folder", ".").err
 
 
-def test_what_waits_is_approved_or_rejected() -> None:
-    assert run("candidates").code == 66
-    mine = remember("The ferry leaves at ten.")
-    assert run("candidates").code == 1
-    kept, refused = propose("Prefers green tea."), propose("Prefers seat four.")
-    assert {line.split("\t")[0] for line in run("candidates").out.splitlines()} == {kept, refused}
-    assert "there are more" in run("candidates", "--limit", "1").out
-    assert run("candidates", "--approve", kept, "--reject", refused).code == 64
-    record = run("candidates", "--approve", kept, "--json").json["record"]
-    assert set(ids()) == {mine, record["memory_id"]}
-    assert "rejected" in run("candidates", "--reject", refused, "--reason", "a joke").out
-    assert run("candidates", "--approve", refused).code == 65
-    assert run("candidates").code == 1
-    assert {one["candidate_id"] for one in run("candidates", "--status", "rejected", "--json").json["candidates"]} == {
-        refused
-    }
+def test_mcp_takes_the_workspace_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parser("mcp").parse_args(["mcp"]).workspace is None
+    monkeypatch.setenv("PIONEER_WORKSPACE", "boats")
+    assert parser("mcp").parse_args(["mcp"]).workspace == "boats"
+    assert parser("mcp").parse_args(["mcp", "--workspace", "ws_other"]).workspace == "ws_other"
+
+
+def test_who_asks_indexes_what_waits_and_leaves_other_work_alone(tmp_path: Path) -> None:
+    assert run("remember", BOAT).code == 0
+    with closing(sqlite3.connect(tmp_path / "home" / "gateway.db")) as database:
+        for kind in ("index", "hook_run", "sweep"):
+            database.execute(
+                "INSERT INTO job (job_id, kind, subject, maker, state, next_run_at, created_at) "
+                "VALUES (?1, ?2, 'gone', 'own_gone', 'queued', 0, 0)",
+                (f"job_{kind}", kind),
+            )
+        database.commit()
+    asked = parser("recall").parse_args(["recall", "ferry"])
+    through_door(asked, lambda door: door.catch_up())
+    with closing(sqlite3.connect(tmp_path / "home" / "gateway.db")) as database:
+        states = dict(database.execute("SELECT job_id, state FROM job WHERE subject = 'gone'"))
+    assert states == {"job_index": "done", "job_hook_run": "queued", "job_sweep": "queued"}

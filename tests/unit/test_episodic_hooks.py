@@ -207,6 +207,11 @@ def test_snippets_together_stay_within_the_room(home: Home) -> None:
             "skipped",
             "skip_recall",
         ),
+        (
+            {"policy": None, "text": "Answer without using my history, please: what leaks?"},
+            "skipped",
+            "no_recall_requested",
+        ),
     ],
 )
 def test_no_recall_and_why(home: Home, change: dict[str, Any], status: str, reason: str) -> None:
@@ -214,6 +219,14 @@ def test_no_recall_and_why(home: Home, change: dict[str, Any], status: str, reas
         await valves(home)
         context = await recalled(home, given(VALVE, **change))
         assert (context.items, context.status, context.reason) == ([], status, reason)
+
+    run(story)
+
+
+def test_where_the_policy_failed_recall_goes_on(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        assert (await recalled(home, given(VALVE, policy=None, text="What leaks?"))).status == "recalled"
 
     run(story)
 

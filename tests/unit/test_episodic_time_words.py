@@ -185,3 +185,20 @@ def test_whether_a_text_tells_a_time(text: str, *, tells: bool) -> None:
 )  # fmt: skip
 def test_whether_a_question_is_for_a_time(text: str, *, asks: bool) -> None:
     assert asks_when(text) is asks
+
+
+@pytest.mark.parametrize("text", ["What did we say yesterday?{}", "{}What did we say yesterday?"])
+def test_of_a_long_text_its_beginning_and_end_are_read_and_places_are_right(text: str) -> None:
+    whole = text.format(" lorem ipsum dolor on 2024-01-01" * 2000)
+    found = find_time(whole, NOW, UTC)
+    assert found is not None
+    assert [whole[start:end] for start, end in found.spans] == ["yesterday"]
+
+
+def test_a_pasted_log_costs_no_more_than_a_few_dates() -> None:
+    log = "".join(f"2026-04-{1 + n % 28:02} 12:00:{n % 60:02} INFO worker {n} finished\n" for n in range(20_000))
+    find_time("on 3 April 2026", NOW, UTC)
+    started = time.process_time()
+    found = find_time(f"Why does this fail?\n{log}", NOW, UTC)
+    assert time.process_time() - started < 1
+    assert found is None

@@ -17,7 +17,7 @@ from protocol.hooks import ToolContext
 from protocol.thread_episodic import ExcludeParams
 from protocol.threads import ToolReply
 from protocol.tools import MAX_RESULT_CHARS
-from thread_episodic.reading import EXCLUDED
+from thread_episodic.reading import EXCLUDED, INJECTED
 from thread_episodic.tools import ThreadSearchTool
 
 KEY = "AKIA" + "QX7Z2M4N8P1R5T9V"
@@ -125,6 +125,17 @@ def test_what_is_excluded_from_recall_is_not_read_back(home: Home) -> None:
         await home.service.exclude(ExcludeParams(item_id="i1"))
         (said,) = await turns.read("a", "a_1", 1)
         assert "harbour" not in said.text
+
+    anyio.run(story)
+
+
+def test_what_was_injected_is_not_read_back_as_if_it_had_been_said(home: Home) -> None:
+    async def story() -> None:
+        line = "- [mem_1, scope=user]: Keeps the key in the drawer."
+        home.echoes.append(line)
+        await home.say("i1", f"I was told:\n{line}\nIs that so?", turn="t_1")
+        (said,) = await home.service.turns.read("a", "a_1", 1)
+        assert said.text == f"I was told:\n{INJECTED}\nIs that so?"
 
     anyio.run(story)
 

@@ -8,22 +8,32 @@ from pathlib import Path
 from typing import Any, get_args
 
 import anyio
+import msgspec
 import pytest
 
 from gateway import logs
 from gateway.foundations import Options, open_home
 from gateway.mcp_door.answers import View
-from gateway.mcp_door.door import BRIEF_ORDER, MAX_ASKED_CHARS, WORDS_MS, Caller, Door, agent_id_of, question_of
+from gateway.mcp_door.door import (
+    BRIEF_ORDER,
+    MAX_ASKED_CHARS,
+    MAX_SAVES,
+    WORDS_MS,
+    Caller,
+    Door,
+    agent_id_of,
+    question_of,
+)
 from gateway.mcp_door.process import Unheard, Wish, ensure, workspace_of
 from gateway.mcp_door.prompts import read, render
-from gateway.process import running
+from gateway.process import Metronome, running
 from gateway.repository import Project
 from gateway.shell import Client
 from gateway.wiring import App
-from protocol.errors import Unavailable
+from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.memory import Category, Context, RememberParams
-from protocol.threads import ToolReply
+from protocol.threads import ThreadImportParams, ToolReply
 
 NOW = 1_780_000_000_000
 CELLO = {"content": "The user plays the cello."}
@@ -61,7 +71,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     config.write_text("[gateway.embedding]\nenabled = false\n")
     base = await open_home(Options(home=folder / "home", config=config, clock_file=clock, log_level="error"))
     try:
-        async with running(base, Unheard(), Client()) as app:
+        async with running(base, Unheard(), Client(), Metronome()) as app:
             await ensure(app, Project("ws_here", "here"))
             yield Stage(app, clock)
     finally:
@@ -96,6 +106,19 @@ def test_the_words_of_a_prompt_stand_for_a_while(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
+def test_the_words_of_a_prompt_keep_a_few_facts_and_no_more(tmp_path: Path) -> None:
+    async def story(stage: Stage) -> None:
+        await render(stage.door, "remember", {"fact": "I play the cello"}, MODEL)
+        for answer in [await stage.door.call("memory_remember", CELLO, MODEL) for _ in range(MAX_SAVES)]:
+            assert answer.data is not None
+            assert answer.data["reason_code"] in {"active_created", "duplicate_active"}
+        again = await stage.door.call("memory_remember", {"content": "The user plays cello."}, MODEL)
+        assert again.data is not None
+        assert again.data["reason_code"] == "assistant_inference"
+
+    play(tmp_path, story)
+
+
 def test_no_other_prompt_is_a_wish(tmp_path: Path) -> None:
     async def story(stage: Stage) -> None:
         for name, argument in (("recall", "query"), ("forget", "what")):
@@ -103,6 +126,36 @@ def test_no_other_prompt_is_a_wish(tmp_path: Path) -> None:
             answer = await stage.door.call("memory_remember", CELLO, MODEL)
             assert answer.data is not None
             assert answer.data["status"] == "rejected", name
+
+    play(tmp_path, story)
+
+
+def test_a_long_turn_is_read_on_and_a_hit_is_on_its_page(tmp_path: Path) -> None:
+    long = " ".join(f"Mile {n} of the survey was uneventful." for n in range(600)) + " The anchor lies off Skerrymore."
+
+    async def story(stage: Stage) -> None:
+        said = {"at": NOW, "items": [{"role": "user", "text": "What happened?"}, {"role": "assistant", "text": long}]}
+        params = {"workspace_id": "ws_here", "thread_id": "thr_1", "source": {"kind": "t", "id": "1"}, "turns": [said]}
+        await stage.app.bound["thread/import"].call(msgspec.convert(params, ThreadImportParams))
+        await stage.app.runner.drain(20)
+        uri, pages = "memory://thread/thr_1/turn/1", list[str]()
+        while uri:
+            pages.append(await read(stage.door, uri, MODEL))
+            block, _, uri = pages[-1].partition("It goes on: ")
+            assert block.startswith("<thread_context nonce=")
+        assert "What happened?" in pages[0]
+        assert "Skerrymore" not in pages[0]
+        assert "Skerrymore" in pages[-1]
+        assert len(pages) == 4
+        for n in range(600):
+            assert any(f"Mile {n} of" in page for page in pages)
+        found = await stage.door.call("thread_search", {"query": "anchor Skerrymore"}, MODEL)
+        assert found.data is not None
+        (hit,) = [hit for hit in found.data["hits"] if "Skerrymore" in hit["text"]]
+        assert "?from=" in hit["uri"]
+        assert "Skerrymore" in await read(stage.door, hit["uri"], MODEL)
+        with pytest.raises(CallerError):
+            await read(stage.door, "memory://thread/thr_1/turn/1?from=999999", MODEL)
 
     play(tmp_path, story)
 

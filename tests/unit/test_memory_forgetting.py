@@ -21,6 +21,7 @@ from protocol.memory import (
     ForgetByTurn,
     ForgetParams,
     HistoryParams,
+    RememberParams,
     UpdateParams,
 )
 
@@ -476,6 +477,23 @@ def test_a_message_that_is_gone_is_not_named_as_remaining(home: MemoryHome) -> N
     receipt = home.forget(made.memory_id, mode="erase").receipt
     assert receipt is not None
     assert receipt.remaining.items == []
+
+
+def test_what_names_no_message_remains_where_its_conversation_is_of_the_home(home: MemoryHome) -> None:
+    said = home.say(f"Remember my {NEEDLE}.")
+    places = [{"thread_id": "thr_1", "turn_id": said.turn_id}, {"thread_id": "mcp_1", "turn_id": "call_1"}]
+    named: list[list[str]] = []
+    for place in places:
+        kept = home.do(
+            home.service.turns.remember_in_turn(
+                home.turn(**place), RememberParams(content=f"Has a {NEEDLE}"), explicit=True
+            )
+        ).record
+        assert kept is not None
+        receipt = home.forget(kept.memory_id, mode="erase").receipt
+        assert receipt is not None
+        named.append([item.thread_id for item in receipt.remaining.items])
+    assert named == [["thr_1"], []]  # the other one is an MCP client's own conversation, which is elsewhere
 
 
 # -- restoring what stands in a chain --------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 """Candidates: what is not asked for takes no place, frequent words cost no more than they tell, lost terms are made again."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from memory_home import HERE, MemoryHome
 
 from memory import matching
@@ -28,6 +31,22 @@ def test_rows_are_ordered_by_what_they_share_and_equal_ones_by_age() -> None:
     assert [*by_weight([(1.0, [5, 4, 2, 1]), (2.5, [3, 1]), (0.5, [])])] == [1, 3, 5, 4, 2]
     assert [*by_weight([(1.0, [9, 8, 3, 2]), (2.0, [8, 4, 2]), (1.5, [7, 3])])] == [8, 2, 3, 4, 7, 9]
     assert [*by_weight([(1.0, [2, 1])])] == [2, 1]
+
+
+LISTS = st.lists(st.tuples(st.sampled_from([0.25, 0.5, 1.0, 2.0]), st.sets(st.integers(1, 30))), min_size=1, max_size=6)
+
+
+@given(LISTS, st.integers(1, 9))
+def test_the_order_does_not_depend_on_when_light_words_are_looked_at(
+    given_lists: list[tuple[float, set[int]]], enough: int
+) -> None:
+    sums: dict[int, float] = {}
+    for weight, rows in given_lists:
+        for row in rows:
+            sums[row] = sums.get(row, 0.0) + weight
+    with patch.object(matching, "SCORED", enough):
+        ranked = [*by_weight([(weight, sorted(rows, reverse=True)) for weight, rows in given_lists])]
+    assert ranked == sorted(sums, key=lambda row: (-sums[row], -row))
 
 
 def test_what_filters_leave_out_takes_no_place(home: MemoryHome) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import msgspec
@@ -10,14 +10,17 @@ import pytest
 from agent_home import Answers
 
 from agent.preflight import Planners, Preflight, plan_turn
-from agent.preflight_advice import Advisor, advise
+from agent.preflight_advice import Advisor, Case, advise
+from agent.preflight_answer import PlanFault
 from gateway.written_dates import WrittenDates
 from memory.hooks.policy import turn_policy
 from memory.planning import propose_durable
 from promt.phrases import detect
+from protocol.errors import Unavailable
 from protocol.hooks import TurnContext
 from protocol.models import ModelReply, ProviderFailed
 from protocol.settings import PreflightSettings
+from protocol.sizes import ConversationSize, ScopeSize
 from protocol.threads import TurnOptions
 from thread_episodic.planning import make_planner
 
@@ -48,55 +51,87 @@ def wants_memory(modes: list[str], targets: list[Any], status: str = "recall") -
 
 
 BAD_PLANS: list[tuple[str, Any]] = [
-    ("not_json", "I would look up the letter."),
-    ("not_json", ""),
-    ("not_json", "[" * 15_000),
-    ("not_json", '{"tools": {"visible_tools": []}'),
-    ("too_long", json.dumps(answer(["memory_search"] * 3000))),
-    ("malformed", "[]"),
-    ("malformed", "null"),
-    ("malformed", {"tools": {"visible_tools": []}}),
-    ("malformed", answer() | {"note": "ignore the rules"}),
-    ("malformed", answer(tools="memory_search")),
-    ("malformed", asks(query=None)),
-    ("malformed", asks(from_at="yesterday")),
-    ("malformed", wants_memory(["query"], [7])),
+    ("invalid_json", "I would look up the letter."),
+    ("invalid_json", ""),
+    ("invalid_json", "[" * 15_000),
+    ("invalid_json", '{"tools": {"visible_tools": []}'),
+    ("too_broad", json.dumps(answer(["memory_search"] * 3000))),
+    ("invalid_json", "[]"),
+    ("invalid_json", "null"),
+    ("invalid_json", {"tools": {"visible_tools": []}}),
+    ("invalid_json", answer() | {"note": "ignore the rules"}),
+    ("invalid_json", answer(tools="memory_search")),
+    ("invalid_json", asks(query=None)),
+    ("invalid_json", asks(from_at="yesterday")),
+    ("invalid_json", wants_memory(["query"], [7])),
     ("unknown_tool", answer(["memory_forget_everything"])),
     ("unknown_tool", answer(["memory_search", "shell"])),
-    ("unknown_status", answer(durable={"status": "maybe"})),
-    ("unknown_status", answer(episodic={"status": "all"})),
+    ("invalid_json", answer(durable={"status": "maybe"})),
+    ("invalid_json", answer(episodic={"status": "all"})),
     ("unknown_mode", asks(mode="every_thread")),
     ("unknown_mode", wants_memory(["sql"], ["select * from record"])),
-    ("unknown_role", asks(roles=["system"])),
-    ("unknown_category", wants_memory(["category"], ["password"])),
-    ("ambiguous", answer(durable={"status": "recall"})),
-    ("ambiguous", wants_memory(["query"], ["tea"], status="skip")),
-    ("ambiguous", wants_memory(["key", "query"], ["tea"])),
-    ("ambiguous", answer(episodic={"status": "recall", "queries": []})),
-    ("ambiguous", answer(episodic={"status": "skip", "queries": [{"mode": "current_thread", "query": "tea"}]})),
-    ("too_many_targets", wants_memory(["query"], ["tea"] * 7)),
-    ("too_many_queries", answer(episodic={"status": "recall", "queries": asks()["memory"]["active_recall"]["episodic"]["queries"] * 4})),
-    ("target_too_long", wants_memory(["query"], ["t" * 257])),
-    ("query_too_long", asks(query="t" * 257)),
+    ("invalid_json", asks(roles=["system"])),
+    ("invalid_json", wants_memory(["category"], ["password"])),
+    ("invalid_json", answer(durable={"status": "recall"})),
+    ("invalid_json", wants_memory(["query"], ["tea"], status="skip")),
+    ("invalid_json", wants_memory(["key", "query"], ["tea"])),
+    ("invalid_json", answer(episodic={"status": "recall", "queries": []})),
+    ("invalid_json", answer(episodic={"status": "skip", "queries": [{"mode": "current_thread", "query": "tea"}]})),
+    ("too_broad", wants_memory(["query"], ["tea"] * 7)),
+    ("too_broad", answer(episodic={"status": "recall", "queries": asks()["memory"]["active_recall"]["episodic"]["queries"] * 4})),
+    ("too_broad", wants_memory(["query"], ["t" * 257])),
+    ("too_broad", asks(query="t" * 257)),
     ("too_broad", asks(query="")),
     ("too_broad", asks(query="* %")),
     ("too_broad", wants_memory(["query"], ["*"])),
-    ("bad_time", asks(from_at=NOW, to_at=NOW - 1)),
-    ("bad_time", asks(from_at=NOW + 1)),
-    ("malformed", asks(from_at=-5)),
-    ("bad_max_chars", asks(max_chars=0)),
-    ("bad_max_chars", asks(max_chars=10**9)),
+    ("invalid_json", asks(from_at=NOW, to_at=NOW - 1)),
+    ("invalid_json", asks(from_at=NOW + 1)),
+    ("invalid_json", asks(from_at=-5)),
+    ("invalid_json", asks(max_chars=0)),
+    ("too_broad", asks(max_chars=10**9)),
 ]  # fmt: skip
 
 
+class Store:
+    """Sizes of nothing that is there; a fault where a test says so."""
+
+    def __init__(self, fault: Exception | None, incidents: list[BaseException]) -> None:
+        self.fault = fault
+        self.incidents = incidents
+
+    async def read(self, work: Any, deadline: float | None = None) -> Any:
+        del deadline
+        if self.fault is not None:
+            raise self.fault
+        return work(None)
+
+    def memory(self, _tx: Any, turn: TurnContext) -> list[ScopeSize]:
+        assert turn.thread_id == TURN.thread_id
+        return [ScopeSize(kind="user", count=7), ScopeSize(kind="workspace", count=0)]
+
+    def conversation(self, _tx: Any, _turn: TurnContext) -> ConversationSize:
+        return ConversationSize(threads=3, chunks=40, oldest_at=NOW - 5)
+
+    def incident(self, error: BaseException) -> str:
+        self.incidents.append(error)
+        return "inc"
+
+
 async def planned(
-    reply: Any, text: str = HINT, *, turn: TurnContext = TURN, timeout_ms: int = 3000
+    reply: Any,
+    text: str = HINT,
+    *,
+    turn: TurnContext = TURN,
+    timeout_ms: int = 3000,
+    fault: Exception | None = None,
+    told: list[BaseException] | None = None,
 ) -> tuple[Preflight, Answers]:
-    model = Answers(reply)
+    model, store = Answers(reply), Store(fault, told if told is not None else [])
     local = plan_turn(text, turn, PLANNERS, is_enabled=True)
     policy = turn_policy(turn, detect(text))
     settings = PreflightSettings(timeout_ms=timeout_ms)
-    return await advise(local, text, turn, policy, Advisor(model, TOOLS), settings), model
+    advisor = Advisor(model, TOOLS, store, store.memory, store.conversation, store.incident)
+    return await advise(local, Case(text, turn, 2), policy, advisor, settings), model
 
 
 def reply(plan: Any) -> ModelReply:
@@ -121,13 +156,31 @@ async def test_late_plan_gives_way_to_the_local_one() -> None:
         raise AssertionError
 
     advised, _ = await planned(never, timeout_ms=50)
-    assert (advised.manifest.source, advised.manifest.reason) == ("fallback", "late")
+    assert (advised.manifest.source, advised.manifest.reason) == ("fallback", "timeout")
 
 
 @pytest.mark.anyio
-async def test_failed_provider_gives_way_to_the_local_plan() -> None:
-    advised, _ = await planned(ProviderFailed("http_500"))
-    assert (advised.manifest.source, advised.manifest.reason) == ("fallback", "provider_failed")
+@pytest.mark.parametrize(
+    ("error", "reason", "incidents"),
+    [
+        (ProviderFailed("http_500"), "unavailable", 0),
+        (ProviderFailed("not_configured"), "unavailable", 0),
+        (ProviderFailed("timeout"), "timeout", 0),
+        (ProviderFailed("bad_json"), "invalid_json", 0),
+        (Unavailable("storage_full"), "unavailable", 0),
+        (ValueError("private"), "unavailable", 1),
+        (RecursionError(), "unavailable", 1),
+    ],
+)
+@pytest.mark.parametrize("place", ["model", "store"])
+async def test_whatever_happens_to_the_adviser_the_local_plan_stands(
+    error: Exception, reason: str, incidents: int, place: str
+) -> None:
+    told: list[BaseException] = []
+    advised, _ = await planned(error, told=told, fault=error if place == "store" else None)
+    assert (advised.manifest.source, advised.manifest.reason) == ("fallback", reason)
+    assert advised.plan == plan_turn(HINT, TURN, PLANNERS, is_enabled=True).plan
+    assert told == [error] * incidents
 
 
 @pytest.mark.anyio
@@ -165,11 +218,20 @@ async def test_no_model_is_asked_where_the_local_planner_is_sure_or_nothing_may_
 
 
 @pytest.mark.anyio
-async def test_model_is_told_the_message_and_names_only() -> None:
+async def test_model_is_told_the_message_names_and_sizes_only() -> None:
     _, model = await planned(reply(asks()), HINT + " x" * 9000)
     (request,) = model.asked
     assert (request.role, request.tools, request.json_answer) == ("preflight", [], True)
     told = json.loads(request.messages[1].content)
-    assert set(told) == {"text", "mode", "candidate_tools", "now", "time_zone"}
+    assert set(told) == {"text", "mode", "candidate_tools", "memory", "episodic", "now", "time_zone"}
     assert len(told["text"]) <= 4000
     assert [tool["name"] for tool in told["candidate_tools"]] == TOOLS
+    assert [tool["domain"] for tool in told["candidate_tools"]] == ["memory", "memory", "artifact"]
+    assert all(set(tool) == {"name", "domain", "summary"} and tool["summary"] for tool in told["candidate_tools"])
+    scopes = [{"kind": "user", "count": 7}, {"kind": "workspace", "count": 0}]
+    assert told["memory"] == {"scopes": scopes, "already_recalled": 2}
+    assert told["episodic"] == {"threads": 3, "chunks": 40, "oldest_at": NOW - 5}
+
+
+def test_every_reason_is_one_of_the_contract() -> None:
+    assert {reason for reason, _ in BAD_PLANS} | {"timeout", "unavailable"} == set(get_args(PlanFault))

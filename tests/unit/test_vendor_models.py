@@ -191,7 +191,8 @@ def test_pictures_and_empty_messages(kind: str) -> None:
         await stage.ask(Message(role="system", content="S"), *said)
         body = stage.fake.asked[0].body
         if kind == "openai":
-            assert [m["role"] for m in body["messages"]] == ["system", "assistant", "user", "assistant", "user", "user"]
+            assert [m["role"] for m in body["messages"]] == ["system", "assistant", "user", "assistant", "user"]
+            assert body["messages"][-1]["content"][0] == {"type": "text", "text": "look"}
             assert body["messages"][-1]["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
         else:
             assert [m["role"] for m in body["messages"]] == ["user", "assistant", "user", "assistant", "user"]
