@@ -9,8 +9,6 @@ Rule 3: a home is made beside its place, checked, and then moved there whole; wh
 import hashlib
 import os
 import re
-import shutil
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -25,9 +23,11 @@ from gateway import __version__
 from gateway.artifact_files import ArtifactFiles
 from gateway.database_copy import OnProgress, complaints, copy, looking, version
 from gateway.durable_file import sync_folder
+from gateway.home import STRANGE, is_strange
 from gateway.keys import KEY_FILE
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import living
+from gateway.staging import staging
 from protocol.errors import Refused, Unavailable
 
 FORMAT: Literal["pioneer.backup"] = "pioneer.backup"
@@ -80,49 +80,43 @@ class BadBackupError(Exception):
 
 def write_backup(home: Path, target: Path, tell: OnProgress) -> Manifest:
     """Write the home to one file, durably. Raises `GatewayError` and `OSError`; nothing is left of what fails."""
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    written = Path(name)
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            manifest = _write_archive(home, file, target.parent, tell)
+    with staging(target.parent) as folder:
+        written = folder / "archive"
+        written.touch(mode=0o600)
+        with written.open("r+b") as file:
+            manifest = _write_archive(home, file, folder / "gateway.db", tell)
             file.flush()
             os.fsync(file.fileno())
         written.replace(target)
-    finally:
-        written.unlink(missing_ok=True)
     sync_folder(target.parent)
     return manifest
 
 
-def _write_archive(home: Path, file: BinaryIO, folder: Path, tell: OnProgress) -> Manifest:
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".backup.") as name:
-        snapshot = Path(name) / "gateway.db"
-        needed, missing = list[str](), list[str]()
-        for _ in range(TRIES):
-            snapshot.unlink(missing_ok=True)
-            copy(home / "gateway.db", snapshot, tell)
-            needed = _needed(snapshot)
-            missing = [sha256 for sha256 in needed if not ArtifactFiles(home / "artifacts").holds(sha256)]
-            if not missing:
-                break
-        if wrong := complaints(snapshot, is_thorough=False):
-            raise Unavailable(message=f"The database is damaged ({wrong[0]}); `pioneer doctor` tells more.")
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            members = [_put(archive, "gateway.db", snapshot)]
-            members += [
-                _put(archive, name, home / name) for name in ("config.toml", KEY_NAME) if (home / name).is_file()
-            ]
-            kept = ArtifactFiles(home / "artifacts")
-            for place, sha256 in enumerate(needed, 1):
-                try:
-                    members.append(_put(archive, f"artifacts/{sha256[:2]}/{sha256}", kept.path(sha256)))
-                except FileNotFoundError:  # removed since the snapshot, or lost long ago: told either way
-                    missing = [*missing, *([] if sha256 in missing else [sha256])]
-                tell(place, len(needed))
-            manifest = Manifest(
-                created_at=int(time.time() * 1000), schema_version=version(snapshot), members=members, missing=missing
-            )
-            archive.writestr(MANIFEST, msgspec.json.encode(manifest))
+def _write_archive(home: Path, file: BinaryIO, snapshot: Path, tell: OnProgress) -> Manifest:
+    needed, missing = list[str](), list[str]()
+    for _ in range(TRIES):
+        snapshot.unlink(missing_ok=True)
+        copy(home / "gateway.db", snapshot, tell)
+        needed = _needed(snapshot)
+        missing = [sha256 for sha256 in needed if not ArtifactFiles(home / "artifacts").holds(sha256)]
+        if not missing:
+            break
+    if wrong := complaints(snapshot, is_thorough=False):
+        raise Unavailable(message=f"The database is damaged ({wrong[0]}); `pioneer doctor` tells more.")
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        members = [_put(archive, "gateway.db", snapshot)]
+        members += [_put(archive, name, home / name) for name in ("config.toml", KEY_NAME) if (home / name).is_file()]
+        kept = ArtifactFiles(home / "artifacts")
+        for place, sha256 in enumerate(needed, 1):
+            try:
+                members.append(_put(archive, f"artifacts/{sha256[:2]}/{sha256}", kept.path(sha256)))
+            except FileNotFoundError:  # removed since the snapshot, or lost long ago: told either way
+                missing = [*missing, *([] if sha256 in missing else [sha256])]
+            tell(place, len(needed))
+        manifest = Manifest(
+            created_at=int(time.time() * 1000), schema_version=version(snapshot), members=members, missing=missing
+        )
+        archive.writestr(MANIFEST, msgspec.json.encode(manifest))
     return manifest
 
 
@@ -174,8 +168,9 @@ def restore_backup(file: Path, home: Path, tell: OnProgress, *, is_forced: bool)
     """
     _require_place(home, is_forced=is_forced)
     home.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(dir=home.parent, prefix=f".{home.name}.restoring."))
-    try:
+    with staging(home.parent) as folder:
+        staged = folder / "home"
+        staged.mkdir(mode=0o700)
         try:
             with zipfile.ZipFile(file) as archive:
                 manifest = read_manifest(archive)
@@ -186,13 +181,13 @@ def restore_backup(file: Path, home: Path, tell: OnProgress, *, is_forced: bool)
             raise BadBackupError("the database in it is damaged")
         _require_place(home, is_forced=is_forced)  # unpacking takes a while
         return manifest, _move_in(staged, home)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _require_place(home: Path, *, is_forced: bool) -> None:
     if living(home / "run"):
         raise Refused("home_locked", "A gateway uses that home; end it first.")
+    if is_strange(home):
+        raise Refused("conflict", STRANGE)
     if home.exists() and any(home.iterdir()) and not is_forced:
         raise Refused("conflict", "There is a home already; --force moves it aside.")
 

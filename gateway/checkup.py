@@ -24,6 +24,7 @@ from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.migrations import SCHEMA_VERSION
 from gateway.model_files import locate
 from gateway.owners import SQL, living
+from gateway.staging import stale
 from memory.repair import state_of
 from protocol.errors import GatewayError
 from protocol.settings import GatewayConfig, ProviderConfig
@@ -31,7 +32,7 @@ from thread_episodic.store import counts_by_status
 
 Level: TypeAlias = Literal["ok", "note", "warning", "error"]
 LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
-Mend: TypeAlias = Literal["permissions", "key", "memory", "jobs", "processes"]
+Mend: TypeAlias = Literal["permissions", "key", "memory", "jobs", "processes", "leftovers"]
 
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
@@ -62,6 +63,11 @@ class Subject(NamedTuple):
         """`gateway.db`."""
         return self.root / "gateway.db"
 
+    @property
+    def workplaces(self) -> tuple[Path, ...]:
+        """Folders in which copies of the home are made."""
+        return self.root.absolute().parent, self.root / "backups"
+
     def config(self) -> GatewayConfig:
         """The settings, or the defaults where the file cannot be used."""
         try:
@@ -71,20 +77,11 @@ class Subject(NamedTuple):
 
 
 def examine(subject: Subject) -> list[Finding]:
-    """Everything that is found, in the order of the checks."""
-    if not subject.root.is_dir():
-        return [
-            Finding(
-                "home",
-                "error",
-                "there is no home",
-                "`pioneer serve` or `pioneer remember` makes one, --home names another",
-            )
-        ]
+    """Everything that is found in a home, in the order of the checks."""
     found: list[Finding] = []
     for name, check in CHECKS:
-        if name in INSIDE and any(one.check == "database" and one.level == "error" for one in found):
-            found.append(Finding(name, "note", "not looked at: the database cannot be read"))
+        if name in INSIDE and any(one.check in {"schema", "database"} and one.level == "error" for one in found):
+            found.append(Finding(name, "note", "not looked at: the database cannot be used"))
             continue
         try:
             told = list(check(subject))
@@ -113,6 +110,14 @@ def _home(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "home", "warning", "other users of this machine may read it", "--fix closes it to them", "permissions"
             )
+
+
+def _leftovers(subject: Subject) -> Iterator[Finding]:
+    if count := sum(len(stale(folder)) for folder in subject.workplaces):
+        yield Finding(
+            "leftovers", "warning", f"{count} copies of a home were left by commands that were cut short", "--fix removes them",
+            "leftovers",
+        )  # fmt: skip
 
 
 def _key(subject: Subject) -> Iterator[Finding]:
@@ -144,8 +149,11 @@ def _expected_key(subject: Subject) -> str | None:
 
 
 def _config(subject: Subject) -> Iterator[Finding]:
-    if not subject.config_path.is_file():
+    if not subject.config_path.exists():
         yield Finding("config", "ok", "no file; every setting has its default")
+        return
+    if not subject.config_path.is_file():
+        yield Finding("config", "error", "it is a folder, or no regular file", "put a file in its place, or nothing")
         return
     try:
         found = problems(subject.config_path.read_bytes().decode("utf-8-sig"))
@@ -181,8 +189,9 @@ def _database(subject: Subject) -> Iterator[Finding]:
     schema = version(subject.database)
     if schema > SCHEMA_VERSION:
         yield Finding(
-            "database", "error", "it was written by a newer version", "update the gateway; this one leaves it untouched"
-        )
+            "schema", "error", "the database was written by a newer version",
+            "update the gateway; this one leaves it untouched",
+        )  # fmt: skip
     elif schema < SCHEMA_VERSION:
         yield Finding("database", "note", f"it is of schema {schema}; the next start brings it to {SCHEMA_VERSION}")
     for wrong in complaints(subject.database, is_thorough=True)[:3]:
@@ -303,7 +312,7 @@ def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | Non
 
 
 CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
-    ("home", _home), ("key", _key), ("config", _config), ("disk", _disk), ("database", _database), ("memory", _memory),
+    ("home", _home), ("leftovers", _leftovers), ("key", _key), ("config", _config), ("disk", _disk), ("database", _database), ("memory", _memory),
     ("conversation", _conversation), ("jobs", _jobs), ("processes", _processes), ("model", _model), ("providers", _providers),
 )  # fmt: skip
 """Every check by its name, in the order in which a person would look."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from gateway.commands import COMMANDS, load
-from gateway.commands.parsing import EXIT_USAGE, parser
+from gateway.commands.parsing import EXIT_USAGE, parser, tell_usage_error
 
 EXIT_DEFECT = 70
 
@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = given[0] if given else ""
     if name and not name.startswith("-") and name not in COMMANDS:
-        sys.stderr.write(f"pioneer: {_without_command(list(COMMANDS), name)}\n")
+        said = _without_command(list(COMMANDS), name)
+        tell_usage_error(said, given)
+        sys.stderr.write(f"pioneer: {said}\n")
         return EXIT_USAGE
     gc.disable()  # a start makes a hundred thousand objects that all stay; looking through them costs a tenth of it
     try:

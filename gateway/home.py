@@ -21,6 +21,10 @@ MAX_NAME_BYTES = 255
 
 OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"})
 
+PASSED_OVER = frozenset({"lost+found", "desktop.ini", "DS_Store", "localized"})
+"""What systems put into any folder, with or without a dot."""
+STRANGE = "The home would be a folder that holds other things; name an empty or a new one."
+
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
 
@@ -78,11 +82,25 @@ def _problem_of_name(part: str) -> str | None:
     return None
 
 
+def is_strange(root: Path) -> bool:
+    """Whether a folder is somebody else's: not empty, no home, and nothing in it that a home begins with."""
+    if not root.is_dir() or (root / "gateway.db").exists():
+        return False
+    names = {path.name.lstrip(".") for path in root.iterdir()} - PASSED_OVER - OWN_NAMES
+    return not all(
+        name.startswith(("config.toml.", "gateway.db-")) for name in names
+    )  # what stands beside those for a while
+
+
 class Home:
     """A home folder that exists, is ours alone and can be written."""
 
     def __init__(self, root: Path) -> None:
         try:
+            if is_strange(root):
+                raise Unavailable(
+                    message="The home would be a folder that holds other things; name an empty or a new one."
+                )
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.root = root.resolve(strict=True)
             kind = file_system_of(self.root)

@@ -70,6 +70,8 @@ class Report:
         self.workspace_id = workspace_id
         self.is_dry_run = is_dry_run
         self.is_interrupted = False
+        self.problem: str | None = None
+        """What ended the run before its time."""
         self.files = 0
         self.messages = 0
         self.repaired = 0
@@ -103,6 +105,7 @@ class Report:
     def figures(self) -> dict[str, Any]:
         """Everything as JSON."""
         return {
+            **({"error": {"message": self.problem}} if self.problem is not None else {}),
             "workspace_id": self.workspace_id,
             "dry_run": self.is_dry_run,
             "interrupted": self.is_interrupted,

@@ -7,7 +7,6 @@ Rule 3: nothing is noted of what was done: the same input gives the same ids, so
 
 import asyncio
 import hashlib
-import io
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -297,35 +296,32 @@ async def _run(wish: Wish, report: Report) -> None:
         await client.close()
 
 
-def _exit_code(wish: Wish, report: Report) -> int:
+def _exit_code(report: Report) -> int:
     if report.is_interrupted:
         return EXIT_INTERRUPTED
-    is_strange = wish.path.is_file() and not report.conversations and bool(report.reasons)
-    return EXIT_DATA if report.has_failures or is_strange else 0
+    if not report.conversations:
+        return EXIT_DATA if report.reasons else EXIT_NO_INPUT
+    return EXIT_DATA if report.has_failures else 0
 
 
 def main(wish: Wish) -> int:
-    """Import what a path holds; return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a console that lacks a letter shows its number
-            stream.reconfigure(errors="backslashreplace")
+    """Import what a path holds; return the exit code. Raises `Stopped` where nothing was begun."""
     report = Report(wish.workspace_id, is_dry_run=wish.is_dry_run)
-    problem: Stopped | None = None
     if not wish.path.exists():
-        sys.stderr.write(f"pioneer import: there is no such file or folder: {shown(str(wish.path))}\n")
-        return EXIT_NO_INPUT
+        raise Stopped(EXIT_NO_INPUT, f"there is no such file or folder: {shown(str(wish.path))}")
     if not re.fullmatch(ID_TEXT, wish.workspace_id):
-        sys.stderr.write("pioneer import: a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -\n")
-        return EXIT_USAGE
+        raise Stopped(EXIT_USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
+    problem: Stopped | None = None
     try:
         asyncio.run(_run(wish, report))
     except Stopped as stopped:
-        problem = stopped
+        if not report.files:
+            raise
+        problem, report.problem = stopped, stopped.line
     except KeyboardInterrupt:  # before anything was sent, or a second time
         report.is_interrupted = True
-    if problem is None or report.files:
-        (report.write_json if wish.is_json else report.write)(sys.stdout)
+    (report.write_json if wish.is_json else report.write)(sys.stdout)
     if problem is not None:
         sys.stderr.write(f"pioneer import: {problem.line}\n")
         return problem.code
-    return _exit_code(wish, report)
+    return _exit_code(report)

@@ -26,6 +26,23 @@ QUEUE_LINES = 2000  # a stuck stderr costs at most this many lines of memory
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
+class _Rotating(logging.handlers.RotatingFileHandler):
+    """A file that is put aside when it is full; where another process keeps it from being moved, it grows until that ends."""
+
+    def doRollover(self) -> None:  # noqa: N802  # the base class's name
+        """Put the file aside, and only then move the older ones up."""
+        if self.stream:
+            self.stream.close()
+            self.stream = None  # pyright: ignore[reportAttributeAccessIssue]  # as the base class does; it is opened when needed
+        fresh = f"{self.baseFilename}.0"
+        try:
+            os.replace(self.baseFilename, fresh)  # noqa: PTH105  # as the base class has its names
+        except OSError:  # Windows moves no file that somebody has open
+            return
+        super().doRollover()
+        os.replace(fresh, f"{self.baseFilename}.1")  # noqa: PTH105
+
+
 class _Sink:
     """Where lines go, once configured; before that, nowhere."""
 
@@ -34,7 +51,7 @@ class _Sink:
         self.mask: Callable[[str], str] = lambda text: text
         self.dropped = 0
         self._lines: queue.Queue[bytes | None] = queue.Queue(QUEUE_LINES)
-        self._file: logging.handlers.RotatingFileHandler | None = None
+        self._file: _Rotating | None = None
         self._thread: threading.Thread | None = None
         self._speaks = True
 
@@ -44,9 +61,7 @@ class _Sink:
             with contextlib.suppress(OSError):  # a home that cannot be written is told elsewhere; stderr still works
                 path = folder / "gateway.log"
                 path.touch(mode=0o600)
-                self._file = logging.handlers.RotatingFileHandler(
-                    path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True
-                )
+                self._file = _Rotating(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True)
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
 
@@ -74,6 +89,10 @@ class _Sink:
             text = line.decode()
             self._file.emit(logging.LogRecord("gateway", 20, "", 0, "%s", (text,), None))
 
+    @property
+    def is_kept(self) -> bool:
+        return self._file is not None
+
     def close(self, seconds: float) -> None:
         if self._thread is not None:
             with contextlib.suppress(queue.Full):
@@ -93,6 +112,11 @@ def configure(folder: Path | None, level: str, mask: Callable[[str], str], *, sp
     logging.raiseExceptions = False  # a full disk would put a traceback for each line on stderr
     logging.getLogger().handlers[:] = [_Library()]
     logging.getLogger().setLevel(logging.WARNING)
+
+
+def is_kept() -> bool:
+    """Whether there is a file that holds what is logged."""
+    return _SINK.is_kept
 
 
 def close(seconds: float = 1.0) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -23,6 +23,13 @@ def is_free(lock: Path) -> bool:
     with contextlib.suppress(Timeout), FileLock(lock, timeout=0, mode=0o600, thread_local=False):
         return True
     return False
+
+
+@contextlib.contextmanager
+def held(lock: Path) -> Generator[None]:
+    """Hold a lock for a while, or for the rest of this process's life."""
+    with FileLock(lock, mode=0o600, thread_local=False):
+        yield
 
 
 def living(run: Path) -> list[str]:

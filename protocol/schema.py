@@ -71,14 +71,10 @@ def documents() -> dict[str, bytes]:
 
 
 def write(folder: Path) -> None:
-    """Make the folder hold the documents of today, and no other JSON file."""
+    """Make the folder hold the documents of today; its other files are not ours, and `stale` names them."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = documents()
-    for name, data in wanted.items():
+    for name, data in documents().items():
         (folder / name).write_bytes(data)
-    for path in folder.glob("*.json"):
-        if path.name not in wanted:
-            path.unlink()
 
 
 def stale(folder: Path) -> list[str]:

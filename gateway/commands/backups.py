@@ -5,27 +5,25 @@ from pathlib import Path
 
 from gateway.backup import BadBackupError, Manifest, restore_backup, write_backup
 from gateway.commands import Command
-from gateway.commands.door import home_of
-from gateway.commands.exits import DATA, NO_INPUT, OK, USAGE, Stop
-from gateway.commands.options import add_home, add_json
+from gateway.commands.door import home_of, require_home
+from gateway.commands.exits import DATA, OK, USAGE, Stop, reading, writing
+from gateway.commands.options import add_home, add_json, path
 from gateway.commands.terminal import plain, progress, say, show_json, size
-from gateway.home import path_of
 
 
 def _arrange_backup(to: argparse.ArgumentParser) -> None:
-    to.add_argument("file", type=path_of, metavar="FILE", help="where to")
+    to.add_argument("file", type=path, metavar="FILE", help="where to")
     to.add_argument("--force", action="store_true", help="replace a file that is there")
     add_home(to, has_config=False)
     add_json(to)
 
 
 def _backup(given: argparse.Namespace) -> int:
+    require_home(given)
     home, file = home_of(given), given.file.absolute()
-    if not (home / "gateway.db").is_file():
-        raise Stop(NO_INPUT, "there is no home")
     if file.exists() and not given.force:
         raise Stop(USAGE, "the file is there already; --force replaces it")
-    with progress("backing up") as tell:
+    with progress("backing up") as tell, writing(given.file):
         manifest = write_backup(home, file, tell)
     _tell(given, manifest, f"written: {size(file.stat().st_size)}")
     return OK
@@ -53,15 +51,15 @@ def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path 
 
 
 def _arrange_restore(to: argparse.ArgumentParser) -> None:
-    to.add_argument("file", type=path_of, metavar="FILE", help="what `pioneer backup` wrote")
+    to.add_argument("file", type=path, metavar="FILE", help="what `pioneer backup` wrote")
     to.add_argument("--force", action="store_true", help="move a home that is there aside")
     add_home(to, has_config=False)
     add_json(to)
 
 
 def _restore(given: argparse.Namespace) -> int:
-    if not given.file.is_file():
-        raise Stop(NO_INPUT, "there is no such file")
+    with reading(given.file), given.file.open("rb"):
+        pass  # a file that cannot be read is told before the home is touched
     try:
         with progress("restoring") as tell:
             manifest, aside = restore_backup(given.file, home_of(given).absolute(), tell, is_forced=given.force)

@@ -1,30 +1,31 @@
-"""What comes in and goes out: conversations of other programs, and bundles of memories.
-
-Rule 1: a bundle file is one page after another, each whole in itself; a file that was cut off loses its last page alone.
-"""
+"""What comes in and goes out: conversations of other programs, and bundles of memories."""
 
 import argparse
-import json
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
+from gateway import logs
 from gateway.commands import Command
-from gateway.commands.door import Door, home_of, through_door
-from gateway.commands.exits import DATA, NO_INPUT, OK, USAGE, Stop
-from gateway.commands.options import add_context, add_place, context_of, present, scope_of
+from gateway.commands.bundle_files import HEAD_BYTES, chunks_of, counts_of, is_bundle, left_outside, pages_of, write_out
+from gateway.commands.door import Door, has_home, home_of, through_door
+from gateway.commands.exits import DATA, NO_INPUT, OK, USAGE, Stop, reading, writing
+from gateway.commands.options import add_context, add_place, context_of, path, present, scopes_of, stdin_file
+from gateway.commands.paging import each_page
 from gateway.commands.terminal import plain, say, show_json, show_table, words
 from gateway.durable_file import publish
 from protocol import methods as m
-from protocol.bundle import BUNDLE_FORMAT
-from protocol.memory import MAX_BUNDLE_BYTES, ExportResult, ImportResult
+from protocol.memory import ExportResult, ImportResult
 
-HEAD_BYTES = 4096
-"""A header is two hundred bytes; a first line that is longer is another format's."""
-END_BYTES = 256
-"""A last line is a hash and two names."""
+DASH = Path("-")
+"""In place of a file: stdin or stdout."""
+TAKERS = {"workspace": "--workspace", "agent": "--agent", "thread": "--thread"}
+"""The option with which what belongs to such a scope comes in."""
 
 
 # -- export ------------------------------------------------------------------------------------------------------------
@@ -33,7 +34,7 @@ END_BYTES = 256
 def _arrange_export(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
-    to.add_argument("file", metavar="FILE", help="where to; `-` writes to stdout")
+    to.add_argument("file", type=path, metavar="FILE", help="where to; `-` writes to stdout")
     to.add_argument(
         "--scope", action="append", metavar="SCOPE", help="only user, workspace, agent or thread; repeatable"
     )
@@ -41,37 +42,40 @@ def _arrange_export(to: argparse.ArgumentParser) -> None:
 
 
 async def _pages(door: Door, params: dict[str, Any]) -> list[ExportResult]:
-    pages = [await door.call(m.MEMORY_EXPORT, params)]
-    while (cursor := pages[-1].next_cursor) is not None:
-        pages.append(await door.call(m.MEMORY_EXPORT, params | {"cursor": cursor}))
-    return pages
+    return [page async for page in each_page(door, m.MEMORY_EXPORT, params)]
 
 
 def _export(given: argparse.Namespace) -> int:
-    file = None if given.file == "-" else Path(given.file)
+    file = None if given.file == DASH else given.file
     if file is not None and file.exists() and not given.force:
         raise Stop(USAGE, "the file is there already; --force replaces it")
-    scopes = [scope_of(text, given) for text in given.scope] if given.scope else None
+    scopes = scopes_of(given)
     pages = through_door(given, lambda door: _pages(door, present(scopes=scopes, context=context_of(given))))
     bundle = "".join(page.bundle for page in pages)
     diagnostics = [entry for page in pages for entry in page.diagnostics]
     if file is not None:
-        publish(file.absolute(), bundle.encode())
-        bundle_shown = ""
+        with writing(file):
+            publish(file.absolute(), bundle.encode())
+        _tell_export(given, pages, is_everything=scopes is None)
+    elif given.json:
+        show_json(ExportResult(bundle=bundle, next_cursor=None, diagnostics=diagnostics))
     else:
-        bundle_shown = bundle
-    if given.json:
-        show_json(ExportResult(bundle=bundle_shown, next_cursor=None, diagnostics=diagnostics))
-    elif file is None:
-        sys.stdout.write(bundle)
-    else:
-        counts = Counter(json.loads(line)["type"] for line in bundle.splitlines())
-        say(f"{counts['record']} memories, {counts['candidate']} candidates, {counts['tombstone']} tombstones", "green")
-        if scopes is None:
-            say(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
+        write_out(bundle)
     for entry in diagnostics:
         sys.stderr.write(f"left out: {words(entry.code)} {plain(entry.message or '')}\n")
     return OK
+
+
+def _tell_export(given: argparse.Namespace, pages: list[ExportResult], *, is_everything: bool) -> None:
+    headers = [counts_of(page.bundle) for page in pages]
+    counts = {name: sum(header[name] for header in headers) for name in ("records", "candidates", "tombstones")}
+    if given.json:
+        diagnostics = [entry for page in pages for entry in page.diagnostics]
+        show_json({"file": str(given.file.absolute()), **counts, "diagnostics": diagnostics})
+        return
+    say(f"{counts['records']} memories, {counts['candidates']} candidates, {counts['tombstones']} tombstones", "green")
+    if is_everything:
+        say(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
 
 
 # -- import ------------------------------------------------------------------------------------------------------------
@@ -81,80 +85,73 @@ def _arrange_import(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
     to.add_argument(
-        "path", metavar="FILE|DIR",
+        "path", type=path, metavar="FILE|DIR",
         help="an export of ChatGPT or Claude (.json, .zip), sessions of Claude Code or Codex (.jsonl), Markdown, "
         "or a bundle of `pioneer export`; `-` reads a bundle from stdin",
     )  # fmt: skip
     to.add_argument("--dry-run", action="store_true", help="change nothing; say what would be done")
 
 
+@contextmanager
+def _home_to_try(given: argparse.Namespace) -> Generator[None]:
+    """The home that is meant; where there is none yet, one that a dry run leaves no trace of."""
+    if not given.dry_run or has_home(given):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="pioneer-dry-run-", ignore_cleanup_errors=True) as folder:
+        given.home = Path(folder) / "home"
+        try:
+            yield
+        finally:
+            logs.close()  # some platforms remove no file that is open
+
+
 def _import(given: argparse.Namespace) -> int:
-    if given.path == "-":
-        return _take_in(given, sys.stdin.buffer)
-    path = Path(given.path)
-    if path.is_file():
-        with path.open("rb") as file:
-            if is_bundle(file.readline(HEAD_BYTES)):
-                file.seek(0)
-                return _take_in(given, file)
-    from gateway.importing import Wish, main  # noqa: PLC0415
+    with _home_to_try(given):
+        if given.path == DASH:
+            return _take_in(given, chunks_of(stdin_file()))
+        with reading(given.path):
+            file = given.path.open("rb") if given.path.is_file() else None
+        if file is not None:
+            with file:
+                if is_bundle(file.read(HEAD_BYTES)):
+                    file.seek(0)
+                    return _take_in(given, chunks_of(file))
+        return _import_talk(given)
 
-    return main(
-        Wish(
-            path=path, home=home_of(given), config=given.config, workspace_id=given.workspace, is_dry_run=given.dry_run,
-            is_json=given.json,
-        )
+
+def _import_talk(given: argparse.Namespace) -> int:
+    from gateway.importing import Stopped, Wish, main  # noqa: PLC0415
+
+    wish = Wish(
+        path=given.path, home=home_of(given), config=given.config, workspace_id=given.workspace, is_dry_run=given.dry_run,
+        is_json=given.json,
     )  # fmt: skip
-
-
-def is_bundle(first_line: bytes) -> bool:
-    """Whether a file that begins so is a bundle of memories."""
     try:
-        header = json.loads(first_line)
-    except ValueError:
-        return False
-    return isinstance(header, dict) and cast("dict[str, Any]", header).get("format") == BUNDLE_FORMAT
+        return main(wish)
+    except Stopped as stopped:
+        raise Stop(stopped.code, stopped.line) from stopped
 
 
-def pages_of(lines: Iterable[bytes]) -> Iterator[str]:
-    """The bundles of a file, each up to its last line. Raises `Stop`."""
-    page, size = list[bytes](), 0
-    for line in lines:
-        page.append(line)
-        size += len(line)
-        if size > MAX_BUNDLE_BYTES:
-            raise Stop(DATA, "a page of the bundle is larger than 4 MiB")
-        if len(line) < END_BYTES and _is_end(line):
-            yield _decoded(page)
-            page, size = [], 0
-    if b"".join(page).strip():
-        yield _decoded(page)
+def _take_in(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
+    head = next(chunks, b"")
+    if not head:
+        raise Stop(NO_INPUT, "there is nothing to read")
+    if not is_bundle(head):
+        raise Stop(DATA, "`-` takes a bundle of `pioneer export`; name the file of anything else")
+    outside = Counter[str]()
 
-
-def _is_end(line: bytes) -> bool:
-    try:
-        return json.loads(line).get("type") == "end"
-    except (ValueError, AttributeError):  # whoever imports it says what is wrong with it
-        return False
-
-
-def _decoded(page: list[bytes]) -> str:
-    try:
-        return b"".join(page).decode()
-    except UnicodeDecodeError:
-        raise Stop(DATA, "the bundle is not UTF-8") from None
-
-
-def _take_in(given: argparse.Namespace, file: BinaryIO) -> int:
     async def work(door: Door) -> list[ImportResult]:
         if not given.dry_run:
             await door.ensure_workspace(given.workspace)
         members = {"dry_run": given.dry_run, "context": context_of(given)}
-        return [await door.call(m.MEMORY_IMPORT, members | {"bundle": page}) for page in pages_of(file)]
+        results = list[ImportResult]()
+        for page in pages_of(chain([head], chunks)):
+            results.append(await door.call(m.MEMORY_IMPORT, members | {"bundle": page}))
+            outside.update(left_outside(page, results[-1]))
+        return results
 
     results = through_door(given, work, "later", makes_home=True)
-    if not results:
-        raise Stop(NO_INPUT, "there is nothing to read")
     total = ImportResult(
         imported=sum(one.imported for one in results), skipped=sum(one.skipped for one in results),
         conflicts=[conflict for one in results for conflict in one.conflicts],
@@ -162,15 +159,23 @@ def _take_in(given: argparse.Namespace, file: BinaryIO) -> int:
     )  # fmt: skip
     if given.json:
         show_json(total)
-        return OK
-    verb = "would be imported" if given.dry_run else "imported"
+    else:
+        _tell_import(total, outside, is_dry_run=given.dry_run)
+    return DATA if total.conflicts else OK
+
+
+def _tell_import(total: ImportResult, outside: Counter[str], *, is_dry_run: bool) -> None:
+    verb = "would be imported" if is_dry_run else "imported"
     say(
         f"{total.imported} {verb}, {total.skipped} known already, {total.tombstoned} forgotten, {len(total.conflicts)} left out"
     )
     show_table(["memory", "here", "why"], [
         [conflict.memory_id, conflict.existing_memory_id or "", words(conflict.reason)] for conflict in total.conflicts
     ])  # fmt: skip
-    return OK
+    for scope, count in outside.items():
+        kind, _, key = scope.partition(":")
+        way = f": `{TAKERS[kind]} {plain(key)}` takes it in" if kind in TAKERS else ""
+        say(f"{count} of them belong to {plain(scope)}{way}", "yellow")
 
 
 COMMANDS = {

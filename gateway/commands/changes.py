@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from typing import Any, get_args
+from collections.abc import Sequence
+from typing import Any, NamedTuple, get_args
 
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
@@ -19,9 +20,9 @@ from gateway.commands.options import (
     text_of,
     time_of,
 )
-from gateway.commands.terminal import confirm, plain, say, show_json, show_table
+from gateway.commands.terminal import confirm, is_asked, plain, say, show_json, show_table
 from protocol import methods as m
-from protocol.memory import Category, ForgetResult
+from protocol.memory import Category, ForgetResult, Receipt
 
 
 def _arrange_edit(to: argparse.ArgumentParser) -> None:
@@ -89,56 +90,98 @@ def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
     return [{"kind": "scoped_key", "scope": scope_of(scope, given), "key": given.key} for scope in scopes]
 
 
+class Wanted(NamedTuple):
+    """What a forgetting is about: the result so far, and what the memories say that it would take."""
+
+    result: ForgetResult
+    contents: list[list[str]]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to forget that is not forgotten yet."""
+        return self.result.dry_run and bool(self.result.forgotten_memory_ids)
+
+
+async def _look(door: Door, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
+    """What would go: of several targets, the first that holds anything; `params` name it from here on."""
+    would = ForgetResult(forgotten_memory_ids=[], dry_run=True)
+    for target in targets:
+        params["target"] = target
+        would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
+        if would.forgotten_memory_ids:
+            break
+    return would
+
+
 async def _contents(door: Door, ids: list[str], context: dict[str, Any]) -> list[list[str]]:
     found = [(await door.call(m.MEMORY_GET, {"memory_id": one, "context": context})).record for one in ids]
-    return [[record.memory_id, record.category, record.content] for record in found if record is not None]
+    return [[one.memory_id, one.category, one.content] for one in found if one is not None]
 
 
 def _forget(given: argparse.Namespace) -> int:
-    context = context_of(given)
     targets = _targets_of(given)
     params = present(
-        target=targets[0], mode="erase" if given.erase else "tombstone", reason=given.reason,
-        include_sources=given.include_sources or None, context=context,
+        mode="erase" if given.erase else "tombstone", reason=given.reason, include_sources=given.include_sources or None,
+        context=context_of(given),
     )  # fmt: skip
 
-    async def work(door: Door) -> ForgetResult:
-        would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
-        for target in targets[1:]:
-            if not would.forgotten_memory_ids:
-                params["target"] = target
-                would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
+    async def work(door: Door) -> Wanted:
+        would = await _look(door, targets, params)
         ids = would.forgotten_memory_ids
-        if given.dry_run or not ids:
-            return would
-        if given.erase or len(ids) > 1:  # one memory that can be restored is no destruction
-            if not given.yes and sys.stdin.isatty():
-                show_table(["id", "category", "content"], await _contents(door, ids, context))
-            verb = "erase for ever" if given.erase else "forget"
-            confirm(f"{verb} {len(ids)} {'memory' if len(ids) == 1 else 'memories'}?", is_sure=given.yes)
-        return await door.call(m.MEMORY_FORGET, params)
+        is_small = len(ids) == 1 and not given.erase  # one memory that can be restored is no destruction
+        if given.dry_run or not ids or not (given.yes or is_small):
+            is_shown = is_asked() or (given.dry_run and not given.json)
+            return Wanted(would, await _contents(door, ids, params["context"]) if is_shown else [])
+        return Wanted(await door.call(m.MEMORY_FORGET, params), [])
 
-    result = through_door(given, work)
+    wanted = through_door(given, work)
+    if wanted.is_open and not given.dry_run:
+        _ask(wanted, is_erasing=given.erase)
+        wanted = Wanted(through_door(given, lambda door: door.call(m.MEMORY_FORGET, params)), [])
     if given.json:
-        show_json(result)
+        show_json(wanted.result)
     else:
-        _tell_forgotten(result, is_erased=given.erase)
-    return OK if result.forgotten_memory_ids else NEGATIVE
+        _tell_forgotten(wanted, is_erasing=given.erase)
+    return OK if wanted.result.forgotten_memory_ids else NEGATIVE
 
 
-def _tell_forgotten(result: ForgetResult, *, is_erased: bool) -> None:
-    verb = (
-        "would be forgotten" if result.dry_run else "erased" if is_erased else "forgotten, and restorable for a while"
-    )
+def _ask(wanted: Wanted, *, is_erasing: bool) -> None:
+    """Go on only with a yes to what is shown. Raises `Stop`."""
+    if is_asked():
+        show_table(["id", "category", "content"], wanted.contents, to=sys.stderr)
+    count = len(wanted.result.forgotten_memory_ids)
+    verb = "erase for ever" if is_erasing else "forget"
+    confirm(f"{verb} {count} {'memory' if count == 1 else 'memories'}?", is_sure=False)
+
+
+def _tell_forgotten(wanted: Wanted, *, is_erasing: bool) -> None:
+    result = wanted.result
     if not result.forgotten_memory_ids:
         say("there is nothing to forget")
-    for memory_id in result.forgotten_memory_ids:
-        say(f"{plain(memory_id)}  {verb}")
-    receipt = result.receipt
-    if receipt is not None and not receipt.complete:
-        say("some bytes are left in the database file while others use it; the next gateway finishes the work")
-    if receipt is not None and receipt.remaining.items:
-        say(f"{len(receipt.remaining.items)} messages still say it: --include-sources erases the words there, too")
+    elif result.dry_run:
+        say(f"would be {'erased for ever' if is_erasing else 'forgotten'}:")
+        show_table(["id", "category", "content"], wanted.contents)
+    else:
+        for memory_id in result.forgotten_memory_ids:
+            say(f"{plain(memory_id)}  {'erased' if is_erasing else 'forgotten, and restorable for a while'}")
+    if result.receipt is not None and not result.dry_run:
+        _tell_receipt(result.receipt)
+
+
+def _tell_receipt(receipt: Receipt) -> None:
+    if not receipt.complete:
+        say(
+            "some bytes are left in the database file while others use it; the next gateway finishes the work", "yellow"
+        )
+    if receipt.remaining.items:
+        say(
+            f"{len(receipt.remaining.items)} messages still say it: --include-sources erases the words there, too",
+            "yellow",
+        )
+    if receipt.remaining.backups:
+        say("backups of before may still hold it; remove those that you do not need:", "yellow")
+    for name in receipt.remaining.backups:
+        say(f"  HOME/backups/{plain(name)}")
 
 
 def _arrange_restore(to: argparse.ArgumentParser) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from gateway.commands import Command
-from gateway.commands.door import home_of, through_door
-from gateway.commands.exits import CONFIG, NO_INPUT, OK, USAGE, Stop
+from gateway.commands.door import configured, home_of, through_door
+from gateway.commands.exits import CONFIG, NO_INPUT, OK, USAGE, Stop, writing
 from gateway.commands.options import add_home, add_json
 from gateway.commands.terminal import plain, say, show_json, show_table
 from protocol import methods as m
@@ -54,35 +54,49 @@ def _value(setting: Setting, text: str) -> Any:
 def _settings(given: argparse.Namespace) -> int:
     if (given.value is not None) != (given.what == "set") or (given.key is None and given.what != "get"):
         raise Stop(USAGE, "write `settings get [KEY]`, `settings set KEY VALUE` or `settings unset KEY`")
+    wanted = setting_of(given.key) if given.key is not None else None
+    if wanted is not None and wanted.group == "providers":
+        raise Stop(USAGE, "providers have names: `pioneer settings` shows them, config.toml has their keys")
     if given.what == "get":
-        result = through_door(given, lambda door: door.call(m.SETTINGS_GET), makes_home=True)
+        result = SettingsResult(settings=configured(given).view())  # as `settings/get` has it, with or without a home
     else:
-        setting = setting_of(given.key or "")
-        if setting.group not in PATCHABLE:
-            raise Stop(USAGE, f"{setting.key} is changed in config.toml alone, and holds from the next start on")
-        value = _value(setting, given.value) if given.what == "set" else None
-        params = {"update": {setting.group: {setting.name: value}}}
+        params = {"update": _update(wanted, given)}
         result = through_door(given, lambda door: door.call(m.SETTINGS_UPDATE, params), makes_home=True)
     if given.json:
-        show_json(result)
+        show_json(_told(result, wanted) if wanted is not None and given.what == "get" else result)
     else:
-        _show_settings(result, given.key)
+        _show_settings(result, wanted)
     return OK
 
 
-def _show_settings(result: SettingsResult, key: str | None) -> None:
-    wanted = [setting_of(key)] if key is not None else list(settings())
-    rows = [
-        [one.key, _current(result, one), one.shown_default, one.meaning] for one in wanted if one.group != "providers"
-    ]
-    show_table(["key", "value", "default", "meaning"], rows)
-    if key is None:
+def _update(setting: Setting | None, given: argparse.Namespace) -> dict[str, Any]:
+    """What `settings/update` is to change. Raises `Stop`."""
+    if setting is None or setting.group not in PATCHABLE:
+        raise Stop(USAGE, f"{given.key} is changed in config.toml alone, and holds from the next start on")
+    return {setting.group: {setting.name: _value(setting, given.value) if given.what == "set" else None}}
+
+
+def _told(result: SettingsResult, setting: Setting) -> dict[str, Any]:
+    """One setting for a program."""
+    return {"key": setting.key, "value": _in_force(result, setting), "default": setting.default}
+
+
+def _show_settings(result: SettingsResult, wanted: Setting | None) -> None:
+    shown = [wanted] if wanted is not None else [one for one in settings() if one.group != "providers"]
+    show_table(["key", "value", "default", "meaning"], [
+        [one.key, _current(result, one), one.shown_default, one.meaning] for one in shown
+    ])  # fmt: skip
+    if wanted is None:
         for name, provider in result.settings.providers.items():
             say(f"provider {plain(name)}: {provider.kind}, {plain(provider.model or 'no model named')}")
 
 
+def _in_force(result: SettingsResult, setting: Setting) -> Any:
+    return getattr(getattr(result.settings, setting.group), setting.name)
+
+
 def _current(result: SettingsResult, setting: Setting) -> str:
-    value = getattr(getattr(result.settings, setting.group), setting.name)
+    value = _in_force(result, setting)
     return "unset" if value is None else toml(value)
 
 
@@ -115,7 +129,8 @@ def _init(given: argparse.Namespace) -> int:
     path = _file_of(given)
     if path.exists() and not given.force:
         raise Stop(USAGE, "the file is there already; --force replaces it")
-    publish(path, commented().encode())
+    with writing(path):
+        publish(path, commented().encode())
     if given.json:
         show_json({"file": str(path)})
     else:

@@ -1,4 +1,4 @@
-"""Conversation as a person asks for it: the list of threads, one thread's talk, and what was said about something."""
+"""`pioneer recall`: what was said about something."""
 
 import argparse
 from typing import Any, get_args
@@ -6,13 +6,11 @@ from typing import Any, get_args
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK
-from gateway.commands.options import add_home, add_json, add_place, present, text_of, time_of
-from gateway.commands.terminal import plain, readable, say, show_json, show_table, when, words
+from gateway.commands.options import add_place, present, text_of, time_of
+from gateway.commands.terminal import plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.thread_episodic import IndexedRole, ThreadSearchResult
 
-PAGE = 100
-"""Workspaces asked for at once: the most that a page holds."""
 SAYINGS = {
     "query_too_vague": "the question holds no word that could be looked for",
     "index_pending": "some messages are not indexed yet: a running gateway does that",
@@ -23,78 +21,6 @@ SAYINGS = {
     "recall_disabled": "recall of conversations is switched off in the settings",
 }
 """What a search says of itself, in plain words."""
-
-
-def _arrange_threads(to: argparse.ArgumentParser) -> None:
-    add_place(to)
-    to.add_argument("thread", nargs="?", metavar="ID", help="show this one's talk")
-    to.add_argument("--archived", action="store_true", help="only archived ones")
-    to.add_argument("--everywhere", action="store_true", help="of all workspaces")
-    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
-
-
-async def _talk(door: Door, given: argparse.Namespace) -> m.t.ItemsResult:
-    kinds = ["user_message", "agent_message"]
-    return await door.call(
-        m.THREAD_HISTORY, {"thread_id": given.thread, "kinds": kinds, "limit": given.limit, "order": "desc"}
-    )
-
-
-def _threads(given: argparse.Namespace) -> int:
-    if given.thread is not None:
-        return _show_talk(given)
-    params = present(
-        workspace_id=None if given.everywhere else given.workspace, archived=given.archived or None, limit=given.limit
-    )
-    result = through_door(given, lambda door: door.call(m.THREAD_LIST, params))
-    if given.json:
-        show_json(result)
-    else:
-        show_table(["id", "updated", "turns", "workspace", "title"], [
-            [thread.thread_id, when(thread.updated_at), str(thread.turn_count), thread.workspace_id, thread.name or ""]
-            for thread in result.threads
-        ])  # fmt: skip
-    return OK if result.threads else NEGATIVE
-
-
-def _show_talk(given: argparse.Namespace) -> int:
-    result = through_door(given, lambda door: _talk(door, given))
-    if given.json:
-        show_json(result)
-        return OK
-    if result.next_cursor is not None:
-        say("… and what was said before; --limit shows more")
-    for item in reversed(result.items):
-        say(f"{when(item.at)}  {item.role}", "bold")
-        say(readable(item.text))
-        say()
-    return OK
-
-
-def _arrange_workspaces(to: argparse.ArgumentParser) -> None:
-    add_home(to)
-    add_json(to)
-
-
-async def _every_workspace(door: Door) -> m.t.WorkspaceListResult:
-    page = await door.call(m.WORKSPACE_LIST, {"limit": PAGE})
-    found = list(page.workspaces)
-    while page.next_cursor is not None:
-        page = await door.call(m.WORKSPACE_LIST, {"limit": PAGE, "cursor": page.next_cursor})
-        found += page.workspaces
-    return m.t.WorkspaceListResult(workspaces=found, next_cursor=None)
-
-
-def _workspaces(given: argparse.Namespace) -> int:
-    result = through_door(given, _every_workspace)
-    if given.json:
-        show_json(result)
-    else:
-        show_table(["id", "made", "name", "folder"], [
-            [workspace.workspace_id, when(workspace.created_at), workspace.name or "", workspace.root_path or ""]
-            for workspace in result.workspaces
-        ])  # fmt: skip
-    return OK if result.workspaces else NEGATIVE
 
 
 async def find_said(door: Door, params: dict[str, Any]) -> ThreadSearchResult:
@@ -145,8 +71,6 @@ def show_hits(result: ThreadSearchResult) -> None:
 
 
 COMMANDS = {
-    "threads": Command(_arrange_threads, _threads, "  pioneer threads\n  pioneer threads thr_… --limit 50"),
-    "workspaces": Command(_arrange_workspaces, _workspaces, "  pioneer workspaces\n  pioneer workspaces --json"),
     "recall": Command(
         _arrange_recall, _recall, '  pioneer recall "timetable sync" --from 30d\n  pioneer recall harbour --role user --json'
     ),

@@ -19,6 +19,7 @@ import anyio
 
 from gateway.commands.exits import CONFIG, NO_INPUT, Stop
 from gateway.commands.terminal import plain
+from gateway.config import ConfigError, ConfigStore
 from gateway.foundations import Foundations, Options, open_home
 from gateway.home import default_root
 from gateway.rpc import params_of
@@ -39,6 +40,7 @@ NAME = "cli"
 FINDABLE: tuple[JobKind, ...] = ("index", "embed")
 """The jobs by which words are found."""
 LEAVE_SECONDS = 2.0
+NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
 CATCH_UP_SECONDS = 10.0
 """As long as a person waits for an answer; some thousand messages are indexed in that time."""
 
@@ -96,13 +98,38 @@ def home_of(given: argparse.Namespace) -> Path:
     return given.home or default_root()
 
 
-@asynccontextmanager
-async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: bool) -> AsyncGenerator[Door]:
-    """The home that the options name; who only asks makes none. Raises `Stop` and `UnusableError`."""
-    if not makes_home and not (home_of(given) / "gateway.db").exists():
-        raise Stop(NO_INPUT, "there is no home yet: `pioneer remember` makes one, --home names another")
+def has_home(given: argparse.Namespace) -> bool:
+    """Whether the home that is meant is there."""
+    return (home_of(given) / "gateway.db").exists()
+
+
+def require_home(given: argparse.Namespace) -> None:
+    """Who only asks makes no home. Raises `Stop`."""
+    if not has_home(given):
+        raise Stop(NO_INPUT, NO_HOME)
+
+
+def config_of(given: argparse.Namespace) -> Path:
+    """The configuration that is meant: one that somebody names is there. Raises `Stop`."""
     if given.config is not None and not given.config.exists():
         raise Stop(CONFIG, f"there is no configuration file {given.config}")
+    return given.config or home_of(given) / "config.toml"
+
+
+def configured(given: argparse.Namespace) -> ConfigStore:
+    """The configuration, read without a home. Raises `Stop`."""
+    try:
+        return ConfigStore(config_of(given))
+    except ConfigError as error:
+        raise Stop(CONFIG, f"configuration: {error}") from None
+
+
+@asynccontextmanager
+async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: bool) -> AsyncGenerator[Door]:
+    """The home that the options name. Raises `Stop` and `UnusableError`."""
+    if not makes_home:
+        require_home(given)
+    config_of(given)
     base = await open_home(Options(home=home_of(given), config=given.config, log_level="warning", speaks=False))
     try:
         client = Client()

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from gateway.commands import Command
-from gateway.commands.door import home_of
+from gateway.commands.door import configured, home_of
 from gateway.commands.exits import CONFIG, NEGATIVE, OK, UNAVAILABLE, Stop
 from gateway.commands.options import add_home, add_json
 from gateway.commands.terminal import plain, progress, say, show_json, show_pairs, size
-from gateway.config import ConfigError, ConfigStore
 from gateway.model_files import Located, locate
 from protocol.settings import EmbeddingSettings
 
@@ -30,12 +29,8 @@ def _arrange(to: argparse.ArgumentParser) -> None:
 
 def chosen(given: argparse.Namespace) -> tuple[EmbeddingSettings, Located]:
     """The model that the configuration names, and what is there of it; nothing is made or loaded. Raises `Stop`."""
-    home = home_of(given)
-    try:
-        settings = ConfigStore(given.config or home / "config.toml").config.embedding
-    except ConfigError as error:
-        raise Stop(CONFIG, f"configuration: {error}") from None
-    return settings, locate(settings, home / "models")
+    settings = configured(given).config.embedding
+    return settings, locate(settings, home_of(given) / "models")
 
 
 def bytes_below(folder: Path) -> int:

@@ -7,14 +7,43 @@ Rule 2: who stops reading or stops waiting is no error worth a word.
 import argparse
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable
-from typing import cast
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn, cast
 
 from gateway import logs
-from gateway.commands.exits import BROKEN_PIPE, DEFECT, INTERRUPTED, IO_ERROR, Stop, code_for, code_of
+from gateway.commands.exits import (
+    BROKEN_PIPE,
+    DATA,
+    DEFECT,
+    HUNG_UP,
+    INTERRUPTED,
+    TERMINATED,
+    Stop,
+    code_for,
+    code_of,
+    code_of_system,
+    said_of,
+)
 from gateway.commands.terminal import prepare, show_error
 from protocol.errors import GatewayError
+
+ENDINGS = {"SIGTERM": TERMINATED, "SIGHUP": HUNG_UP, "SIGBREAK": HUNG_UP}
+"""Signals that end a command, and its code then; each platform has some of them. SIGBREAK is a closed window on Windows."""
+
+
+class Ended(BaseException):
+    """Somebody ends this process: what is half done is cleared away on the way out."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        super().__init__(code)
+
 
 _AT = re.compile(r"^(.*) - at `\$\.?([^`]+)`$")
 """Where in a message the contract's checks say that a member is wrong."""
@@ -38,11 +67,15 @@ def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, GatewayError) and error.reason != "internal":
         return code_of(error), _AT.sub(r"\2: \1", error.message).replace("`", "")
     if isinstance(error, OSError):
-        return IO_ERROR, f"the system says: {error.strerror or type(error).__name__}"
-    return (
-        DEFECT,
-        f"something is wrong with the program itself; the log has it as {logs.Log('command').incident(error)}",
-    )
+        return code_of_system(error), f"the system says: {said_of(error)}"
+    if logs.is_kept():
+        return (
+            DEFECT,
+            f"something is wrong with the program itself; the log has it as {logs.Log('command').incident(error)}",
+        )
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{type(error).__name__}, {Path(frame.filename).name}:{frame.lineno}"
+    return DEFECT, f"something is wrong with the program itself ({where})"
 
 
 def _hush() -> None:
@@ -52,24 +85,70 @@ def _hush() -> None:
     os.close(nowhere)
 
 
+@contextmanager
+def _ending_in_order() -> Generator[None]:
+    """Let who ends this process with a signal have it clear away what it began; what is ignored stays so."""
+
+    def end(number: int, _frame: object) -> NoReturn:
+        raise Ended(ENDINGS[signal.Signals(number).name])
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    known = [signal.Signals[name] for name in ENDINGS if hasattr(signal, name)]
+    ours = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _require_text(values: Iterable[object]) -> None:
+    """Bytes of the command line that are no UTF-8 are told before anything is done with them. Raises `Stop`."""
+    for value in values:
+        if isinstance(value, list):
+            _require_text(cast("list[object]", value))
+        elif isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+            raise Stop(DATA, "an argument is not UTF-8")
+
+
 def guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
     """Run a command to its end; return the exit code, whatever happens."""
-    prepare(is_json=getattr(given, "json", False))
+    is_json = getattr(given, "json", False)
+    prepare(is_json=is_json)
     try:
-        code = run(given)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _hush()
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        sys.stderr.write("\n")
-        return INTERRUPTED
-    except Exception as error:  # noqa: BLE001  # the one boundary between a command and the shell
-        cause = _cause(error)
-        code, line = _told(cause)
-        sys.stderr.write(f"pioneer {given.command}: {line}\n")
-        if getattr(given, "json", False):
-            show_error(cause, line)
+        with _ending_in_order():
+            _require_text(vars(given).values())
+            code = run(given)
+            sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001  # the one boundary between a command and the shell
+        code = _ended(_cause(error), given.command, is_json=is_json)
     finally:
         logs.close()
+    return code
+
+
+def _ended(error: BaseException, command: str, *, is_json: bool) -> int:
+    """The code for what a command ended with, which is told where there is something to tell."""
+    if isinstance(error, BrokenPipeError):
+        _hush()
+        return BROKEN_PIPE
+    if isinstance(error, KeyboardInterrupt):
+        sys.stderr.write("\n")
+        return INTERRUPTED
+    if isinstance(error, Ended):
+        return error.code
+    if not isinstance(error, Exception):  # whoever leaves on purpose
+        raise error
+    code, line = _told(error)
+    try:
+        sys.stderr.write(f"pioneer {command}: {line}\n")
+        if is_json:
+            show_error(error, line)
+        sys.stdout.flush()
+    except OSError:  # what could not be written cannot be told there either
+        _hush()
     return code

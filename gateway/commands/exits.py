@@ -3,7 +3,10 @@
 Rule 1: the codes are those of sysexits.h, where it has one; docs/cli.md lists them, and a test compares.
 """
 
-from collections.abc import Mapping
+import errno
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import cast
 
 from protocol.errors import ErrorReason, GatewayError
@@ -21,8 +24,10 @@ IO_ERROR = 74
 TRY_AGAIN = 75
 REFUSED = 77
 CONFIG = 78
+HUNG_UP = 129
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+TERMINATED = 143
 
 OF_REASON: Mapping[ErrorReason, int] = {
     "invalid_params": USAGE,
@@ -45,6 +50,43 @@ class Stop(Exception):
         self.code = code
         self.line = line
         super().__init__(line)
+
+
+UNWRITABLE = frozenset({
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR,
+    errno.ENAMETOOLONG, errno.EINVAL,
+})  # fmt: skip
+"""No room, no permission, or no such place: what a person can change; any other failure is the disk's."""
+
+
+def said_of(error: OSError) -> str:
+    """What the system says, without the path that it may name."""
+    return error.strerror or type(error).__name__
+
+
+@contextmanager
+def writing(path: Path) -> Generator[None]:
+    """Write a file that the command line names. Raises `Stop` with its name."""
+    try:
+        yield
+    except OSError as error:
+        code = CANNOT_WRITE if error.errno in UNWRITABLE else IO_ERROR
+        raise Stop(code, f"{path} cannot be written: {said_of(error)}") from error
+
+
+@contextmanager
+def reading(path: Path) -> Generator[None]:
+    """Read a file that the command line names. Raises `Stop` with its name."""
+    try:
+        yield
+    except OSError as error:
+        code = IO_ERROR if error.errno == errno.EIO else NO_INPUT
+        raise Stop(code, f"{path} cannot be read: {said_of(error)}") from error
+
+
+def code_of_system(error: OSError) -> int:
+    """The exit code for an error of the system where no file of the command line is known to be its place."""
+    return CANNOT_WRITE if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS} else IO_ERROR
 
 
 def code_of(error: GatewayError) -> int:

@@ -1,7 +1,7 @@
 """`pioneer doctor` and `pioneer status`.
 
 Rule 1: without --fix the doctor only looks, and it looks at a home that no gateway could open as well.
-Rule 2: with --fix a backup comes first, and only what is derived is made again.
+Rule 2: with --fix only what is derived is made again, and before anything is lost by that a backup is written.
 """
 
 import argparse
@@ -13,10 +13,12 @@ from typing import get_args
 
 from gateway.checkup import LEVELS, Finding, Level, Mend, Subject, examine
 from gateway.commands import Command
-from gateway.commands.door import Door, home_of, through_door
-from gateway.commands.exits import CONFIG, IO_ERROR, NEGATIVE, OK, UNAVAILABLE
+from gateway.commands.door import NO_HOME, Door, config_of, home_of, through_door
+from gateway.commands.exits import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNAVAILABLE, Stop, writing
 from gateway.commands.options import add_home, add_json, add_place
 from gateway.commands.terminal import plain, progress, say, show_json, show_pairs, show_table, size, when, words
+from gateway.home import is_strange
+from gateway.staging import sweep
 from protocol import methods as m
 from protocol.gateway import StatusResult
 from protocol.ports import JobKind
@@ -24,8 +26,10 @@ from protocol.ports import JobKind
 STYLES: Mapping[Level, str] = {"ok": "green", "note": "cyan", "warning": "yellow", "error": "red"}
 CODES = {"database": IO_ERROR, "config": CONFIG}
 """What the doctor ends with for an error of a check; for every other one: unavailable."""
-UNTOUCHED = frozenset({"home", "key", "config", "database"})
+UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
 """Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
+HARMLESS: frozenset[Mend] = frozenset({"permissions", "processes", "leftovers"})
+"""Mends that change nothing that anybody would want back: no backup comes before them, which an erase would have to hunt for."""
 
 
 def _arrange_doctor(to: argparse.ArgumentParser) -> None:
@@ -35,8 +39,9 @@ def _arrange_doctor(to: argparse.ArgumentParser) -> None:
 
 
 def _subject(given: argparse.Namespace) -> Subject:
-    home = home_of(given)
-    return Subject(home, given.config or home / "config.toml")
+    if not home_of(given).is_dir() or is_strange(home_of(given)):
+        raise Stop(NO_INPUT, NO_HOME)
+    return Subject(home_of(given), config_of(given))
 
 
 def _doctor(given: argparse.Namespace) -> int:
@@ -87,10 +92,12 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
     if not wanted or any(one.level == "error" and one.check in UNTOUCHED for one in found):
         return []
     done: list[str] = []
-    if subject.database.is_file():
+    if subject.database.is_file() and wanted - HARMLESS:
         done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
     if "permissions" in wanted:
         done.append(_close(subject))
+    if "leftovers" in wanted:
+        done.append(_sweep(subject))
     inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "jobs") if mend in wanted]
     if inner:
         done += through_door(given, lambda door: _mend(door, inner))
@@ -103,7 +110,7 @@ def _back_up(subject: Subject) -> Path:
     folder = subject.root / "backups"
     folder.mkdir(exist_ok=True, mode=0o700)
     target = folder / f"before-fix-{time.strftime('%Y%m%d-%H%M%S')}.backup"
-    with progress("backing up") as tell:
+    with progress("backing up") as tell, writing(target):
         write_backup(subject.root, target, tell)
     return target
 
@@ -114,6 +121,11 @@ def _close(subject: Subject) -> str:
             if path.exists():
                 path.chmod(path.stat().st_mode & 0o700)
     return "the home is closed to other users"
+
+
+def _sweep(subject: Subject) -> str:
+    count = sum(sweep(folder) for folder in subject.workplaces)
+    return f"{count} copies that interrupted commands left are removed"
 
 
 async def _mend(door: Door, wanted: Sequence[Mend]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import DATA, NEGATIVE, OK, Stop
+from gateway.commands.forgotten import find_forgotten
 from gateway.commands.options import (
     KEY_SCOPES,
     add_context,
@@ -20,17 +21,22 @@ from gateway.commands.options import (
     text_of,
     time_of,
 )
+from gateway.commands.paging import MORE, add_limit, limit_of, paged
 from gateway.commands.terminal import readable, say, show_json, show_pairs, show_table, when, words
 from protocol import methods as m
 from protocol.errors import CallerError
-from protocol.memory import Category, Kind, ListResult, Order, Record, Sensitivity
+from protocol.memory import Category, Kind, Order, Record, Sensitivity
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(name)  # NaN and its like are no JSON
 
 
 def value_of(text: str | None) -> Any:
     """A value as JSON. Raises `Stop`."""
     try:
-        return None if text is None else json.loads(text)
-    except ValueError:
+        return None if text is None else json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
         raise Stop(DATA, "--value takes JSON, such as '\"tea\"' or 42") from None
 
 
@@ -75,6 +81,9 @@ def _remember(given: argparse.Namespace) -> int:
     else:
         say("kept:" if result.created else "known already:", "green")
     _show_rows([result.record])
+    reasons = sorted(result.decision.factors, key=lambda factor: -factor.contribution)
+    say(f"why: {reasons[0].why if reasons else words(result.decision.reason_code)}")
+    say(f"to undo: pioneer forget {result.record.memory_id}")
     return OK
 
 
@@ -101,11 +110,14 @@ def _arrange_search(to: argparse.ArgumentParser) -> None:
     to.add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
     to.add_argument("--meaning", action="store_true", help="by meaning as well; loads the embedding model first")
     to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
+    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
 
 
 def _search(given: argparse.Namespace) -> int:
     mode = "hybrid" if given.meaning else "lexical"
-    params = filters_of(given) | present(query=text_of(given.query), mode=mode, min_score=given.min_score)
+    params = filters_of(given) | present(
+        query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit
+    )  # fmt: skip
     result = through_door(
         given, lambda door: door.call(m.MEMORY_SEARCH, params), "now" if given.meaning else "off",
         is_found=lambda result: result.hits,
@@ -123,6 +135,7 @@ def _search(given: argparse.Namespace) -> int:
 
 def _arrange_list(to: argparse.ArgumentParser) -> None:
     add_filters(to)
+    add_limit(to)
     to.add_argument(
         "--order",
         choices=get_args(Order),
@@ -130,29 +143,37 @@ def _arrange_list(to: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="updated_at, created_at or importance",
     )
-    to.add_argument("--all", action="store_true", help="every page")
-
-
-async def _listed(door: Door, params: dict[str, Any], *, has_all: bool) -> ListResult:
-    page = await door.call(m.MEMORY_LIST, params)
-    records = list(page.records)
-    while has_all and page.next_cursor is not None:
-        page = await door.call(m.MEMORY_LIST, params | {"cursor": page.next_cursor})
-        records += page.records
-    return ListResult(records=records, next_cursor=page.next_cursor)
+    to.add_argument("--forgotten", action="store_true", help="what `restore` can bring back, without its words")
 
 
 def _list(given: argparse.Namespace) -> int:
-    params = filters_of(given) | {"order": given.order} | ({"limit": 100} if given.all else {})
+    if given.forgotten:
+        return _list_forgotten(given)
+    params = filters_of(given) | {"order": given.order}
     result = through_door(
-        given, lambda door: _listed(door, params, has_all=given.all), is_found=lambda result: result.records
-    )
+        given, lambda door: paged(door, m.MEMORY_LIST, params, "records", limit_of(given)),
+        is_found=lambda result: result.records,
+    )  # fmt: skip
     if given.json:
         show_json(result)
         return OK
     _show_rows(result.records)
     if result.next_cursor is not None:
-        say("there are more: --limit N, or --all")
+        say(MORE)
+    return OK
+
+
+def _list_forgotten(given: argparse.Namespace) -> int:
+    found = through_door(given, lambda door: find_forgotten(door, given))
+    shown = found[: limit_of(given)]
+    if given.json:
+        show_json({"forgotten": shown})
+        return OK
+    show_table(["id", "category", "scope", "forgotten"], [
+        [one.memory_id, one.category, str(one.scope), when(one.forgotten_at)] for one in shown
+    ])  # fmt: skip
+    if len(shown) < len(found):
+        say(MORE)
     return OK
 
 
@@ -187,12 +208,15 @@ async def _found(door: Door, given: argparse.Namespace) -> m.m.GetResult:
     return result
 
 
+NOT_THERE = "there is no such memory, or it belongs to another scope, or it was forgotten (`pioneer list --forgotten`)"
+
+
 def _show(given: argparse.Namespace) -> int:
     result = through_door(given, lambda door: _found(door, given))
     if given.json:
         show_json(result)
     elif result.record is None:
-        say("there is no such memory, or it belongs to another scope")
+        say(NOT_THERE)
     else:
         _show_whole(result.record)
     return OK if result.record is not None else NEGATIVE

@@ -7,9 +7,9 @@ import re
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, BinaryIO, get_args
 
-from gateway.commands.exits import DATA, USAGE, Stop
+from gateway.commands.exits import DATA, NO_INPUT, USAGE, Stop
 from gateway.home import path_of
 from protocol.base import USER_SCOPE_KEY
 from protocol.memory import Category, Status
@@ -19,16 +19,23 @@ MAX_INPUT_BYTES = 64 * 1024 * 1024
 """More than any method takes, and no more than a machine has."""
 
 
+def path(text: str) -> Path:
+    """A path of the command line; nothing names nothing, least of all the folder in which somebody stands."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a path is not empty")
+    return path_of(text)
+
+
 def add_home(to: argparse.ArgumentParser, *, has_config: bool = True) -> None:
     """Which home, and which configuration."""
     to.add_argument(
         "--home",
-        type=path_of,
+        type=path,
         metavar="DIR",
         help="where everything is kept (default: $PIONEER_HOME, else the user's data folder)",
     )
     if has_config:
-        to.add_argument("--config", type=path_of, metavar="FILE", help="configuration file (default: HOME/config.toml)")
+        to.add_argument("--config", type=path, metavar="FILE", help="configuration file (default: HOME/config.toml)")
 
 
 def add_json(to: argparse.ArgumentParser) -> None:
@@ -45,7 +52,7 @@ def add_place(to: argparse.ArgumentParser) -> None:
         help=f"the project that this is about (default: $PIONEER_WORKSPACE, else {DEFAULT_WORKSPACE})",
     )  # fmt: skip
     project.add_argument(
-        "--folder", action=_OfFolder, type=path_of, default=argparse.SUPPRESS, metavar="DIR",
+        "--folder", action=_OfFolder, type=path, default=argparse.SUPPRESS, metavar="DIR",
         help="the project of this folder, as `pioneer mcp` has it there",
     )  # fmt: skip
     add_json(to)
@@ -95,7 +102,6 @@ def add_filters(to: argparse.ArgumentParser) -> None:
         help="default: active; repeatable",
     )
     to.add_argument("--sensitive", action="store_true", help="with what is only shown when it is asked for")
-    to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
 
 
 def present(**members: Any) -> dict[str, Any]:
@@ -125,20 +131,31 @@ KEY_SCOPES = ("workspace", "user")
 """Where a key is looked for when no scope is named, in this order: what belongs to the project is nearer."""
 
 
+def scopes_of(given: argparse.Namespace) -> list[dict[str, str]] | None:
+    """The scopes that were named, if any. Raises `Stop`."""
+    return [scope_of(text, given) for text in given.scope] if given.scope else None
+
+
 def filters_of(given: argparse.Namespace) -> dict[str, Any]:
     """The members of `Filters`."""
-    scopes = [scope_of(text, given) for text in given.scope] if given.scope else None
     return present(
-        context=context_of(given), categories=given.category, tags=given.tag, statuses=given.status, scopes=scopes,
-        include_sensitive=given.sensitive or None, limit=given.limit,
+        context=context_of(given), categories=given.category, tags=given.tag, statuses=given.status, scopes=scopes_of(given),
+        include_sensitive=given.sensitive or None,
     )  # fmt: skip
+
+
+def stdin_file() -> BinaryIO:
+    """Stdin, byte by byte. Raises `Stop`."""
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  # it is, where a shell has closed it
+        raise Stop(NO_INPUT, "there is nothing to read: stdin is closed")
+    return sys.stdin.buffer
 
 
 def text_of(parts: list[str]) -> str:
     """The words of the command line, or of stdin where they are a single dash. Raises `Stop`."""
     if parts != ["-"]:
         return " ".join(parts)
-    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+    data = stdin_file().read(MAX_INPUT_BYTES + 1)
     if len(data) > MAX_INPUT_BYTES:
         raise Stop(DATA, "stdin holds more than 64 MiB")
     try:

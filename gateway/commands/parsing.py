@@ -4,7 +4,9 @@ Rule 1: this is read before the origin of the houses is checked, so it imports n
 """
 
 import argparse
+import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from gateway.commands import COMMANDS, Command, load
@@ -12,11 +14,25 @@ from gateway.commands import COMMANDS, Command, load
 EXIT_USAGE = 64
 
 
+def tell_usage_error(message: str, arguments: Sequence[str]) -> None:
+    """A usage error for programs, where one asks: the document that is answered in place of a result."""
+    if "--json" in arguments:
+        sys.stdout.write(json.dumps({"error": {"message": message}}) + "\n")
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose usage errors end with the code that programs expect."""
 
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """As ever; an error is told in the way that the arguments ask for."""
+        self._given = args or ()
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Say what is wrong and how it is used."""
+        tell_usage_error(message, self._given)
         self.print_usage(sys.stderr)
         self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from gateway.commands import Command
 from gateway.commands.exits import NEGATIVE, OK
-from gateway.commands.options import add_home
-from gateway.home import path_of
+from gateway.commands.options import add_home, path
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -17,7 +16,7 @@ def _arrange_serve(to: argparse.ArgumentParser) -> None:
     add_home(to)
     to.add_argument(
         "--clock-file",
-        type=path_of,
+        type=path,
         metavar="FILE",
         help="a file with Unix milliseconds that stands in for the wall clock",
     )
@@ -42,9 +41,7 @@ def _arrange_mcp(to: argparse.ArgumentParser) -> None:
         "--workspace", default=os.environ.get("PIONEER_WORKSPACE") or None, metavar="ID",
         help="made if missing (default: $PIONEER_WORKSPACE, else by the folder's git repository)",
     )  # fmt: skip
-    to.add_argument(
-        "--folder", type=path_of, metavar="DIR", help="the project's folder (default: where it was started)"
-    )
+    to.add_argument("--folder", type=path, metavar="DIR", help="the project's folder (default: where it was started)")
     to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
 
 
@@ -79,13 +76,24 @@ def _replay(given: argparse.Namespace) -> int:
     return main(given.files)
 
 
+def own_tree() -> Path | None:
+    """The sources that this program runs from, never the folder in which somebody stands; None where it was installed."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "pyproject.toml").is_file() else None
+
+
 def _arrange_schemas(to: argparse.ArgumentParser) -> None:
+    tree = own_tree()
     to.add_argument(
-        "--out", type=path_of, default=Path("schemas"), metavar="DIR", help="for the schemas (default: schemas)"
+        "--out",
+        type=path,
+        required=tree is None,
+        default=tree and tree / "schemas",
+        metavar="DIR",
+        help="for the schemas (default: schemas/ of the sources that this program runs from)",
     )
-    to.add_argument(
-        "--docs", type=path_of, default=Path("docs"), metavar="DIR", help="for the references (default: docs)"
-    )
+    to.add_argument("--docs", type=path, required=tree is None, default=tree and tree / "docs", metavar="DIR",
+                    help="for the references (default: docs/ of the same)")  # fmt: skip
     to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
 
 
@@ -98,7 +106,9 @@ def _schemas(given: argparse.Namespace) -> int:
         return OK
     stale = [*schema.stale(given.out), *reference.stale(given.docs)]
     if stale:
-        sys.stderr.write(f"not current: {', '.join(stale)}\nrun: make schemas\n")
+        sys.stderr.write(
+            f"not current: {', '.join(stale)}\nrun: make schemas; what it does not write is to be removed\n"
+        )
     return NEGATIVE if stale else OK
 
 

@@ -14,6 +14,7 @@ from gateway.commands.conversations import find_said
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK
 from gateway.commands.options import add_context, add_place, context_of, text_of
+from gateway.commands.paging import paged
 from gateway.commands.terminal import plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.memory import Candidate, ExplainResult, Gate, Record, SearchResult
@@ -58,7 +59,7 @@ CUTS = {
 FORMER = ["superseded", "expired", "archived"]
 SAID_LOOKED_AT = 3
 CANDIDATES_SHOWN = 5
-CANDIDATE_PAGES = 20  # two thousand proposals; who has more looks with memory/candidates/list
+CANDIDATES_LOOKED_AT = 2000  # who has more looks with `pioneer candidates`
 SHARED_WORDS = 0.5  # share of the question's words that a candidate must say to be meant
 
 
@@ -149,17 +150,10 @@ async def _candidates(door: Door, context: dict[str, Any], text: str) -> list[Ca
     lexicon = SnowballLexicon()
     wanted = set(lexicon.query_terms(text))
     states = ["pending", "approved", "rejected", "expired", "merged", "suppressed"]
-    params: dict[str, Any] = {"statuses": states, "context": context, "limit": 100}
-    found: list[tuple[float, Candidate]] = []
-    for _ in range(CANDIDATE_PAGES):
-        page = await door.call(m.CANDIDATES_LIST, params)
-        for candidate in page.candidates:
-            shared = len(wanted & set(lexicon.index_terms(candidate.content))) / max(1, len(wanted))
-            if shared >= SHARED_WORDS:
-                found.append((shared, candidate))
-        if page.next_cursor is None:
-            break
-        params["cursor"] = page.next_cursor
+    params = {"statuses": states, "context": context}
+    listed = (await paged(door, m.CANDIDATES_LIST, params, "candidates", CANDIDATES_LOOKED_AT)).candidates
+    shares = [(len(wanted & set(lexicon.index_terms(one.content))) / max(1, len(wanted)), one) for one in listed]
+    found = [(shared, one) for shared, one in shares if shared >= SHARED_WORDS]
     found.sort(key=lambda entry: -entry[0])
     return [candidate for _, candidate in found[:CANDIDATES_SHOWN]]
 
@@ -237,6 +231,7 @@ def _tell_sides(sides: Sides) -> None:
     say("\nWhat was forgotten", "bold")
     if sides.recall.missing:
         say("just these words were forgotten, erased or rejected: they do not come back unasked")
+        say("`pioneer list --forgotten` shows what can be restored")
     else:
         say("not these very words; other words of a forgotten memory are not kept, so nobody can tell")
 

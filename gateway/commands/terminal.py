@@ -11,18 +11,29 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
+from gateway.commands import tables
 from gateway.commands.exits import USAGE, Stop
 from protocol.errors import GatewayError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def prepare(*, is_json: bool) -> None:
-    """Let every letter through: JSON is UTF-8, and a console that lacks a letter shows its number."""
+    """Let every letter through: JSON is UTF-8, and a console that lacks a letter shows its number.
+
+    A stream that the shell has closed goes nowhere.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -30,9 +41,9 @@ def prepare(*, is_json: bool) -> None:
                 stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 
 
-def is_rich() -> bool:
-    """Whether a terminal reads that can show more than lines."""
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+def is_rich(stream: TextIO | None = None) -> bool:
+    """Whether a terminal reads (of stdout, where no other stream is named) that can show more than lines."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 
 def plain(text: str) -> str:
@@ -94,30 +105,65 @@ def say(line: str = "", style: str | None = None) -> None:
     Console(highlight=False).print(Text(line, style), soft_wrap=True)
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO | None = None) -> None:
     """Rows: a table on a terminal; elsewhere a line each, with tabs between the parts and no head."""
     cleaned = [[plain(cell) for cell in row] for row in rows]
-    if not is_rich():
-        sys.stdout.writelines("\t".join(row) + "\n" for row in cleaned)
+    stream = to or sys.stdout
+    if not is_rich(stream):
+        stream.writelines("\t".join(row) + "\n" for row in cleaned)
         return
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
+
+    draw(Console(file=stream, highlight=False), columns, cleaned)
+
+
+def draw(console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Show rows of cleaned cells."""
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    natural = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
+    layout = tables.layout_of(columns, natural, console.width)
+    if layout.shape == "table":
+        _draw_table(console, columns, rows, layout.widths)
+    else:
+        for row in rows:
+            _draw_stack(console, columns, row)
+
+
+def _draw_table(
+    console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]], widths: dict[int, int]
+) -> None:
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for number, column in enumerate(columns):
-        is_wide = column in {"content", "text", "meaning", "why", "title"}
-        table.add_column(
-            column,
-            overflow="fold",
-            no_wrap=not is_wide,
-            ratio=1 if is_wide else None,
-            style="cyan" if not number else None,
-        )
-    for row in cleaned:
-        table.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False).print(table)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold")
+    for place, width in widths.items():
+        table.add_column(columns[place], width=width, overflow="fold", style=None if place else "cyan")
+    for row in rows:
+        table.add_row(*(Text(row[place]) for place in widths))
+    console.print(table)
+
+
+def _draw_stack(console: "Console", columns: Sequence[str], row: Sequence[str]) -> None:
+    """A row as lines: its first cell, the short ones with their names, and below them the long ones."""
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    named = list(zip(columns, row, strict=True))
+    line = Text(row[0], "cyan")
+    for name, cell in named[1:]:
+        if not cell or name in tables.WIDE:
+            continue
+        said = Text.assemble((f"{name} ", "dim"), cell)
+        if line.cell_len + tables.GAP + said.cell_len > console.width:
+            console.print(line, soft_wrap=True)
+            line = Text(" " * (tables.INDENT - tables.GAP))
+        line.append(" " * tables.GAP).append_text(said)
+    console.print(line, soft_wrap=True)
+    for name, cell in named[1:]:
+        if cell and name in tables.WIDE:
+            console.print(Padding(Text(cell, overflow="fold"), (0, 0, 0, tables.INDENT)))
 
 
 def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -128,11 +174,16 @@ def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
         say(f"{name:<{width}}  {value}")
 
 
+def is_asked() -> bool:
+    """Whether somebody is there who can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # a shell may close it
+
+
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Go on only with the user's yes. Raises `Stop`."""
+    """Go on only with the user's yes; not to be called in an event loop, which would keep Ctrl-C to itself. Raises `Stop`."""
     if is_sure:
         return
-    if not sys.stdin.isatty():
+    if not is_asked():
         raise Stop(USAGE, "nobody can be asked here; say --yes to go on")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

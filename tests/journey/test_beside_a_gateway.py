@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -75,13 +76,38 @@ def test_a_terminal_shows_tables_and_asks_before_it_destroys(tmp_path: Path) -> 
     out, code = in_terminal(["forget", "--everything", "--scope", "user", "--erase", "--home", home], said=b"n\n")
     assert code == 1
     assert "erase for ever 1 memory?" in out
+    out, code = in_terminal(
+        ["forget", "--everything", "--scope", "user", "--erase", "--home", home], said=b"\x03", after="[y/N] "
+    )
+    assert code == 130
+    assert "Traceback" not in out
+    assert list((tmp_path / "home" / "run").glob("own_*.lock")) == []
     out, code = in_terminal(["forget", "--everything", "--scope", "user", "--erase", "--home", home], said=b"y\n")
     assert code == 0
     assert run("list", "--home", home).out == ""
 
 
-def in_terminal(arguments: list[str], said: bytes = b"", **env: str) -> tuple[str, int]:
-    """A command in a process of its own whose streams are a terminal."""
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize("width", [80, 60])
+def test_a_small_terminal_shows_ids_that_can_be_used_and_the_words(tmp_path: Path, width: int) -> None:
+    home = str(tmp_path / "home")
+    (tmp_path / "talk.md").write_text("# User\n\nWhen does it sail?\n\n# Assistant\n\nAt ten.\n", encoding="utf-8")
+    kept = run("remember", "Releases go out on Thursdays.", "--category", "project_policy", "--home", home, "--json")
+    assert run("import", str(tmp_path / "talk.md"), "--home", home).code == 0
+    thread = run("threads", "--home", home, "--json").json["threads"][0]["thread_id"]
+    for arguments, shown in (
+        (["list"], [kept.json["record"]["memory_id"], "Releases go out"]), (["threads"], [thread, "talk"]),
+        (["recall", "sail"], [thread, "When does it sail?"]), (["settings", "get", "memory.background_extraction_enabled"],
+         ["memory.background_extraction_enabled", "Whether facts are taken"]),
+    ):  # fmt: skip
+        out, code = in_terminal([*arguments, "--home", home], COLUMNS=str(width), NO_COLOR="1")
+        assert code == 0
+        assert all(text in out for text in shown), out
+        assert max(len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in out.splitlines()) <= width
+
+
+def in_terminal(arguments: list[str], said: bytes = b"", after: str = "", **env: str) -> tuple[str, int]:
+    """A command in a process of its own whose streams are a terminal; something is said once it has shown a text."""
     import pty  # noqa: PLC0415  # not on every platform
 
     child, terminal = pty.fork()
@@ -89,9 +115,11 @@ def in_terminal(arguments: list[str], said: bytes = b"", **env: str) -> tuple[st
         surroundings = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
         command = [*console_script(), *arguments]
         os.execve(command[0], command, surroundings | {"TERM": "xterm-256color", "COLUMNS": "120"} | env)  # noqa: S606
-    os.write(terminal, said)
     out = b""
     try:
+        while after.encode() not in out:
+            out += os.read(terminal, 65536)
+        os.write(terminal, said)
         while data := os.read(terminal, 65536):
             out += data
     except OSError:  # Linux says so when the other side is closed

@@ -3,11 +3,12 @@
 import json
 import re
 import shlex
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from command_line import Ended, run
+from command_line import Ended, propose, run
 
 from gateway.commands import COMMANDS
 from gateway.commands.parsing import parser
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ONLY_PARSED = frozenset({"serve", "mcp", "demo", "models", "replay", "schemas"})
 """What speaks to a program, to the network or to this repository: its options are checked, its work is tested elsewhere."""
-ANSWERS_NO = frozenset({"why", "doctor"})
+ANSWERS_NO = frozenset({"why", "doctor", "candidates"})
 """What may truly end with 1 in a home that holds little."""
 EXPORT = json.dumps([
     {
@@ -58,6 +59,11 @@ def filled(word: str, home: Path) -> str:
     if word == "mem_…":
         listed = run("list", "--json", "--order", "created_at", "--home", str(home)).json["records"]
         return listed[0]["memory_id"] if listed else forgotten[-1]
+    if word == "cand_…":
+        return propose(f"Mira prefers seat {next(numbers)}.", "--home", str(home))
+    if word == "ws_…":
+        assert run("remember", "The boat is sold.", "--workspace", "ws_boat", "--home", str(home)).code == 0
+        return "ws_boat"
     if word in {"thr_…", "trn_…"}:
         thread = run("threads", "--json", "--home", str(home)).json["threads"][0]["thread_id"]
         items = run("threads", thread, "--json", "--home", str(home)).json["items"]
@@ -65,6 +71,8 @@ def filled(word: str, home: Path) -> str:
     return word
 
 
+numbers = count(4)
+"""Of proposals: each says something new."""
 forgotten: list[str] = []
 """What the page forgot last: the next line restores it."""
 

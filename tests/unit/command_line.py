@@ -9,7 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, NamedTuple
 
+from gateway import logs
 from gateway.cli import main
+from gateway.commands.door import through_door
+from gateway.commands.parsing import parser
+from protocol.methods import MEMORY_WRITE
 
 
 class Ended(NamedTuple):
@@ -58,3 +62,19 @@ def run(*arguments: str, stdin: bytes = b"", encoding: str = "utf-8") -> Ended:
 def ids(*arguments: str) -> list[str]:
     """The ids that `pioneer list` shows."""
     return [record["memory_id"] for record in run("list", "--json", *arguments).json["records"]]
+
+
+def propose(content: str, *arguments: str) -> str:
+    """The id of a proposal that waits for a person."""
+    wish = {
+        "intent": "explicit_store", "explicitness": "explicit", "category": "preference", "durability": "long_lived",
+        "certainty": "high", "sensitivity": "none", "scope_hint": "user_global",
+    }  # fmt: skip
+    said = {"quote": content, "source_kind": "user_statement"}
+    params = {"semantic": wish, "content": content, "evidence": [said], "disposition": "create_pending_candidate"}
+    given = parser("stats").parse_args(["stats", *arguments])
+    with _undisturbed(b""):
+        written = through_door(given, lambda door: door.call(MEMORY_WRITE, params))
+        logs.close()
+    assert written.candidate is not None, written
+    return written.candidate.candidate_id

@@ -146,7 +146,8 @@ def test_nothing_is_kept_until_yesterday() -> None:
 
 def test_what_is_wrong_with_a_number_is_told_by_its_name() -> None:
     remember("The port is 4004.")
-    ended = run("list", "--limit", "0")
+    assert run("list", "--limit", "0").code == 64
+    ended = run("search", "port", "--limit", "0")
     assert ended.code == 64
     assert "limit: Expected int >= 1" in ended.err
     assert "$" not in ended.err
@@ -233,7 +234,22 @@ def test_a_narrow_console_shows_what_it_can_and_json_is_utf_8() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["search", "x"], ["list"], ["show", "mem_1"], ["forget", "mem_1"], ["why", "x"], ["threads"], ["recall", "x"]],
+    [
+        ["search", "x"],
+        ["list"],
+        ["show", "mem_1"],
+        ["forget", "mem_1"],
+        ["why", "x"],
+        ["threads"],
+        ["recall", "x"],
+        ["candidates"],
+        ["workspaces"],
+        ["stats"],
+        ["status"],
+        ["doctor"],
+        ["backup", "f"],
+        ["list", "--forgotten"],
+    ],
 )
 def test_who_only_asks_makes_no_home(home: Path, arguments: list[str]) -> None:
     ended = run(*arguments)
@@ -284,39 +300,6 @@ def test_why_tells_of_a_memory_gate_by_gate() -> None:
     assert run("why", "mem_nowhere").code == 1
 
 
-# -- bundles -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_bundle_goes_out_and_comes_in_again(tmp_path: Path) -> None:
-    memory_id = remember(COFFEE)
-    assert run("export", "mine.jsonl").code == 0
-    assert run("export", "mine.jsonl").code == 64
-    assert run("export", "mine.jsonl", "--force").code == 0
-    other = str(tmp_path / "other")
-    assert run("import", "mine.jsonl", "--home", other, "--dry-run", "--json").json["imported"] == 1
-    assert ids("--home", other) == []
-    assert run("import", "mine.jsonl", "--home", other).code == 0
-    assert ids("--home", other) == [memory_id]
-    assert run("import", "mine.jsonl", "--home", other, "--json").json["skipped"] == 1
-
-
-def test_several_pages_in_one_file_are_taken_in_one_after_the_other(tmp_path: Path) -> None:
-    pages = []
-    for n, text in enumerate((COFFEE, "The ferry leaves at ten.")):
-        where = ("--home", str(tmp_path / f"page{n}"))
-        assert run("remember", text, *where).code == 0
-        pages.append(run("export", "-", *where).out)
-    taken = run("import", "-", "--json", stdin="".join(pages).encode())
-    assert (taken.code, taken.json["imported"]) == (0, 2)
-
-
-def test_a_bundle_that_was_changed_is_refused() -> None:
-    remember(COFFEE)
-    Path("mine.jsonl").write_text(run("export", "-").out.replace("coffee", "poison"), encoding="utf-8")
-    assert run("import", "mine.jsonl").code == 65
-    assert run("import", "-", stdin=b"").code == 66
-
-
 # -- configuration -----------------------------------------------------------------------------------------------------
 
 
@@ -357,6 +340,11 @@ def test_config_check_ends_for_any_file(text: str) -> None:
     ended = run("config", "check", "--config", "c.toml")
     assert ended.code == 78
     assert "Traceback" not in ended.err
+
+
+def test_settings_are_shown_without_a_home(home: Path) -> None:
+    assert run("settings", "--json").json["settings"]["memory"]["retention_days"] == 30
+    assert not home.exists()
 
 
 def test_settings_are_shown_and_changed_in_the_file(home: Path) -> None:
@@ -475,10 +463,16 @@ def test_a_search_is_cheap_and_imports_nothing_heavy() -> None:
     assert min(float(one.stderr.split()[0]) for one in told) < SEARCH_CPU_SECONDS
 
 
-def test_workspaces_are_listed_and_an_export_says_which_it_is_of() -> None:
-    for name in ("ws_harbour", "ws_cafe"):
-        remember("The ferry leaves at ten.", "--workspace", name)
-    told = run("workspaces", "--json").json["workspaces"]
-    assert [workspace["workspace_id"] for workspace in told] == ["ws_harbour", "ws_cafe"]
-    assert [line.split("\t")[0] for line in run("workspaces").out.splitlines()] == ["ws_harbour", "ws_cafe"]
-    assert "workspace ws_harbour" in run("export", "b.jsonl", "--workspace", "ws_harbour").out
+def test_schemas_leave_the_folder_alone_in_which_somebody_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("schemas/mine.json", "docs/methods.md"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    assert run("schemas", "--check").code == 0  # of the sources that run, wherever one stands
+    monkeypatch.setattr("gateway.commands.processes.own_tree", lambda: None)  # as where it was installed
+    ended = run("schemas")
+    assert (ended.code, "--out" in ended.err, "--docs" in ended.err) == (64, True, True)
+    assert run("schemas", "--out", "schemas", "--docs", "made").code == 0
+    assert (tmp_path / "schemas" / "mine.json").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "docs" / "methods.md").read_text(encoding="utf-8") == "mine"

@@ -15,6 +15,7 @@ from gateway.checkup import CHECKS, Finding
 from gateway.commands.health import code_of
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import living
+from gateway.staging import PREFIX, staging, stale, sweep
 
 
 @pytest.fixture
@@ -58,8 +59,8 @@ def test_a_sound_home_has_every_check_and_nothing_is_changed(home: Path) -> None
 
 
 def test_there_is_no_home(tmp_path: Path) -> None:
-    ended = run("doctor", "--json", "--home", str(tmp_path / "none"))
-    assert ended.code == 69
+    ended = run("doctor", "--home", str(tmp_path / "none"))
+    assert ended.code == 66
     assert not (tmp_path / "none").exists()
 
 
@@ -85,8 +86,10 @@ def test_a_damaged_database_is_told_and_left_alone(home: Path, damage: str) -> N
 def test_a_newer_schema_is_told_and_left_alone(home: Path) -> None:
     change(home, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     ended = doctor("--fix")
-    assert ended.code == 74
-    assert "newer version" in of(ended, "database")[0]["text"]
+    assert ended.code == 69  # it is sound: no disk has failed
+    assert "newer version" in of(ended, "schema")[0]["text"]
+    assert of(ended, "jobs")[0]["text"].startswith("not looked at")
+    assert ended.json["done"] == []
 
 
 def test_a_wrong_configuration_is_told_with_its_line(home: Path) -> None:
@@ -121,7 +124,7 @@ def test_an_open_home_is_closed_by_fix(home: Path) -> None:
     ended = doctor("--fix")
     assert ended.code == 0
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
-    assert list((home / "backups").glob("before-fix-*.backup"))
+    assert not (home / "backups").exists()  # nothing was made anew, so nothing is copied that an erase would miss
 
 
 def test_fix_makes_derived_data_anew_after_a_backup(home: Path, tmp_path: Path) -> None:
@@ -148,6 +151,56 @@ def test_dead_jobs_and_processes_are_put_right(home: Path) -> None:
     fixed = doctor("--fix")
     assert of(fixed, "jobs") == [{"check": "jobs", "level": "ok", "text": "", "advice": "", "mend": None}]
     assert of(fixed, "processes")[0]["level"] == "ok"
+
+
+def test_an_ended_process_is_buried_without_a_copy_of_the_home(home: Path) -> None:
+    change(home, "INSERT INTO owner (owner, started_at) VALUES ('own_gone', 0)")
+    ended = doctor("--fix")
+    assert (ended.code, len(ended.json["done"])) == (0, 1)
+    assert not (home / "backups").exists()
+
+
+def test_what_an_interrupted_backup_left_is_found_and_removed_by_fix(home: Path, tmp_path: Path) -> None:
+    for parent in (tmp_path, home / "backups"):
+        left = parent / f"{PREFIX}abc"
+        left.mkdir(parents=True)
+        (left / "lock").touch()
+        (left / "gateway.db").write_bytes(b"plain text")
+    (tmp_path / f"{PREFIX}of somebody else").mkdir()
+    with staging(tmp_path / "home" / "backups") as used:  # removes the one that was left there
+        assert doctor().code == 1
+        assert [one["text"][:8] for one in of(doctor(), "leftovers")] == ["1 copies"]
+        assert doctor("--fix").code == 0
+        assert used.is_dir()
+    assert not used.exists()
+    assert [path.name for path in tmp_path.glob(f"{PREFIX}*")] == [f"{PREFIX}of somebody else"]
+
+
+def test_a_folder_that_was_left_is_known_again_where_looking_takes_its_lock_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_free(lock: Path) -> bool:  # as on Windows
+        lock.unlink()
+        return True
+
+    monkeypatch.setattr("gateway.staging.is_free", is_free)
+    left = tmp_path / f"{PREFIX}abc"
+    left.mkdir()
+    (left / "lock").touch()
+    assert stale(tmp_path) == stale(tmp_path) == [left]
+    assert sweep(tmp_path) == 1
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("command", ["doctor", "models", "settings", "list", "status"])
+def test_a_configuration_that_somebody_names_is_there(home: Path, command: str) -> None:
+    assert run(command, "--config", str(home / "none.toml"), "--home", str(home)).code == 78
+
+
+def test_a_folder_is_no_configuration(home: Path) -> None:
+    (home / "config.toml").mkdir()
+    assert doctor().code == 78
+    assert run("settings").code == 78
 
 
 def test_who_lives_in_a_home_is_known_by_the_locks(home: Path) -> None:

@@ -245,3 +245,39 @@ def test_the_file_is_rotated(begin: End, tmp_path: Path) -> None:
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["gateway.log", *(f"gateway.log.{n}" for n in range(1, FILES_KEPT + 1))]
     assert all(path.stat().st_size <= 2000 for path in tmp_path.iterdir())
+
+
+def test_a_file_that_another_process_holds_grows_and_loses_nothing(
+    begin: End, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = logs._SINK._file
+    assert file is not None
+    file.maxBytes = 2000
+    for older in (1, 2):
+        (tmp_path / f"gateway.log.{older}").write_text(f"older {older}", encoding="utf-8")
+    held = [True]
+    move = os.replace
+
+    def replace(source: str, target: str) -> None:  # as Windows has it
+        if held[0] and str(source).endswith("gateway.log"):
+            raise PermissionError(13, "used by another process")
+        move(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    for number in range(50):
+        log.info("held", value=str(number).rjust(100))
+    lines = begin()
+    assert len(lines) == 50
+    assert len((tmp_path / "gateway.log").read_text(encoding="utf-8").splitlines()) == 50
+    assert [(tmp_path / f"gateway.log.{n}").read_text(encoding="utf-8") for n in (1, 2)] == ["older 1", "older 2"]
+    held[0] = False
+    logs._SINK.open(tmp_path)
+    assert logs._SINK._file is not None
+    logs._SINK._file.maxBytes = 2000
+    log.info("free")
+    begin()
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "gateway.log",
+        *(f"gateway.log.{n}" for n in (1, 2, 3)),
+    ]
+    assert len((tmp_path / "gateway.log.1").read_text(encoding="utf-8").splitlines()) == 50

@@ -54,10 +54,11 @@ def test_a_page_that_was_changed_or_lost_is_told_and_written_anew(tmp_path: Path
 
 def test_the_command_writes_and_checks_both_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    ended = run("schemas", "--check")
+    schemas = ("schemas", "--out", "schemas", "--docs", "docs")
+    ended = run(*schemas, "--check")
     assert ended.code == 1
     assert "methods.md" in ended.err
-    assert run("schemas").code == 0
-    assert run("schemas", "--check").code == 0
+    assert run(*schemas).code == 0
+    assert run(*schemas, "--check").code == 0
     assert (tmp_path / "docs" / "configuration.md").is_file()
     assert (tmp_path / "schemas" / "openrpc.json").is_file()

@@ -1,0 +1,51 @@
+"""How a table fits a terminal of any width; `terminal` draws it.
+
+Rule 1: no cell is ever cut: an id that is shown can be copied.
+Rule 2: where there is no room, columns that help least are left out; where that is not enough, each row is a line of its short
+cells, with what is long below it.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+WIDE = frozenset({"content", "text", "meaning", "why", "title", "question", "name", "folder"})
+"""Columns that hold sentences: they are folded, the others are shown on one line."""
+SPARE = ("updated", "made", "scope", "workspace")
+"""Columns that are left out first, in this order: `--json`, `show` and a wider terminal have them."""
+LEAST = 30
+"""Narrower columns of sentences are hard to read."""
+GAP = 2
+INDENT = 4
+
+Shape: TypeAlias = Literal["table", "stack"]
+
+
+class Layout(NamedTuple):
+    """How rows are shown: as which shape, and for a table the columns' places with their widths."""
+
+    shape: Shape
+    widths: dict[int, int]
+
+
+def layout_of(columns: Sequence[str], natural: Sequence[int], room: int) -> Layout:
+    """The layout for columns that would like to be so wide."""
+    shown = list(range(len(columns)))
+    leaving = [place for name in SPARE for place in shown if columns[place] == name]
+    while True:
+        least = [min(natural[place], LEAST) if columns[place] in WIDE else natural[place] for place in shown]
+        left = room - sum(least) - GAP * (len(shown) - 1)
+        if left >= 0:
+            return Layout("table", _shared(dict(zip(shown, least, strict=True)), natural, left))
+        if not leaving:
+            return Layout("stack", {})
+        shown.remove(leaving.pop(0))
+
+
+def _shared(widths: dict[int, int], natural: Sequence[int], left: int) -> dict[int, int]:
+    """What is left of the room, given to the columns that could use it, the first one first but no more than its share."""
+    wanting = [place for place, width in widths.items() if width < natural[place]]
+    for number, place in enumerate(wanting):
+        more = min(natural[place] - widths[place], left // (len(wanting) - number))
+        widths[place] += more
+        left -= more
+    return widths
