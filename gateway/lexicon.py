@@ -19,7 +19,7 @@ import Stemmer
 
 from gateway.stopwords import is_german, stop_words_for
 
-OUTPUT_VERSION = 2
+OUTPUT_VERSION = 3
 """Raised by whoever changes what a text becomes."""
 MAX_TERM_CHARS = 64
 """Longer words are blobs, not language: their first 64 characters find them again."""
@@ -230,7 +230,7 @@ class SnowballLexicon:
         terms: list[str] = []
         tokens = _tokens(text)
         if _reads_german(tokens):
-            words = [word for token in tokens if token[0] < _FIRST_UNSPACED for word in _parts(token)[0]]
+            words = [word for token in tokens if token[0] < _FIRST_UNSPACED for word in chain(*_parts(token))]
             terms += [stem for word in words if (stem := _german_stem(word)) != _stem(word)]
         if text.isascii() and len(max(tokens, key=len, default="")) <= MAX_TERM_CHARS:
             terms += chain.from_iterable(
