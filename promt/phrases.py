@@ -23,10 +23,13 @@ TAIL_CHARS: Final = 2000
 MASK: Final = "\ufffc"
 """Stands for each character of quoted text, so that places keep their numbers."""
 
-_TABLES: Final = ("phrases.toml", "policy_phrases.toml")
+_TABLES: Final = ("phrases.toml", "policy_phrases.toml", "policy_slots.toml")
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
 _READING = threading.Lock()
 """Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
+_STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
+_NOT_STEERING: Final = "not_steering"
+"""The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs, machines."""
 _INTENTS: Final = ("no_save", "no_recall", "remember", "forget", "history", "asks")
 
 _QUOTED = re.compile(
@@ -41,7 +44,7 @@ _QUOTED = re.compile(
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _WORDS = re.compile(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
 _QUESTION_MARKS = frozenset("?？")
-_SYNTAX = re.compile(r"\([^()\[\]^$~?¦<]*\)|[()\[\]|^$~?¦]|<\w+>|[^()\[\]|^$~?¦<\s][^()\[\]|^$~?¦<]*")
+_SYNTAX = re.compile(r"\([^()\[\]^$~@&?¦<]*\)|[()\[\]|^$~@&?¦]|<\w+>|[^()\[\]|^$~@&?¦<\s][^()\[\]|^$~@&?¦<]*")
 _ESCAPED = {ord(sign): f"\\{sign}" for sign in ".+{}\\"}
 _SIMPLIFIED = str.maketrans(
     "記憶儲錄別請將麻煩幫這個說話對過無從刪關於數據檔寫進還後們會紀歷問題備長願給許銷號礙須讓試應該聽見戶舊認識參慮",
@@ -50,8 +53,24 @@ _SIMPLIFIED = str.maketrans(
 """Traditional characters that steer memory and their simplified forms, on both sides of the comparison."""
 _CURLY = str.maketrans({"’": "'", "ʼ": "'", "＇": "'"})
 
-_WITH_BLANKS = {"^": "[¦,] ", "$": r"(?:\? )?[¦,] ", "~": r"(?:[^¦? ]+ ){0,4}?", "?": r"\? ", "¦": "[¦,] "}
-_WITHOUT_BLANKS = {"^": "[¦,] ", "$": r" (?:\? )?[¦,]", "~": "[^¦? ]{0,12}?", "?": r" \?", "¦": " [¦,]"}
+_WITH_BLANKS = {
+    "^": "[¦,] ",
+    "$": r"(?:\? )?[¦,] ",
+    "~": "(?:[^¦? ]+ ){0,4}?",
+    "@": "(?:[^¦? ]+ ){0,12}?",
+    "&": "(?:[^¦?, ][^ ]* )*",
+    "?": r"\? ",
+    "¦": "[¦,] ",
+}
+_WITHOUT_BLANKS = {
+    "^": "[¦,] ",
+    "$": r" (?:\? )?[¦,]",
+    "~": "[^¦? ]{0,12}?",
+    "@": "(?: ?,? ?[^¦?, ]){0,24}?",
+    "&": "(?: ?,? ?[^¦?, ])*",
+    "?": r" \?",
+    "¦": " [¦,]",
+}
 _REST_OF_WORD = {True: "[^ ]{0,12}", False: "[^¦? ]{0,4}?"}
 _AFTER_WORD = " (?:, )?"  # many languages put a comma before "that": it may stand between any two words
 _GROUPS: Final = frozenset("([")
@@ -256,7 +275,8 @@ def _occurs(language: _Language, intent: str, text: _Text) -> bool:
     if not any(phrase.occurs(text) for phrase in language.phrases(intent)):
         return False
     cleared = text
-    for phrase in language.phrases(f"not_{intent}"):
+    others = language.phrases(_NOT_STEERING) if intent in _STEERING else ()
+    for phrase in (*others, *language.phrases(f"not_{intent}")):
         if phrase.occurs(cleared):
             cleared = _Text(phrase.regex.sub(f"{MASK} ", cleared.clauses))
     return cleared is text or any(phrase.occurs(cleared) for phrase in language.phrases(intent))
