@@ -249,10 +249,14 @@ class _Language:
         words = {name: row for table in tables for name, row in table.get("words", {}).items()}
         self._reader = _Reader(words, spaced=tables[0]["spaced"])
         self._letters = re.compile(f"[{tables[0]['letters']}]")
+        foreign = tables[0].get("foreign")
+        self._foreign = re.compile(f"[{foreign}]") if foreign else None
         self._read: dict[str, list[_Phrase]] = {}
 
     def may_be(self, text: "_Text") -> bool:
-        """Whether the text has a letter without which nothing can be said in this language."""
+        """Whether the text has a letter without which nothing can be said in this language, and none that it never writes."""
+        if self._foreign is not None and self._foreign.search(text.clauses):
+            return False
         return self._letters.search(text.clauses) is not None
 
     def phrases(self, intent: str) -> list[_Phrase]:
