@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from promt.render import UNSEEN
@@ -27,7 +28,13 @@ _TABLES: Final = ("phrases.toml", "policy_phrases.toml", "policy_slots.toml")
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
 _READING = threading.Lock()
 """Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
-_STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
+_YIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "no_save": (),
+    "forget": ("no_save",),
+    "no_recall": ("no_save", "forget"),
+    "remember": ("no_save", "forget"),
+}
+"""The wishes, and to which others each yields: "keep it out of your memory" has the words of three and says one."""
 _NOT_STEERING: Final = "not_steering"
 """The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs, machines."""
 _INTENTS: Final = ("no_save", "no_recall", "remember", "forget", "history", "asks")
@@ -281,8 +288,8 @@ def _occurs(language: _Language, intent: str, text: _Text) -> bool:
     if not any(phrase.occurs(text) for phrase in language.phrases(intent)):
         return False
     cleared = text
-    others = language.phrases(_NOT_STEERING) if intent in _STEERING else ()
-    for phrase in (*others, *language.phrases(f"not_{intent}")):
+    others = (*_YIELDS[intent], _NOT_STEERING) if intent in _YIELDS else ()
+    for phrase in chain.from_iterable(map(language.phrases, (*others, f"not_{intent}"))):
         if phrase.occurs(cleared):
             cleared = _Text(phrase.regex.sub(f"{MASK} ", cleared.clauses))
     return cleared is text or any(phrase.occurs(cleared) for phrase in language.phrases(intent))
