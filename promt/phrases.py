@@ -28,16 +28,18 @@ _TABLES: Final = ("phrases.toml", "policy_phrases.toml", "policy_slots.toml")
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
 _READING = threading.Lock()
 """Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
-_YIELDS: Final[dict[str, tuple[str, ...]]] = {
+_YIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
     "no_save": (),
     "forget": ("no_save",),
     "no_recall": ("no_save", "forget"),
     "remember": ("no_save", "forget"),
+    "history": (),
+    "asks": (),
 }
-"""The wishes, and to which others each yields: "keep it out of your memory" has the words of three and says one."""
+"""The intents in the order they are sought, each with those it yields to: "keep it out of your memory" says one, not three."""
 _NOT_STEERING: Final = "not_steering"
 """The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs, machines."""
-_INTENTS: Final = ("no_save", "no_recall", "remember", "forget", "history", "asks")
+_STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
 
 _QUOTED = re.compile(
     r"(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)"
@@ -284,15 +286,24 @@ def _languages() -> tuple[_Language, ...]:
     return tuple(_Language(name, [table[name] for table in tables]) for name in tables[0])
 
 
-def _occurs(language: _Language, intent: str, text: _Text) -> bool:
+def _occurs(language: _Language, intent: str, text: _Text, *others: str) -> bool:
+    """Whether the intent is said outside what only looks like it and outside what says one of the others."""
     if not any(phrase.occurs(text) for phrase in language.phrases(intent)):
         return False
     cleared = text
-    others = (*_YIELDS[intent], _NOT_STEERING) if intent in _YIELDS else ()
     for phrase in chain.from_iterable(map(language.phrases, (*others, f"not_{intent}"))):
         if phrase.occurs(cleared):
             cleared = _Text(phrase.regex.sub(f"{MASK} ", cleared.clauses))
     return cleared is text or any(phrase.occurs(cleared) for phrase in language.phrases(intent))
+
+
+def _heard(language: _Language, text: _Text) -> list[str]:
+    heard: list[str] = []
+    for intent, stronger in _YIELDS_TO.items():
+        others = [other for other in stronger if other in heard]
+        if _occurs(language, intent, text, *others, *([_NOT_STEERING] if intent in _STEERING else [])):
+            heard.append(intent)
+    return heard
 
 
 def _read(text: str) -> _Text:
@@ -322,7 +333,7 @@ def _detect(text: str) -> Intents:
     found: set[str] = set()
     for language in _languages():
         if language.may_be(folded):
-            intents = [intent for intent in _INTENTS if _occurs(language, intent, folded)]
+            intents = _heard(language, folded)
             found.update(intents)
             said[language.name] += len(intents)
     return Intents(
