@@ -1,6 +1,6 @@
 """What a message asks of memory, told by the phrases of its language.
 
-Rule 1: the phrases are data (`phrases.toml`, `policy_phrases.toml`); this module only knows how to read them.
+Rule 1: the phrases are data (`phrases.toml`, `policy_phrases.toml`, `policy_slots.toml`); this module only knows how to read them.
 Rule 2: quoted text and code never speak for the user.
 Rule 3: pure, and bounded: only the beginning and the end of a long message are read, for that is where people steer.
 """
