@@ -19,8 +19,13 @@ INTENTS = ("no_save", "no_recall", "remember", "forget")
 EVERY = {"dev": int(os.environ.get("PIONEER_POLICY_EVERY", "4")), "blind": 1}
 """Of `dev.jsonl` each fourth phrasing is heard; all of them with PIONEER_POLICY_EVERY=1."""
 BOUNDS = {
-    "dev": {"no_save": (0.11, 0.013), "no_recall": (0.17, 0.015), "remember": (0.19, 0.012), "forget": (0.14, 0.014)},
-    "blind": {"no_save": (0.06, 0.03), "no_recall": (0.24, 0.012), "remember": (0.14, 0.02), "forget": (0.11, 0.016)},
+    "dev": {
+        "no_save": (0.105, 0.009),
+        "no_recall": (0.165, 0.013),
+        "remember": (0.165, 0.016),
+        "forget": (0.13, 0.013),
+    },
+    "blind": {"no_save": (0.04, 0.03), "no_recall": (0.23, 0.01), "remember": (0.125, 0.019), "forget": (0.1, 0.013)},
 }
 """Missed and falsely heard, per intent. The aim for `no_save` is 0.02 and 0.01 on both; it is not reached."""
 
