@@ -1,6 +1,6 @@
 """What a message asks of memory, told by the phrases of its language.
 
-Rule 1: the phrases are data (`phrases.toml`, `policy_phrases.toml`); this module only knows how to read them.
+Rule 1: the phrases are data (`phrases.toml`, `policy_phrases.toml`, `policy_slots.toml`); this module only knows how to read them.
 Rule 2: quoted text and code never speak for the user.
 Rule 3: pure, and bounded: only the beginning and the end of a long message are read, for that is where people steer.
 """
@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from promt.render import UNSEEN
@@ -23,11 +24,22 @@ TAIL_CHARS: Final = 2000
 MASK: Final = "\ufffc"
 """Stands for each character of quoted text, so that places keep their numbers."""
 
-_TABLES: Final = ("phrases.toml", "policy_phrases.toml")
+_TABLES: Final = ("phrases.toml", "policy_phrases.toml", "policy_slots.toml")
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
 _READING = threading.Lock()
 """Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
-_INTENTS: Final = ("no_save", "no_recall", "remember", "forget", "history", "asks")
+_YIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
+    "no_save": (),
+    "forget": ("no_save",),
+    "no_recall": ("no_save", "forget"),
+    "remember": ("no_save", "forget"),
+    "history": (),
+    "asks": (),
+}
+"""The intents in the order they are sought, each with those it yields to: "keep it out of your memory" says one, not three."""
+_NOT_STEERING: Final = "not_steering"
+"""The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs, machines."""
+_STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
 
 _QUOTED = re.compile(
     r"(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)"
@@ -41,17 +53,35 @@ _QUOTED = re.compile(
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _WORDS = re.compile(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
 _QUESTION_MARKS = frozenset("?？")
-_SYNTAX = re.compile(r"\([^()\[\]^$~?¦<]*\)|[()\[\]|^$~?¦]|<\w+>|[^()\[\]|^$~?¦<\s][^()\[\]|^$~?¦<]*")
+_SYNTAX = re.compile(r"\([^()\[\]^$~@&?¦<]*\)|[()\[\]|^$~@&?¦]|<\w+>|[^()\[\]|^$~@&?¦<\s][^()\[\]|^$~@&?¦<]*")
 _ESCAPED = {ord(sign): f"\\{sign}" for sign in ".+{}\\"}
 _SIMPLIFIED = str.maketrans(
-    "記憶儲錄別請將麻煩幫這個說話對過無從刪關於數據檔寫進還後們會紀歷問題備長願給許銷號礙須讓試應該聽見戶舊認識參慮",
-    "记忆储录别请将麻烦帮这个说话对过无从删关于数据档写进还后们会纪历问题备长愿给许销号碍须让试应该听见户旧认识参虑",
+    "記憶儲錄別請將麻煩幫這個說話對過無從刪關於數據檔寫進還後們會紀歷問題備長願給許銷號礙須讓試應該聽見戶舊認識參慮"
+    "裡裏資訊學處確實樣著當總結單條誰產覺嗎麼設計體畫斷純論評類語帶換隱跡筆續腦轉滅棄剛隨沒啟動務護權場點內繼專層態聲劃裝複徹義樹洩傳錯視",
+    "记忆储录别请将麻烦帮这个说话对过无从删关于数据档写进还后们会纪历问题备长愿给许销号碍须让试应该听见户旧认识参虑"
+    "里里资讯学处确实样着当总结单条谁产觉吗么设计体画断纯论评类语带换隐迹笔续脑转灭弃刚随没启动务护权场点内继专层态声划装复彻义树泄传错视",
 )
 """Traditional characters that steer memory and their simplified forms, on both sides of the comparison."""
 _CURLY = str.maketrans({"’": "'", "ʼ": "'", "＇": "'"})
 
-_WITH_BLANKS = {"^": "[¦,] ", "$": r"(?:\? )?[¦,] ", "~": r"(?:[^¦? ]+ ){0,4}?", "?": r"\? ", "¦": "[¦,] "}
-_WITHOUT_BLANKS = {"^": "[¦,] ", "$": r" (?:\? )?[¦,]", "~": "[^¦? ]{0,12}?", "?": r" \?", "¦": " [¦,]"}
+_WITH_BLANKS = {
+    "^": "[¦,] ",
+    "$": r"(?:\? )?[¦,] ",
+    "~": "(?:[^¦? ]+ ){0,4}?",
+    "@": "(?:[^¦? ]+ ){0,12}?",
+    "&": "(?:[^¦?, ][^ ]* )*",
+    "?": r"\? ",
+    "¦": "[¦,] ",
+}
+_WITHOUT_BLANKS = {
+    "^": "[¦,] ",
+    "$": r" (?:\? )?[¦,]",
+    "~": "[^¦? ]{0,12}?",
+    "@": "(?: ?,? ?[^¦?, ]){0,24}?",
+    "&": "(?: ?,? ?[^¦?, ])*",
+    "?": r" \?",
+    "¦": " [¦,]",
+}
 _REST_OF_WORD = {True: "[^ ]{0,12}", False: "[^¦? ]{0,4}?"}
 _AFTER_WORD = " (?:, )?"  # many languages put a comma before "that": it may stand between any two words
 _GROUPS: Final = frozenset("([")
@@ -228,10 +258,14 @@ class _Language:
         words = {name: row for table in tables for name, row in table.get("words", {}).items()}
         self._reader = _Reader(words, spaced=tables[0]["spaced"])
         self._letters = re.compile(f"[{tables[0]['letters']}]")
+        foreign = tables[0].get("foreign")
+        self._foreign = re.compile(f"[{foreign}]") if foreign else None
         self._read: dict[str, list[_Phrase]] = {}
 
     def may_be(self, text: "_Text") -> bool:
-        """Whether the text has a letter without which nothing can be said in this language."""
+        """Whether the text has a letter without which nothing can be said in this language, and none that it never writes."""
+        if self._foreign is not None and self._foreign.search(text.clauses):
+            return False
         return self._letters.search(text.clauses) is not None
 
     def phrases(self, intent: str) -> list[_Phrase]:
@@ -252,14 +286,24 @@ def _languages() -> tuple[_Language, ...]:
     return tuple(_Language(name, [table[name] for table in tables]) for name in tables[0])
 
 
-def _occurs(language: _Language, intent: str, text: _Text) -> bool:
+def _occurs(language: _Language, intent: str, text: _Text, *others: str) -> bool:
+    """Whether the intent is said outside what only looks like it and outside what says one of the others."""
     if not any(phrase.occurs(text) for phrase in language.phrases(intent)):
         return False
     cleared = text
-    for phrase in language.phrases(f"not_{intent}"):
+    for phrase in chain.from_iterable(map(language.phrases, (*others, f"not_{intent}"))):
         if phrase.occurs(cleared):
             cleared = _Text(phrase.regex.sub(f"{MASK} ", cleared.clauses))
     return cleared is text or any(phrase.occurs(cleared) for phrase in language.phrases(intent))
+
+
+def _heard(language: _Language, text: _Text) -> list[str]:
+    heard: list[str] = []
+    for intent, stronger in _YIELDS_TO.items():
+        others = [other for other in stronger if other in heard]
+        if _occurs(language, intent, text, *others, *([_NOT_STEERING] if intent in _STEERING else [])):
+            heard.append(intent)
+    return heard
 
 
 def _read(text: str) -> _Text:
@@ -289,7 +333,7 @@ def _detect(text: str) -> Intents:
     found: set[str] = set()
     for language in _languages():
         if language.may_be(folded):
-            intents = [intent for intent in _INTENTS if _occurs(language, intent, folded)]
+            intents = _heard(language, folded)
             found.update(intents)
             said[language.name] += len(intents)
     return Intents(
