@@ -15,6 +15,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
+from msgspec.structs import replace
+
 from memory.likeness import language_of, readings
 from memory.likeness_words import Words, languages
 from memory.rule_extraction import extract_statements
@@ -100,6 +102,16 @@ def is_wish(args: MemoryRememberArgs, words: str) -> bool:
         return False
     own_name = frozenset(args.category.split("_"))
     return all(map(user.holds, leaves)) and all(user.names(label, own_name) for label in labels)
+
+
+def wished(args: MemoryRememberArgs, words: str) -> MemoryRememberArgs | None:
+    """As much of it as the user's words ask for: the fact, without a key or a value that does not follow from them; None without the fact.
+
+    A model names keys as it likes, and a wish must not be lost for that, nor another fact's key be taken.
+    """
+    lesser: tuple[dict[str, None], ...] = ({}, {"key": None}, {"value": None}, {"key": None, "value": None})
+    named = [less for less in lesser if all(getattr(args, name) is not None for name in less)]
+    return next((less for drop in named if is_wish(less := replace(args, **drop), words)), None)
 
 
 def _leaves(value: Any, labels: list[str]) -> list[str] | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from memory.hooks.policy import FORGET, READ_TOOLS, REMEMBER, USER_ASKED, policy_of
 from memory.ports_hooks import MemoryForTurns
-from memory.wish import is_wish
+from memory.wish import wished
 from promt.render import UNSEEN, shorten
 from protocol.errors import CallerError, GatewayError
 from protocol.hooks import HookInput, HookOutput, ToolBundle, ToolContext
@@ -205,7 +205,11 @@ class MemoryTools:
 
     async def _remember(self, context: ToolContext, args: MemoryRememberArgs) -> ToolReply:
         asked = context.policy.remember.reason_code == USER_ASKED
-        explicit = context.agreed or (asked and await anyio.to_thread.run_sync(is_wish, args, context.user_text))
+        wish = args if context.agreed else None
+        if wish is None and asked:
+            wish = await anyio.to_thread.run_sync(wished, args, context.user_text)
+        explicit = wish is not None
+        args = wish or args
         provenance = Provenance(
             source_kind="explicit_user_request" if explicit else "assistant_inference",
             thread_id=context.turn.thread_id,

@@ -9,11 +9,12 @@ from dictionary_memory import USER, DictionaryMemory, record_of, turn_context
 
 from memory.hooks.policy import turn_policy
 from memory.hooks.tools import PERMISSION, MemoryTools, offer_tools
+from memory.wish import wished
 from promt.phrases import Intents, detect
 from protocol.hooks import HookInput, ToolBundle, ToolContext
 from protocol.settings import GatewayConfig, MemorySettings
 from protocol.threads import ToolReply
-from protocol.tools import MAX_RESULT_CHARS
+from protocol.tools import MAX_RESULT_CHARS, MemoryRememberArgs
 
 READS = {"memory_search", "memory_list", "memory_get"}
 
@@ -181,11 +182,34 @@ def test_who_agreed_to_the_very_call_asked_for_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "beyond", [{"value": {"do": "pour it out"}}, {"key": "bank"}, {"category": "recurring_instruction"}]
+    "beyond", [{"category": "recurring_instruction"}, {"content": "The user likes green tea and rum."}]
 )
 def test_what_goes_beyond_the_user_s_words_is_a_mere_proposal(beyond: dict[str, Any]) -> None:
     reply = call(DictionaryMemory(), "memory_remember", TEA | beyond, text="Remember that I like green tea.")
     assert reply.data == {"status": "rejected", "reason_code": "assistant_inference"}
+
+
+TOLD = {"key": "tea", "value": "green tea"}
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        (TOLD, TOLD),
+        ({"value": {"do": "pour it out"}}, {}),
+        ({"key": "bank"}, {}),
+        (TOLD | {"key": "bank"}, {"value": "green tea"}),
+        (TOLD | {"value": "rum"}, {"key": "tea"}),
+        ({"key": "bank", "value": "rum"}, {}),
+    ],
+)
+def test_a_key_or_value_that_nobody_said_falls_away_and_the_wish_stands(
+    more: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    wish = wished(msgspec.convert(TEA | more, MemoryRememberArgs), "Remember that I like green tea.")
+    assert wish == msgspec.convert(TEA | kept, MemoryRememberArgs)
+    reply = call(DictionaryMemory(), "memory_remember", TEA | more, text="Remember that I like green tea.")
+    assert reply.data["status"] == "saved"
 
 
 def test_forget_by_id_and_by_key() -> None:
