@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
@@ -71,6 +71,8 @@ _QUESTION: Final = re.compile(r"[?？][\s\"”»')\]]*$")
 _MONTH_OF_MAY: Final = re.compile(r"\bmay(?= \d)|(?<=\d )may\b")
 """As people write it in haste; no table takes a small `may` for a month."""
 _WORDS: Final = re.compile(r"[^\W_]+")
+_OF: Final = re.compile("['’]s$")
+MAX_NAME_WORDS: Final = 3
 _STEM_CHARS: Final = 3
 
 
@@ -107,11 +109,21 @@ def is_wish(args: MemoryRememberArgs, words: str) -> bool:
 def wished(args: MemoryRememberArgs, words: str) -> MemoryRememberArgs | None:
     """As much of it as the user's words ask for: the fact, without a key or a value that does not follow from them; None without the fact.
 
-    A model names keys as it likes, and a wish must not be lost for that, nor another fact's key be taken.
+    A model names keys as it likes, and a wish must not be lost for that; whether a key that nobody said is free, who calls this can tell.
     """
     lesser: tuple[dict[str, None], ...] = ({}, {"key": None}, {"value": None}, {"key": None, "value": None})
     named = [less for less in lesser if all(getattr(args, name) is not None for name in less)]
     return next((less for drop in named if is_wish(less := replace(args, **drop), words)), None)
+
+
+def of_the_user(content: str, told: Iterable[str]) -> str:
+    """A statement that begins with the user's own name, as one of "the user"; `told` says what is known of who they are."""
+    names = {word for text in told for word in _WORDS.findall(text) if word[0].isupper()}
+    words = content.split(" ")
+    own = list(takewhile(lambda word: _OF.sub("", word) in names, words[:MAX_NAME_WORDS]))
+    if not own:
+        return content
+    return " ".join(["The user's" if _OF.search(own[-1]) else "The user", *words[len(own) :]])
 
 
 def _leaves(value: Any, labels: list[str]) -> list[str] | None:

@@ -133,7 +133,8 @@ class DictionaryMemory:
         for known in self.records.values():
             if known.content == params.content:
                 return result_of("merge", "duplicate_active", known)
-        record = record_of(f"mem_{len(self.records) + 1}", params.content, category=params.category)
+        key = {} if params.key is None else {"key": params.key}
+        record = record_of(f"mem_{len(self.records) + 1}", params.content, category=params.category, **key)
         self.records[record.memory_id] = record
         return result_of("activate", "active_created", record)
 

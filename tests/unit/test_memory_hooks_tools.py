@@ -244,3 +244,26 @@ def test_switched_off_tools_answer_so() -> None:
     for off in (MemorySettings(enabled=False), MemorySettings(tools_enabled=False)):
         reply = call(DictionaryMemory(), "memory_list", {}, config=GatewayConfig(memory=off))
         assert error(reply) == "memory_disabled"
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        ("Mira lives in Oslo", "saved"),
+        ("Mira Castellan lives in Oslo", "saved"),
+        ("Anna lives in Oslo", "rejected"),
+        ("Mira lives in Bergen", "rejected"),
+        ("Mira", "rejected"),
+    ],
+)
+def test_the_user_may_be_called_by_a_name_that_is_known(content: str, status: str) -> None:
+    memory = DictionaryMemory(record_of("mem_9", "The user's name is Mira Castellan.", category="identity"))
+    reply = call(memory, "memory_remember", {"content": content}, text="Remember that I live in Oslo.")
+    assert reply.data["status"] == status
+
+
+@pytest.mark.parametrize(("category", "kept"), [("identity", "key_mem_2"), ("preference", "home")])
+def test_a_key_that_nobody_said_takes_no_fact_of_another_kind(category: Any, kept: str) -> None:
+    memory = DictionaryMemory(record_of("mem_9", "The user lives in Oslo.", category=category, key="home"))
+    call(memory, "memory_remember", TEA | {"key": "home"}, text="Remember that I like green tea.")
+    assert memory.records["mem_2"].key == kept
