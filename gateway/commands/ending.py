@@ -96,14 +96,15 @@ def _ending_in_order() -> Generator[None]:
         yield
         return
     known = [signal.Signals[name] for name in ENDINGS if hasattr(signal, name)]
-    ours = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    before = {number: signal.getsignal(number) for number in known}
+    ours = {number: handler for number, handler in before.items() if handler not in {signal.SIG_IGN, None}}
     for number in ours:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
 
 
 def _require_text(values: Iterable[object]) -> None:
