@@ -53,9 +53,9 @@ from protocol.threads import (
 )
 
 DEFAULT_WORKSPACE = "ws_default"
+"""Always exists; a thread without a workspace lives here."""
 TURNS_AT_ONCE = 500
 """Turns that one transaction removes of a workspace before other writers get their turn: some 200 ms."""
-"""Always exists; a thread without a workspace lives here."""
 
 
 class Neighbours(NamedTuple):

@@ -30,7 +30,7 @@ from protocol.hooks import Marks, OnItems, ToolCall
 from protocol.models import Model, ModelRequest, ProviderFailed, ToolRequest
 from protocol.ports import Clock, Ids, Notify, Spawn, Transact, Tx
 from protocol.settings import GatewayConfig
-from protocol.thread_episodic import turn_of_chunk
+from protocol.thread_episodic import parts_of_chunk
 from protocol.threads import (
     FinishStatus,
     PrepareResult,
@@ -185,7 +185,7 @@ class Turns:
             prepared.toolset.visible(),
             room=room_of(settings.context_chars, self._model.prompt_tokens("main", provider)),
             min_turns=settings.history_turns_min,
-            recalled={turn_of_chunk(chunk_id) for chunk_id in prepared.compiled.recall.chunk_ids},
+            recalled={parts[0] for chunk in prepared.compiled.recall.chunk_ids if (parts := parts_of_chunk(chunk))},
         )
         request = ModelRequest(
             role="main",

@@ -89,8 +89,10 @@ def sentence(number: int) -> str:
 
 async def opened(home: Path, *, slow_sync_ms: float | None = None) -> Client:
     """A gateway that has answered `initialize`; on a disk of its own whose syncs are slow, where that is asked for."""
-    slow = [sys.executable, "-m", "benchmarks.slow_disk", str(slow_sync_ms)]
-    client = await Client.start([*(console_script() if slow_sync_ms is None else slow), "serve", "--home", str(home)])
+    command = console_script()
+    if slow_sync_ms is not None:
+        command = [sys.executable, "-m", "benchmarks.slow_disk", str(slow_sync_ms)]
+    client = await Client.start([*command, "serve", "--home", str(home)])
     hello = InitializeParams(protocol_version="2026-11", client=ClientInfo(name="wire", version="1"))
     await client.call(call.INITIALIZE, hello)
     return client

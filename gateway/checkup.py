@@ -23,7 +23,7 @@ from gateway.job_runner import STUCK_MS
 from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.migrations import SCHEMA_VERSION
 from gateway.model_files import locate
-from gateway.owners import SQL, living
+from gateway.owners import SQL, fact_of_home, living
 from gateway.staging import stale
 from memory.repair import state_of
 from protocol.errors import GatewayError
@@ -142,10 +142,9 @@ def _expected_key(subject: Subject) -> str | None:
         if not _is_readable(subject):
             return None
         with looking(subject.database) as tx:
-            found = tx.one(SQL["get_home"], {"name": "key_id"})
+            return fact_of_home(tx, "key_id")
     except GatewayError:
         return None  # the check of the database says so
-    return found[0] if found is not None else None
 
 
 def _config(subject: Subject) -> Iterator[Finding]:

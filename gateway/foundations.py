@@ -18,7 +18,7 @@ from gateway.home import Home
 from gateway.ids import SortableIds
 from gateway.keys import HomeKey
 from gateway.migrations import migrate
-from gateway.owners import SQL, Owners
+from gateway.owners import SQL, Owners, fact_of_home
 from gateway.secret_scanner import RuleScanner
 from gateway.sqlite import StoreFailed
 from protocol.errors import GatewayError
@@ -124,7 +124,7 @@ def _opened(home: Home) -> Database:
 
 async def _key_of(home: Home, database: Database, ids: SortableIds) -> HomeKey:
     """The home's key: of a new home a new one, of another one that which it was made with."""
-    home_id, key_id = await database.read(lambda tx: (_fact(tx, "home_id"), _fact(tx, "key_id")))
+    home_id, key_id = await database.read(lambda tx: (fact_of_home(tx, "home_id"), fact_of_home(tx, "key_id")))
     key = HomeKey.load(home.keys) if home_id is None else HomeKey.known(home.keys, key_id)
     if key.is_lost:
         log.error("key_lost")
@@ -139,12 +139,7 @@ async def renew_key(base: Foundations) -> None:
     await base.database.write(lambda tx: tx.run(SQL["put_home"], {"name": "key_id", "value": key.id}))
 
 
-def _fact(tx: Tx, name: str) -> str | None:
-    found = tx.one(SQL["get_home"], {"name": name})
-    return found[0] if found is not None else None
-
-
 def _name_home(tx: Tx, home_id: str, key_id: str) -> None:
     for name, value in (("home_id", home_id), ("key_id", key_id)):
-        if _fact(tx, name) is None:  # else another process was first
+        if fact_of_home(tx, name) is None:  # else another process was first
             tx.run(SQL["put_home"], {"name": name, "value": value})

@@ -98,9 +98,7 @@ class Home:
     def __init__(self, root: Path) -> None:
         try:
             if is_strange(root):
-                raise Unavailable(
-                    message="The home would be a folder that holds other things; name an empty or a new one."
-                )
+                raise Unavailable(message=STRANGE)
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.root = root.resolve(strict=True)
             kind = file_system_of(self.root)

@@ -23,6 +23,7 @@ MAX_VALUE_CHARS = 512
 FILE_BYTES = 5 * 1024 * 1024
 FILES_KEPT = 3
 QUEUE_LINES = 2000  # a stuck stderr costs at most this many lines of memory
+CLOSE_SECONDS = 1.0  # how long what is queued may take at the end: a stuck stderr must not keep a process
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -53,16 +54,12 @@ class _Sink:
         self._lines: queue.Queue[bytes | None] = queue.Queue(QUEUE_LINES)
         self._file: _Rotating | None = None
         self._thread: threading.Thread | None = None
-        self._speaks = True
 
     def open(self, folder: Path | None, *, speaks: bool = True) -> None:
-        self._speaks = speaks
-        if folder is not None:
-            with contextlib.suppress(OSError):  # a home that cannot be written is told elsewhere; stderr still works
-                path = folder / "gateway.log"
-                path.touch(mode=0o600)
-                self._file = _Rotating(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True)
-        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self.close(CLOSE_SECONDS)
+        self._lines = queue.Queue(QUEUE_LINES)
+        self._file = None if folder is None else _opened(folder)
+        self._thread = threading.Thread(target=_write, args=(self._lines, self._file, speaks), name="log", daemon=True)
         self._thread.start()
 
     def put(self, line: bytes) -> None:
@@ -73,22 +70,6 @@ class _Sink:
         except queue.Full:
             self.dropped += 1
 
-    def _write(self) -> None:
-        while (line := self._lines.get()) is not None:
-            with contextlib.suppress(OSError):
-                self._keep(line)
-            with contextlib.suppress(OSError):
-                if self._speaks:
-                    os.write(2, line + b"\n")
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _keep(self, line: bytes) -> None:
-        if self._file is not None:
-            text = line.decode()
-            self._file.emit(logging.LogRecord("gateway", 20, "", 0, "%s", (text,), None))
-
     @property
     def is_kept(self) -> bool:
         return self._file is not None
@@ -98,7 +79,28 @@ class _Sink:
             with contextlib.suppress(queue.Full):
                 self._lines.put(None, timeout=seconds)
             self._thread.join(seconds)
-            self._thread = None
+            self._thread = self._file = None
+
+
+def _opened(folder: Path) -> _Rotating | None:
+    with contextlib.suppress(OSError):  # a home that cannot be written is told elsewhere; stderr still works
+        path = folder / "gateway.log"
+        path.touch(mode=0o600)
+        return _Rotating(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True)
+    return None
+
+
+def _write(lines: queue.Queue[bytes | None], file: _Rotating | None, speaks: bool) -> None:  # noqa: FBT001
+    """Write what comes until the end is told; the file is this thread's alone."""
+    while (line := lines.get()) is not None:
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.emit(logging.LogRecord("gateway", logging.INFO, "", 0, "%s", (line.decode(),), None))
+        if speaks:
+            with contextlib.suppress(OSError):
+                os.write(2, line + b"\n")
+    if file is not None:
+        file.close()
 
 
 _SINK = _Sink()
@@ -119,7 +121,7 @@ def is_kept() -> bool:
     return _SINK.is_kept
 
 
-def close(seconds: float = 1.0) -> None:
+def close(seconds: float = CLOSE_SECONDS) -> None:
     """Write what is queued, for at most that long."""
     _SINK.close(seconds)
 

@@ -16,6 +16,12 @@ COARSEST_NS = 3_000_000_000
 """Within so long two changes of a folder may carry the same time: the coarsest file systems count in steps of 2 s."""
 
 
+def fact_of_home(tx: Tx, name: str) -> str | None:
+    """A fact of the home by name."""
+    found = tx.one(SQL["get_home"], {"name": name})
+    return found[0] if found is not None else None
+
+
 def is_free(lock: Path) -> bool:
     """Whether nobody holds a lock."""
     if not lock.exists():

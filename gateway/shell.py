@@ -19,7 +19,7 @@ from gateway.embedding import Embedding
 from gateway.foundations import Foundations
 from gateway.job_runner import JobRunner
 from gateway.migrations import SCHEMA_VERSION
-from gateway.owners import SQL
+from gateway.owners import SQL, fact_of_home
 from gateway.providers import Providers
 from gateway.time_zone import system_zone
 from protocol.base import PROTOCOL_VERSION, Empty, Nothing
@@ -151,8 +151,7 @@ class Shell:
         )
 
     async def _home_id(self) -> str:
-        row = await self._base.database.read(lambda tx: tx.one(SQL["get_home"], {"name": "home_id"}))
-        return row[0] if row else ""
+        return await self._base.database.read(lambda tx: fact_of_home(tx, "home_id")) or ""
 
     async def ping(self, _params: Empty) -> Nothing:
         """Answer at once."""

@@ -49,8 +49,7 @@ class Words:
         """The words of a role that are one word."""
         key = f"{role} as one word"
         if key not in self._lists:
-            listed = _listed(self._table["roles"].get(role, ""))
-            self._lists[key] = frozenset(word for word in listed if " " not in word)
+            self._lists[key] = frozenset(word for word in self.words_of(role) if " " not in word)
         return self._lists[key]
 
     @cached_property

@@ -25,7 +25,7 @@ from memory.statement import Word, cut
 from memory.statement_reading import Item
 from memory.wish_clauses import REQUEST, Clause, clauses_of, kept_whole
 from memory.wish_unspaced import UNSPACED, held_unspaced, turns_of
-from promt.phrases import HEAD_CHARS, TAIL_CHARS
+from promt.phrases import ends_of
 from promt.render import UNSEEN
 from protocol.memory import Category
 from protocol.tools import MemoryRememberArgs
@@ -91,19 +91,7 @@ class _Heard(NamedTuple):
 
 def is_wish(args: MemoryRememberArgs, words: str) -> bool:
     """Whether the user's words, in which they asked for something to be kept, ask for just this."""
-    user = _Message(words)
-    if not user.licenses(args.content):
-        return False
-    if args.category in ORDERS and not user.orders(args.content, ORDERS[args.category]):
-        return False
-    if args.scope is not None and args.scope.kind in _WIDE and args.category in PROJECT_CATEGORIES:
-        return False
-    labels = [args.key] if args.key is not None else []
-    leaves = _leaves(args.value, labels)
-    if leaves is None or len(leaves) + len(labels) > MAX_LEAVES:
-        return False
-    own_name = frozenset(args.category.split("_"))
-    return all(map(user.holds, leaves)) and all(user.names(label, own_name) for label in labels)
+    return wished(args, words) == args
 
 
 def wished(args: MemoryRememberArgs, words: str) -> MemoryRememberArgs | None:
@@ -111,9 +99,17 @@ def wished(args: MemoryRememberArgs, words: str) -> MemoryRememberArgs | None:
 
     A model names keys as it likes, and a wish must not be lost for that; whether a key that nobody said is free, who calls this can tell.
     """
-    lesser: tuple[dict[str, None], ...] = ({}, {"key": None}, {"value": None}, {"key": None, "value": None})
-    named = [less for less in lesser if all(getattr(args, name) is not None for name in less)]
-    return next((less for drop in named if is_wish(less := replace(args, **drop), words)), None)
+    user = _Message(words)
+    if not user.asks_for(args):
+        return None
+    own_name = frozenset(args.category.split("_"))
+    labels = list[str]()
+    leaves = _leaves(args.value, labels)
+    size = len(leaves or ()) + len(labels)
+    if leaves is None or size > MAX_LEAVES or not user.tells(leaves, labels, own_name):
+        args, size = replace(args, value=None), 0
+    has_key = args.key is not None and size < MAX_LEAVES and user.names(args.key, own_name)
+    return args if has_key else replace(args, key=None)
 
 
 def of_the_user(content: str, told: Iterable[str]) -> str:
@@ -149,9 +145,20 @@ class _Message:
     """The user's words, cut into what is compared."""
 
     def __init__(self, text: str) -> None:
-        ends = text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}"
-        self._text = _NOT_OWN.sub("\n", UNSEEN.sub("", ends).replace("’", "'"))
+        self._text = _NOT_OWN.sub("\n", UNSEEN.sub("", ends_of(text)).replace("’", "'"))
         self._heard = _heard_in(self._text)
+
+    def asks_for(self, args: MemoryRememberArgs) -> bool:
+        """Whether the fact itself is asked for, as a fact of that category and scope."""
+        is_told = self.licenses(args.content) and (
+            args.category not in ORDERS or self.orders(args.content, ORDERS[args.category])
+        )
+        is_wide = args.scope is not None and args.scope.kind in _WIDE
+        return is_told and not (is_wide and args.category in PROJECT_CATEGORIES)
+
+    def tells(self, leaves: Iterable[str], labels: Iterable[str], free: frozenset[str]) -> bool:
+        """Whether the parts of a value and their names say nothing that the words do not."""
+        return all(map(self.holds, leaves)) and all(self.names(label, free) for label in labels)
 
     def licenses(self, content: str) -> bool:
         """Whether the content's matter is in the words."""

@@ -21,6 +21,7 @@ from promt.render import UNSEEN
 
 HEAD_CHARS: Final = 4000
 TAIL_CHARS: Final = 2000
+"""People steer and ask at the beginning and at the end of what they write; what they paste stands between."""
 MASK: Final = "\ufffc"
 """Stands for each character of quoted text, so that places keep their numbers."""
 
@@ -306,11 +307,14 @@ def _heard(language: _Language, text: _Text) -> list[str]:
     return heard
 
 
+def ends_of(text: str) -> str:
+    """A message, or the beginning and the end of a long one, a line each."""
+    return text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}"
+
+
 def _read(text: str) -> _Text:
     """The clauses of the part of a message that is read."""
-    return _Text(
-        _clauses(text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}")
-    )
+    return _Text(_clauses(ends_of(text)))
 
 
 def says(text: str, subject: Literal["artifact", "hints"]) -> bool:

@@ -1,10 +1,11 @@
 """Conversation search on the wire: hits, index status, jobs."""
 
+import re
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from protocol.base import Cursor, Diagnostic, Id, Limit, Millis, Params, Query, Reason, Unit, Wire
+from protocol.base import ID_TEXT, Cursor, Diagnostic, Id, Limit, Millis, Params, Query, Reason, Unit, Wire
 from protocol.threads import ArtifactRef
 
 SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace_threads"]
@@ -18,9 +19,18 @@ DiagnosticCode: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-def turn_of_chunk(chunk_id: str) -> str:
-    """The turn of a chunk: its id is `thread:{turn_id}/{item_id}/chunk_{n}`."""
-    return chunk_id.partition("/")[0].removeprefix("thread:")
+_CHUNK_ID = re.compile(rf"thread:({ID_TEXT})/({ID_TEXT})/chunk_(\d{{1,6}})")
+
+
+def chunk_id_of(turn_id: str, item_id: str, position: int) -> str:
+    """The name of a chunk on the wire."""
+    return f"thread:{turn_id}/{item_id}/chunk_{position}"
+
+
+def parts_of_chunk(chunk_id: str) -> tuple[str, str, int] | None:
+    """Turn, item and position of a chunk's name; None for what is none."""
+    match = _CHUNK_ID.fullmatch(chunk_id)
+    return (match[1], match[2], int(match[3])) if match else None
 
 
 class ThreadSearchParams(Params):

@@ -4,27 +4,13 @@ Rule 1: values only; nothing here reads or decides.
 Rule 2: a chunk has no text, only a range of its message.
 """
 
-import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from protocol.thread_episodic import IndexedRole, SearchScope
+from protocol.thread_episodic import IndexedRole, SearchScope, chunk_id_of
 
 WHOLE_ITEM = 2**31
 """The end of an exclusion that covers all of a message, however long it becomes."""
-
-_CHUNK_ID = re.compile(r"thread:([A-Za-z0-9_.:-]{1,128})/([A-Za-z0-9_.:-]{1,128})/chunk_(\d{1,6})")
-
-
-def chunk_id_of(turn_id: str, item_id: str, position: int) -> str:
-    """The name of a chunk on the wire."""
-    return f"thread:{turn_id}/{item_id}/chunk_{position}"
-
-
-def parts_of(chunk_id: str) -> tuple[str, str, int] | None:
-    """Turn, item and position of a chunk's name; None for what is none."""
-    match = _CHUNK_ID.fullmatch(chunk_id)
-    return (match[1], match[2], int(match[3])) if match else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -46,6 +46,7 @@ from protocol.thread_episodic import (
     ThreadSearchResult,
     ThreadStatusParams,
     ThreadStatusResult,
+    parts_of_chunk,
 )
 from thread_episodic import store
 from thread_episodic.budget import Floor, floor_of, most_hits, room_of
@@ -53,7 +54,7 @@ from thread_episodic.chunking import overlaps
 from thread_episodic.display import Limits
 from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
-from thread_episodic.model import Filter, parts_of
+from thread_episodic.model import Filter
 from thread_episodic.ports import Paused, ReadArtifacts, Settings, ThreadTurns, TurnItems, WorkspaceThreads
 from thread_episodic.reading import TurnReader
 from thread_episodic.search import Found, Request, Searcher, is_vague
@@ -148,7 +149,7 @@ class EpisodicService:
         """Of chunks that may still be shown, a mark of their message: what it says, and what of it is excluded."""
         marks: dict[str, bytes] = {}
         for chunk_id in chunk_ids:
-            turn_id, item_id, _ = parts_of(chunk_id) or ("", "", 0)
+            turn_id, item_id, _ = parts_of_chunk(chunk_id) or ("", "", 0)
             fact = self._read_items(tx, [item_id]).get(item_id)
             if fact is not None and fact.indexable and fact.turn_id == turn_id:
                 marks[chunk_id] = self._hash_of(fact) + repr(store.exclusions_of(tx, item_id)).encode()

@@ -13,7 +13,7 @@ from protocol.errors import CallerError
 from protocol.hooks import ItemFact
 from protocol.ports import SqlValue, Tx
 from protocol.statements import Statements
-from protocol.thread_episodic import PartialItem, SegmentCounts
+from protocol.thread_episodic import PartialItem, SegmentCounts, chunk_id_of, parts_of_chunk
 from thread_episodic.chunking import Range
 from thread_episodic.model import (
     WHOLE_ITEM,
@@ -21,8 +21,6 @@ from thread_episodic.model import (
     Source,
     SourceState,
     StoredChunk,
-    chunk_id_of,
-    parts_of,
 )
 
 SQL = Statements("thread_episodic")
@@ -315,7 +313,7 @@ def find_target(tx: Tx, item_id: str | None, chunk_id: str | None) -> Target:
         if known is None:
             raise CallerError.missing("indexed item")
         return Target(item_id, known.source, chunks_of(tx, known.source), (0, WHOLE_ITEM))
-    parts = parts_of(chunk_id or "")
+    parts = parts_of_chunk(chunk_id or "")
     source = find_source_in_turn(tx, parts[0], parts[1]) if parts else None
     chunks = [chunk for chunk in chunks_of(tx, source) if chunk.position == parts[2]] if source and parts else []
     if source is None or parts is None or not chunks:

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
+from promt.phrases import HEAD_CHARS, ends_of
 from protocol.ports import ReadDate
 
 Days: TypeAlias = tuple[date, date]
@@ -299,20 +300,17 @@ def _anchors() -> _Anchors:
     return _Anchors(re.compile(rf"(?<!\w)(?:{'|'.join(shortest)})"), rules)
 
 
-HEAD_CHARS, TAIL_CHARS = 4000, 2000
-"""A question stands at the beginning or the end of what is pasted; thousands of dates of a log between are no question's."""
 MAX_TIMES = 8
 """Times of one form; who names more of them has pasted them."""
 
 
 def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
-    """The span of the past that a message names, over all its time words; None without any. See `HEAD_CHARS` and `MAX_TIMES`."""
-    if len(text) <= HEAD_CHARS + TAIL_CHARS:
-        return _time_of(text, now, zone, read_date)
-    found = _time_of(f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}", now, zone, read_date)
-    if found is None:
-        return None
-    moved = len(text) - TAIL_CHARS - HEAD_CHARS - 1  # by so much the tail stood nearer than it does
+    """The span of the past that a message names, over all time words of its beginning and end; None without any. See `MAX_TIMES`."""
+    read = ends_of(text)
+    found = _time_of(read, now, zone, read_date)
+    if found is None or read is text:
+        return found
+    moved = len(text) - len(read)  # by so much the end stood nearer than it does
     spans = ((at, end) if at <= HEAD_CHARS else (at + moved, end + moved) for at, end in found.spans)
     return replace(found, spans=tuple(spans))
 

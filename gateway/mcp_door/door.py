@@ -132,12 +132,13 @@ class Door:
         """The hits, each with the number of its turn and the page of it that holds the hit."""
         numbers = await self._app.episodic.turns.numbers(hit["thread_id"] for hit in hits)
         placed: list[dict[str, Any]] = []
+        texts: dict[tuple[str, int], list[str]] = {}  # several hits may be of one turn
         for hit in hits:
             with suppress(KeyError, CallerError):  # it was deleted this moment
-                number = numbers[hit["turn_id"]]
-                messages = await self._messages(hit["thread_id"], number)
-                start = place_of([shown(message.text) for message in messages], hit["text"])
-                placed.append({**hit, "turn": number, "uri": turn_uri(hit["thread_id"], number, start)})
+                turn = hit["thread_id"], numbers[hit["turn_id"]]
+                if turn not in texts:
+                    texts[turn] = [shown(message.text) for message in await self._messages(*turn)]
+                placed.append({**hit, "turn": turn[1], "uri": turn_uri(*turn, place_of(texts[turn], hit["text"]))})
         return placed
 
     async def _messages(self, thread_id: str, number: int) -> list[Said]:

@@ -7,7 +7,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 from gateway import logs
 from gateway.cli import main
@@ -57,6 +60,21 @@ def run(*arguments: str, stdin: bytes = b"", encoding: str = "utf-8") -> Ended:
     out.flush()
     err.flush()
     return Ended(code, raw.getvalue().decode(out.encoding), raw_err.getvalue().decode(err.encoding))
+
+
+def new_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home that commands use from now on, which is not there yet; they are called in the folder beside it."""
+    monkeypatch.setenv("PIONEER_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+def remember(text: str, *more: str) -> str:
+    """The id of what is remembered."""
+    ended = run("remember", text, "--json", *more)
+    assert ended.code == 0, ended.err
+    return ended.json["record"]["memory_id"]
 
 
 def ids(*arguments: str) -> list[str]:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import ids, run
+from command_line import ids, new_home, remember, run
 
 from gateway.client import console_script
 
@@ -17,16 +17,7 @@ TALK = "# User\n\nWhen does the ferry sail?\n\n# Assistant\n\nAt ten.\n"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIONEER_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
-
-
-def remember(text: str, *more: str) -> str:
-    ended = run("remember", text, "--json", *more)
-    assert ended.code == 0, ended.err
-    return ended.json["record"]["memory_id"]
+    return new_home(tmp_path, monkeypatch)
 
 
 def test_a_bundle_goes_out_and_comes_in_again(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import run
+from command_line import new_home, run
 
 from gateway.client import console_script
 from gateway.commands.exits import reading, writing
@@ -22,10 +22,7 @@ on_posix = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIONEER_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
+    return new_home(tmp_path, monkeypatch)
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------

@@ -3,23 +3,14 @@
 from pathlib import Path
 
 import pytest
-from command_line import ids, run
+from command_line import ids, new_home, remember, run
 
 COFFEE = "I take my coffee without sugar."
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIONEER_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
-
-
-def remember(text: str, *more: str) -> str:
-    ended = run("remember", text, "--json", *more)
-    assert ended.code == 0, ended.err
-    return ended.json["record"]["memory_id"]
+    return new_home(tmp_path, monkeypatch)
 
 
 def test_what_was_forgotten_is_listed_without_its_words_until_it_is_back_or_erased() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from command_line import ids, run
+from command_line import ids, new_home, remember, run
 
 from gateway.client import console_script
 from gateway.commands import COMMANDS, exits, load
@@ -28,16 +28,7 @@ COFFEE = "I take my coffee without sugar."
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIONEER_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
-
-
-def remember(text: str, *more: str) -> str:
-    ended = run("remember", text, "--json", *more)
-    assert ended.code == 0, ended.err
-    return ended.json["record"]["memory_id"]
+    return new_home(tmp_path, monkeypatch)
 
 
 # -- the parser --------------------------------------------------------------------------------------------------------

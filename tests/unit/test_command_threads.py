@@ -3,21 +3,12 @@
 from pathlib import Path
 
 import pytest
-from command_line import ids, propose, run
+from command_line import ids, new_home, propose, remember, run
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PIONEER_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
-
-
-def remember(text: str, *more: str) -> str:
-    ended = run("remember", text, "--json", *more)
-    assert ended.code == 0, ended.err
-    return ended.json["record"]["memory_id"]
+    return new_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture

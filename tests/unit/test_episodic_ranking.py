@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from protocol.hooks import ItemFact
 from protocol.ports import SecretSpan
 from protocol.settings import ThreadEpisodicSettings
+from protocol.thread_episodic import chunk_id_of, parts_of_chunk
 from thread_episodic.budget import Floor, cut_at_word, floor_of, most_hits, room_of, snippet_of
 from thread_episodic.finding import match_of, telling_terms
-from thread_episodic.model import Candidate, Filter, Places, chunk_id_of, parts_of
+from thread_episodic.model import Candidate, Filter, Places
 from thread_episodic.ranking import (
     NOBODY_NAMED,
     USUAL_COSINE,
@@ -245,7 +246,7 @@ def test_a_secret_is_masked_also_where_a_chunk_cuts_it() -> None:
 
 @given(st.integers(0, 999_999))
 def test_a_chunk_is_named_both_ways(position: int) -> None:
-    assert parts_of(chunk_id_of("t.1:x", "i-2", position)) == ("t.1:x", "i-2", position)
+    assert parts_of_chunk(chunk_id_of("t.1:x", "i-2", position)) == ("t.1:x", "i-2", position)
 
 
 @pytest.mark.parametrize(
@@ -253,4 +254,4 @@ def test_a_chunk_is_named_both_ways(position: int) -> None:
     ["", "thread:a/b/chunk_", "thread:a/chunk_1", "x:a/b/chunk_1", "thread:a/b/chunk_1 ", "thread:a/b/c/chunk_1"],
 )
 def test_what_is_no_chunk_name(name: str) -> None:
-    assert parts_of(name) is None
+    assert parts_of_chunk(name) is None
