@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser(name).parse_args(given)
         command = load(options.command)
     finally:
+        gc.freeze()  # else the first collection afterwards looks through them all the same
         gc.enable()
     if not COMMANDS[options.command].is_guarded:
         return command.run(options)

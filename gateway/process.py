@@ -18,10 +18,11 @@ import anyio
 
 from gateway import logs
 from gateway.foundations import Foundations, Options, UnusableError, open_home, told_to_a_person
+from gateway.introduction import Client
 from gateway.job_runner import free_jobs_of, free_jobs_of_dead
+from gateway.memory_core import build_core
 from gateway.rpc import Dispatcher
 from gateway.session import Session
-from gateway.shell import Client
 from gateway.stdio import Pipes, Reader, Writer, claim, parent_is_alive
 from gateway.wiring import App, build
 from protocol.errors import GatewayError
@@ -221,7 +222,7 @@ class Listener(Protocol):
 @asynccontextmanager
 async def running(base: Foundations, listener: Listener, client: Client, metronome: Metronome) -> AsyncGenerator[App]:
     """A built gateway with its background work; on leaving, everything is ended in order."""
-    app = build(base, listener.send, client)
+    app = build(build_core(base, listener.send, client))
     if base.key.is_lost:
         app.health.degrade("keys", "key_lost")
     pulse = Pulse(app, lambda: listener.is_within_budget, metronome)

@@ -6,7 +6,6 @@ Rule 1: what other houses do is asked of them; here it is only told.
 import time
 from collections.abc import Awaitable, Callable
 from typing import cast
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio.to_thread
 import msgspec
@@ -17,13 +16,13 @@ from gateway import __version__
 from gateway.degraded import Health
 from gateway.embedding import Embedding
 from gateway.foundations import Foundations
+from gateway.introduction import Client
 from gateway.job_runner import JobRunner
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import SQL, fact_of_home
 from gateway.providers import Providers
-from gateway.time_zone import system_zone
 from protocol.base import PROTOCOL_VERSION, Empty, Nothing
-from protocol.errors import CallerError, GatewayError
+from protocol.errors import GatewayError
 from protocol.gateway import (
     MAX_BATCH,
     Capabilities,
@@ -48,35 +47,6 @@ from protocol.ports import Spawn, Tx
 from protocol.settings import SettingsResult, SettingsUpdateParams
 
 SERVER_NAME = "pioneer-gateway"
-
-
-class Client:
-    """What the client said of itself at `initialize`."""
-
-    def __init__(self) -> None:
-        self._workspace: str | None = None
-        self._zone: str | None = None
-        self.parent_pid: int | None = None
-
-    def workspace(self) -> str | None:
-        """The workspace that a call means when it names none."""
-        return self._workspace
-
-    def time_zone(self) -> str:
-        """What "yesterday" means: an IANA name."""
-        return self._zone or system_zone()
-
-    def introduce(self, params: InitializeParams) -> None:
-        """Take over what `initialize` says. Raises `CallerError` for a time zone that does not exist."""
-        zone = params.client.time_zone
-        if zone is not None:
-            try:
-                ZoneInfo(zone)
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                raise CallerError.at("$.client.time_zone", "This is no IANA time zone") from None
-        self._zone = zone
-        self._workspace = params.workspace_id
-        self.parent_pid = params.parent_pid
 
 
 class Shell:

@@ -1,7 +1,7 @@
 """The composition root: builds every object once and joins the houses. Nothing here decides anything.
 
-Rule 1: siblings meet only here, by the shapes of `protocol/`.
-Rule 2: a method that is not bound here does not exist for a client.
+Rule 1: siblings meet only here and, durable memory with what it reads of turns, in `gateway.memory_core`; by the shapes of `protocol/`.
+Rule 2: a method that is bound in neither does not exist for a client.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,19 +14,15 @@ from agent.artifact_tool import ArtifactTool, artifact_hooks
 from agent.artifacts import Artifacts
 from agent.background import Background
 from agent.imports import Imports
-from agent.ledger import Ledger
 from agent.pipeline import Pipeline
 from agent.preflight import Planners
 from agent.preflight_advice import Advisor
-from agent.redaction import forget_copies, redact_items
 from agent.registration import Registry
 from agent.runtime import HookRuntime
 from agent.store import (
     read_artifacts,
     read_items,
-    read_run,
     read_thread,
-    read_turn,
     thread_turns,
     turn_items,
     workspace_exists,
@@ -37,26 +33,19 @@ from agent.tools import subscriptions as agent_subscriptions
 from agent.turns import Turns
 from gateway.artifact_files import ArtifactFiles
 from gateway.degraded import Health
-from gateway.embedding import Embedding
-from gateway.flat_vectors import FlatVectors
 from gateway.foreground import Foreground
-from gateway.foundations import Foundations
 from gateway.job_runner import Handler, JobRunner
-from gateway.jobs import Jobs
-from gateway.lexicon import SnowballLexicon
 from gateway.logs import Log
-from gateway.outbox import Outbox
+from gateway.memory_core import MemoryCore
 from gateway.pdf_text import PdfText
 from gateway.providers import Providers
 from gateway.retry import limits_of
 from gateway.rpc import Bound, bind
-from gateway.shell import Client, Shell
+from gateway.shell import Shell
 from gateway.sqlite import Trouble
-from gateway.wiping import wipe
 from gateway.written_dates import WrittenDates
 from memory.hooks import build as memory_hooks
 from memory.planning import propose_durable
-from memory.ports import Collaborators
 from memory.service import MemoryService
 from memory.vectors import SUBJECT as MEMORY_VECTORS
 from promt.phrases import detect
@@ -77,16 +66,10 @@ log = Log("gateway")
 
 
 @dataclass(frozen=True, kw_only=True)
-class App:
+class App(MemoryCore):
     """A gateway, put together."""
 
-    base: Foundations
-    outbox: Outbox
-    health: Health
-    jobs: Jobs
     runner: JobRunner
-    embedding: Embedding
-    memory: MemoryService
     episodic: EpisodicService
     background: Background
     artifacts: Artifacts
@@ -97,14 +80,11 @@ class App:
     bound: dict[str, Bound]
 
 
-def build(base: Foundations, send: Callable[[bytes, str | None], None], client: Client) -> App:
-    """Build every object and join them."""
+def build(core: MemoryCore) -> App:
+    """Build every other object upon durable memory and join them."""
+    base, client, outbox, health, jobs = core.base, core.client, core.outbox, core.health, core.jobs
+    lexicon, ledger, embedding, memory = core.lexicon, core.ledger, core.embedding, core.memory
     db, clock, ids, config = base.database, base.clock, base.ids, base.config
-    outbox = Outbox(send)
-    health = Health(outbox.notify, clock)
-    jobs = Jobs(ids, clock, base.owners.owner)
-    lexicon = SnowballLexicon()
-    ledger = Ledger(base.key)
     foreground = Foreground()
 
     def settings() -> GatewayConfig:
@@ -121,53 +101,6 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     )
     jobs.wake = runner.wake
 
-    embedding = Embedding(
-        db=db,
-        clock=clock,
-        settings=lambda: settings().embedding,
-        cache=base.home.models,
-        health=health,
-        notify=outbox.notify,
-        vectors=FlatVectors(),
-    )
-
-    def report_damage(count: int) -> None:
-        if count:
-            health.degrade("memory", "damaged_records")
-        else:
-            health.recover("memory", "damaged_records")
-
-    def redact(tx: Tx, quotes: Mapping[str, Sequence[str]]) -> None:
-        changed = redact_items(tx, quotes)
-        episodic.on_items(tx, list(read_items(tx, changed).values()))
-
-    memory = MemoryService(
-        Collaborators(
-            db=db,
-            clock=clock,
-            ids=ids,
-            keyed=base.key,
-            lexicon=lexicon,
-            meaning=embedding,
-            scanner=base.scanner,
-            jobs=jobs,
-            notify=outbox.notify,
-            settings=lambda: settings().memory,
-            default_workspace=client.workspace,
-            read_items=read_items,
-            read_thread=read_thread,
-            workspace_exists=workspace_exists,
-            read_turn=read_turn,
-            read_run=read_run,
-            echo_spans=ledger.echo_spans,
-            redact_items=redact,
-            forget_copies=forget_copies,
-            report_damage=report_damage,
-            truncate_wal=partial(wipe, db),
-            backups=base.home.backup_names,
-            owner=base.owners.owner,
-        )
-    )
     episodic = EpisodicService(
         db=db,
         clock=clock,
@@ -189,6 +122,7 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
         read_artifacts=read_artifacts,
         paused=lambda: runner.paused("index"),
     )
+    core.on_redacted.append(episodic.on_items)
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     artifacts = Artifacts(
@@ -240,23 +174,18 @@ def build(base: Foundations, send: Callable[[bytes, str | None], None], client: 
     runner.handle("erase_finish", memory.finish_erase)
     runner.handle("repair", memory.repair)
     runner.handle("embed", _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill}))
-    embedding.houses += [memory.vectors, episodic.vectors]
+    embedding.houses.append(episodic.vectors)
     runner.handle("sweep", artifacts.sweep)
     shell = Shell(
         base=base, client=client, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
         background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=outbox.spawn,
     )  # fmt: skip
-    entries = _bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)
+    entries = [*core.questions(), *_bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)]
     bound = {entry.method.name: _after(shell.refresh_settings, entry, foreground) for entry in entries}
     shell.methods = list(bound)
     return App(
-        base=base,
-        outbox=outbox,
-        health=health,
-        jobs=jobs,
+        **vars(core),
         runner=runner,
-        embedding=embedding,
-        memory=memory,
         episodic=episodic,
         background=background,
         artifacts=artifacts,
@@ -311,7 +240,7 @@ def _bound(
     episodic: EpisodicService,
     registry: Registry,
 ) -> list[Bound]:
-    """Every method that is built, with the service function that answers it."""
+    """Every method but the questions to memory, with the service function that answers it."""
 
     async def hooks_list(_params: Empty) -> HooksListResult:
         return HooksListResult(subscriptions=registry.views())
@@ -345,9 +274,6 @@ def _bound(
         bind(m.ARTIFACT_LIST, artifacts.artifact_list),
         bind(m.ARTIFACT_GET, artifacts.artifact_get),
         bind(m.ARTIFACT_DELETE, artifacts.artifact_delete),
-        bind(m.MEMORY_SEARCH, memory.search),
-        bind(m.MEMORY_GET, memory.get),
-        bind(m.MEMORY_LIST, memory.list_records),
         bind(m.MEMORY_REMEMBER, memory.remember),
         bind(m.MEMORY_WRITE, memory.write),
         bind(m.MEMORY_UPDATE, memory.update),
@@ -361,9 +287,6 @@ def _bound(
         bind(m.CANDIDATES_SUPPRESS, memory.candidates.suppress_similar),
         bind(m.MEMORY_FORGET, memory.forget),
         bind(m.MEMORY_RESTORE, memory.restore),
-        bind(m.MEMORY_HISTORY, memory.history),
-        bind(m.MEMORY_EXPLAIN, memory.explain),
-        bind(m.MEMORY_STATS, memory.stats),
         bind(m.MEMORY_EXPORT, memory.export_bundle),
         bind(m.MEMORY_IMPORT, memory.import_bundle),
         bind(m.EPISODIC_SEARCH, episodic.search),

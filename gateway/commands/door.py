@@ -12,8 +12,9 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import anyio
 
@@ -22,14 +23,17 @@ from gateway.commands.terminal import plain
 from gateway.config import ConfigError, ConfigStore
 from gateway.foundations import Foundations, Options, open_home
 from gateway.home import default_root
+from gateway.introduction import Client
+from gateway.memory_core import MemoryCore, build_core
 from gateway.rpc import params_of
-from gateway.shell import Client
-from gateway.wiring import App, build
 from protocol.base import PROTOCOL_VERSION
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
 from protocol.ports import JobKind
+
+if TYPE_CHECKING:
+    from gateway.wiring import App
 
 T = TypeVar("T")
 
@@ -48,13 +52,21 @@ CATCH_UP_SECONDS = 10.0
 class Door:
     """The methods of an open home."""
 
-    def __init__(self, app: App, workspace_name: str | None = None) -> None:
-        self.app = app
+    def __init__(self, core: MemoryCore, workspace_name: str | None = None) -> None:
+        self._core = core
+        self._questions = {bound.method.name: bound for bound in core.questions()}
         self._workspace_name = workspace_name
+
+    @cached_property
+    def app(self) -> "App":
+        """The whole gateway; who only asks memory does not wait for it to be imported and built."""
+        from gateway.wiring import build  # noqa: PLC0415
+
+        return build(self._core)
 
     async def call(self, method: Method[Any, T], params: dict[str, Any] | None = None) -> T:
         """Call a method as a client does. Raises `GatewayError`."""
-        bound = self.app.bound[method.name]
+        bound = self._questions.get(method.name) or self.app.bound[method.name]
         return await bound.call(params_of(method.params, params or {}))
 
     async def catch_up(self) -> None:
@@ -84,7 +96,7 @@ class Door:
         from gateway.mcp_door.process import Wish, workspace_of  # noqa: PLC0415
         from protocol.methods import WORKSPACE_GET  # noqa: PLC0415
 
-        own, title = workspace_of(Wish(), self.app.base.config.config.mcp.workspace_id)
+        own, title = workspace_of(Wish(), self._core.base.config.config.mcp.workspace_id)
         if own == workspace_id:
             return
         with suppress(CallerError):  # it was never made: nothing is kept there
@@ -139,16 +151,17 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
         }  # fmt: skip
         introduced: InitializeParams = params_of(INITIALIZE.params, hello)
         client.introduce(introduced)
-        app = build(base, lambda _line, _key: None, client)
-        app.outbox.open()
+        core = build_core(base, lambda _line, _key: None, client)
+        core.outbox.open()
+        door = Door(core, getattr(given, "workspace_name", None))
         if meaning != "off":
-            app.embedding.apply()
+            door.app.embedding.apply()  # of the whole: every house has vectors
         async with anyio.create_task_group() as tasks:
-            app.outbox.tasks = tasks
+            core.outbox.tasks = tasks
             if meaning == "now":
-                tasks.start_soon(app.embedding.run)
-                await app.embedding.wake()
-            yield Door(app, getattr(given, "workspace_name", None))
+                tasks.start_soon(core.embedding.run)
+                await core.embedding.wake()
+            yield door
             tasks.cancel_scope.cancel()
     finally:
         await _leave(base)

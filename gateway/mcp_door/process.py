@@ -16,9 +16,9 @@ import anyio
 from agent.threads import DEFAULT_WORKSPACE
 from gateway import __version__
 from gateway.foundations import EXIT_UNUSABLE, Foundations, Options, UnusableError, open_home
+from gateway.introduction import Client
 from gateway.process import Metronome, end, running, until_parent_is_gone, until_stopped
 from gateway.repository import Project, project_of
-from gateway.shell import Client
 from gateway.stdio import Pipes, Reader, Writer, claim
 from gateway.wiring import App
 from protocol import methods

@@ -1,5 +1,6 @@
 """`pioneer` called in this process: what it ends with, writes and complains of."""
 
+import gc
 import io
 import json
 import logging
@@ -46,6 +47,7 @@ def _undisturbed(stdin: bytes) -> Iterator[None]:
         root.handlers[:] = handlers
         root.setLevel(level)
         logging.raiseExceptions = raises
+        gc.unfreeze()
 
 
 def run(*arguments: str, stdin: bytes = b"", encoding: str = "utf-8") -> Ended:

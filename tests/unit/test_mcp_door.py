@@ -13,6 +13,7 @@ import pytest
 
 from gateway import logs
 from gateway.foundations import Options, open_home
+from gateway.introduction import Client
 from gateway.mcp_door.answers import View
 from gateway.mcp_door.door import (
     BRIEF_ORDER,
@@ -28,7 +29,6 @@ from gateway.mcp_door.process import Unheard, Wish, ensure, workspace_of
 from gateway.mcp_door.prompts import read, render
 from gateway.process import Metronome, running
 from gateway.repository import Project
-from gateway.shell import Client
 from gateway.wiring import App
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext

@@ -1,0 +1,122 @@
+"""Durable memory of an open home, put together: as much of a gateway as a question to memory needs.
+
+Rule 1: the same objects answer here and in the whole gateway, which `gateway.wiring` builds upon this.
+Rule 2: only what changes nothing of another house is answered without the others: they hear of the rest.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from agent.ledger import Ledger
+from agent.redaction import forget_copies, redact_items
+from agent.store import read_items, read_run, read_thread, read_turn, workspace_exists
+from gateway.degraded import Health
+from gateway.embedding import Embedding
+from gateway.flat_vectors import FlatVectors
+from gateway.foundations import Foundations
+from gateway.introduction import Client
+from gateway.jobs import Jobs
+from gateway.lexicon import SnowballLexicon
+from gateway.outbox import Outbox
+from gateway.rpc import Bound, bind
+from gateway.wiping import wipe
+from memory.ports import Collaborators
+from memory.service import MemoryService
+from protocol import methods as m
+from protocol.hooks import OnItems
+from protocol.ports import Tx
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryCore:
+    """The parts that durable memory has and that the other houses share with it."""
+
+    base: Foundations
+    client: Client
+    outbox: Outbox
+    health: Health
+    jobs: Jobs
+    lexicon: SnowballLexicon
+    ledger: Ledger
+    embedding: Embedding
+    memory: MemoryService
+    on_redacted: list[OnItems] = field(default_factory=list[OnItems])
+    """Who hears, in the same transaction, of items whose text was taken out."""
+
+    def questions(self) -> list[Bound]:
+        """The methods that read durable memory alone."""
+        memory = self.memory
+        return [
+            bind(m.MEMORY_SEARCH, memory.search),
+            bind(m.MEMORY_GET, memory.get),
+            bind(m.MEMORY_LIST, memory.list_records),
+            bind(m.MEMORY_HISTORY, memory.history),
+            bind(m.MEMORY_EXPLAIN, memory.explain),
+            bind(m.MEMORY_STATS, memory.stats),
+        ]
+
+
+def build_core(base: Foundations, send: Callable[[bytes, str | None], None], client: Client) -> MemoryCore:
+    """Build durable memory and what it stands on."""
+    db, clock, ids, config = base.database, base.clock, base.ids, base.config
+    outbox = Outbox(send)
+    health = Health(outbox.notify, clock)
+    jobs = Jobs(ids, clock, base.owners.owner)
+    lexicon = SnowballLexicon()
+    ledger = Ledger(base.key)
+    embedding = Embedding(
+        db=db,
+        clock=clock,
+        settings=lambda: config.config.embedding,
+        cache=base.home.models,
+        health=health,
+        notify=outbox.notify,
+        vectors=FlatVectors(),
+    )
+    on_redacted = list[OnItems]()
+
+    def report_damage(count: int) -> None:
+        if count:
+            health.degrade("memory", "damaged_records")
+        else:
+            health.recover("memory", "damaged_records")
+
+    def redact(tx: Tx, quotes: Mapping[str, Sequence[str]]) -> None:
+        changed = redact_items(tx, quotes)
+        items = list(read_items(tx, changed).values())
+        for tell in on_redacted:
+            tell(tx, items)
+
+    memory = MemoryService(
+        Collaborators(
+            db=db,
+            clock=clock,
+            ids=ids,
+            keyed=base.key,
+            lexicon=lexicon,
+            meaning=embedding,
+            scanner=base.scanner,
+            jobs=jobs,
+            notify=outbox.notify,
+            settings=lambda: config.config.memory,
+            default_workspace=client.workspace,
+            read_items=read_items,
+            read_thread=read_thread,
+            workspace_exists=workspace_exists,
+            read_turn=read_turn,
+            read_run=read_run,
+            echo_spans=ledger.echo_spans,
+            redact_items=redact,
+            forget_copies=forget_copies,
+            report_damage=report_damage,
+            truncate_wal=partial(wipe, db),
+            backups=base.home.backup_names,
+            owner=base.owners.owner,
+        )
+    )
+    embedding.houses.append(memory.vectors)
+    return MemoryCore(
+        base=base, client=client, outbox=outbox, health=health, jobs=jobs, lexicon=lexicon, ledger=ledger,
+        embedding=embedding, memory=memory, on_redacted=on_redacted,
+    )  # fmt: skip
