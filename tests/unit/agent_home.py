@@ -125,7 +125,7 @@ class AgentHome:
         self.db = Database(path)
         self.told: list[Told] = []
         self.facts: list[ItemFact] = []
-        self.incidents: list[BaseException] = []
+        self.incidents: list[type[BaseException]] = []  # an error itself would keep all its frames
         self.tasks: list[asyncio.Task[Any]] = []
         self.model = model
         self.key = HomeKey(b"k" * 32)
@@ -191,7 +191,7 @@ class AgentHome:
         self.jobs.wake = self.runner.wake
 
     def incident(self, error: BaseException) -> str:
-        self.incidents.append(error)
+        self.incidents.append(type(error))
         return "inc_1"
 
     def notify(self, method: str, params: Any) -> None:
