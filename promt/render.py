@@ -52,7 +52,9 @@ UNSEEN = re.compile(
 
 _ESCAPES = dict.fromkeys(map(ord, "<\uff1c\ufe64"), "&lt;") | dict.fromkeys(map(ord, ">\uff1e\ufe65"), "&gt;")
 _FENCE_MARKS = "`\uff40~"
-_FENCE = re.compile("[`\uff40]{3,}|~{3,}")  # also as full width; looked for only beside a mark: a whole scan costs ten times as much
+_FENCE = re.compile(
+    "[`\uff40]{3,}|~{3,}"
+)  # also as full width; looked for only beside a mark: a whole scan costs ten times as much
 _TORN_ESCAPE = re.compile(r"&(?:[lg]t?)?\Z")
 
 
