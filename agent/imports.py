@@ -7,6 +7,7 @@ Rule 3: what is to be done is a plan made by a pure function; one transaction ap
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -240,8 +241,8 @@ class _Import:
                 "parent_thread_id": None, "name": self._params.name, "mode": "agent", "memory_mode": "normal",
                 "origin": "user", "task_id": None, "instructions": None, "model": None, "provider": None, "now": self._now,
             })  # fmt: skip
-        for turn_id in [*plan.remove, *(entry.turn_id for entry in plan.replace)]:
-            self._neighbours.on_items_removed(tx, turn_items(tx, turn_id))
+        for turn_id, items in turn_items(tx, [*plan.remove, *(entry.turn_id for entry in plan.replace)]).items():
+            self._neighbours.on_items_removed(tx, list(items))
             tx.run(SQL["remove_turn"], {"turn_id": turn_id})
         places = {turn_id: position for position, turn_id in enumerate(plan.order, 1)}
         for entry in [*plan.replace, *plan.add]:
@@ -249,8 +250,8 @@ class _Import:
         if plan.add or plan.replace or plan.remove or plan.is_moving:
             for turn_id, position in places.items():
                 tx.run(SQL["move_turn"], {"turn_id": turn_id, "position": position})
-            for entry in [*plan.replace, *plan.add]:
-                self._neighbours.on_items(tx, list(read_items(tx, turn_items(tx, entry.turn_id)).values()))
+            fresh = turn_items(tx, [entry.turn_id for entry in [*plan.replace, *plan.add]])
+            self._neighbours.on_items(tx, list(read_items(tx, list(chain.from_iterable(fresh.values()))).values()))
             tx.run(SQL["touch_thread"], {"thread_id": self._thread_id, "now": self._now})
         stored = get_thread(tx, self._thread_id)
         if stored is None:

@@ -130,19 +130,19 @@ SELECT thread_id, turn_id FROM turn WHERE status = 'interrupted' AND post_comple
 INSERT INTO item (item_id, turn_id, thread_id, position, kind, role, status, text, at, name, tool)
 VALUES (:item_id, :turn_id, :thread_id, :position, :kind, :role, :status, :text, :at, :name, :tool)
 
--- name: get_item
--- An item by id, with what other houses may know of it.
+-- name: get_items
+-- Items by id in that order, with what other houses may know of them.
 SELECT item.item_id, item.turn_id, item.thread_id, thread.workspace_id, item.role, item.name, item.text, item.at, turn.position, item.position, item.kind,
     item.status, thread.memory_mode, turn.status, thread.name
-FROM item JOIN turn USING (turn_id) JOIN thread ON thread.thread_id = item.thread_id WHERE item.item_id = :item_id
+FROM json_each(:item_ids) AS wanted CROSS JOIN item ON item.item_id = wanted.value JOIN turn USING (turn_id) JOIN thread ON thread.thread_id = item.thread_id
 
 -- name: items_of_turn
 -- A turn's items in order.
 SELECT item_id, turn_id, thread_id, kind, role, status, text, at, name, tool, id FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
 
--- name: item_ids_of_turn
--- A turn's items by id, in order.
-SELECT item_id FROM item WHERE turn_id = :turn_id ORDER BY position, id
+-- name: item_ids_of_turns
+-- The items of some turns by id, in order, and the bytes of each one's text.
+SELECT item.turn_id, item_id, octet_length(text) FROM json_each(:turn_ids) AS wanted CROSS JOIN item ON item.turn_id = wanted.value ORDER BY wanted.key, position, item.id
 
 -- name: item_ids_of_thread
 -- A thread's items by id, in order.

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agent.store import MEMORY_ID, SQL, encoded
+from agent.store import MEMORY_ID, SQL, encoded, read_items
 from protocol.ports import Tx
 
 MARK = "[forgotten]"
@@ -97,10 +97,8 @@ def _in_json(text: str, change: Callable[[Any], Any]) -> str:
 def redact_items(tx: Tx, quotes: Mapping[str, Sequence[str]]) -> list[str]:
     """Take quotes out of messages, and out of everything else that their turns hold; the ids of the items that changed."""
     of_turns: dict[str, list[str]] = {}
-    for item_id, said in quotes.items():
-        row = tx.one(SQL["get_item"], {"item_id": item_id})
-        if row is not None:
-            of_turns.setdefault(row[1], []).extend(said)
+    for item_id, fact in read_items(tx, list(quotes)).items():
+        of_turns.setdefault(fact.turn_id, []).extend(quotes[item_id])
     changed: list[str] = []
     for turn_id, said in of_turns.items():
         change = _without(list(dict.fromkeys(said)))

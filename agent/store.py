@@ -4,6 +4,7 @@ Rule 1: every function is synchronous and works on the transaction it is given.
 Rule 2: nothing is decided here.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
@@ -156,9 +157,12 @@ def thread_turns(tx: Tx, thread_id: str) -> list[str]:
     return [row[0] for row in tx.all(SQL["turns_of_thread"], {"thread_id": thread_id})]
 
 
-def turn_items(tx: Tx, turn_id: str) -> list[str]:
-    """Item ids of a turn in order."""
-    return [row[0] for row in tx.all(SQL["item_ids_of_turn"], {"turn_id": turn_id})]
+def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Of each of some turns its items by id in order, and how many bytes each one's text has."""
+    items: dict[str, dict[str, int]] = {turn_id: {} for turn_id in turn_ids}
+    for turn_id, item_id, size in tx.all(SQL["item_ids_of_turns"], {"turn_ids": json.dumps(list(items))}):
+        items[turn_id][item_id] = size
+    return items
 
 
 def thread_items(tx: Tx, thread_id: str) -> list[str]:
@@ -236,17 +240,15 @@ def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str) -> 
 
 
 def read_items(tx: Tx, item_ids: Sequence[str]) -> Mapping[str, ItemFact]:
-    """Items as other houses may know them; unknown ids are absent."""
-    facts: dict[str, ItemFact] = {}
-    for item_id in item_ids:
-        row = tx.one(SQL["get_item"], {"item_id": item_id})
-        if row is not None:
-            facts[item_id] = ItemFact(
-                item_id=row[0], turn_id=row[1], thread_id=row[2], workspace_id=row[3], role=row[4], name=row[5],
-                text=row[6], at=row[7], turn_seq=row[8], item_seq=row[9],
-                indexable=is_indexable(row[10], row[11], row[12], row[13]), thread_name=row[14],
-            )  # fmt: skip
-    return facts
+    """Items as other houses may know them, in that order; unknown ids are absent."""
+    return {
+        row[0]: ItemFact(
+            item_id=row[0], turn_id=row[1], thread_id=row[2], workspace_id=row[3], role=row[4], name=row[5],
+            text=row[6], at=row[7], turn_seq=row[8], item_seq=row[9],
+            indexable=is_indexable(row[10], row[11], row[12], row[13]), thread_name=row[14],
+        )
+        for row in tx.all(SQL["get_items"], {"item_ids": json.dumps(list(item_ids))})
+    }  # fmt: skip
 
 
 def run_of(row: Row) -> HookRun:

@@ -172,9 +172,10 @@ class JobRunner:
         room: dict[JobKind, int] = {
             kind: free for kind, free in open_kinds.items() if 2 * free >= CONCURRENCY.get(kind, 1)
         }
-        if room and await self._db.read(partial(_has_runnable, kinds=tuple(room), now=self._clock.now())):
-            self._start(group, await self._db.note(partial(self._claim, room=room)))
-        waits = await self._db.read(lambda tx: tx.all(SQL["next_retry"]))
+        runnable, waits = await self._db.read(partial(_seen, kinds=tuple(room), now=self._clock.now()))
+        if runnable:
+            claimed = await self._db.note(partial(self._claim, room={kind: room[kind] for kind in runnable}))
+            self._start(group, claimed)
         return POLL_SECONDS if waits or self._paused else None
 
     def _start(self, group: TaskGroup, claimed: Sequence[Job]) -> None:
@@ -337,7 +338,7 @@ class JobRunner:
         """The result of a drain that is over; None while there is work."""
         now = self._clock.now()
         runnable: list[JobKind] = [kind for kind in self._handlers if not self._is_held(kind)]
-        if any(tx.one(SQL["has_leased"], {"kind": kind}) for kind in runnable) or _has_runnable(tx, runnable, now):
+        if any(tx.one(SQL["has_leased"], {"kind": kind}) for kind in runnable) or _runnable(tx, runnable, now):
             return None
         return DrainResult(idle=True, pending=0, waiting=_waiting(tx))
 
@@ -372,11 +373,18 @@ def free_jobs_of_dead(tx: Tx, owner: str) -> int:
     return freed + tx.run(SQL["drop_leased_twins_of"], {"owner": owner})
 
 
-def _has_runnable(tx: Tx, kinds: Sequence[JobKind], now: int) -> bool:
-    return any(
-        tx.one(SQL["has_queued"], {"kind": kind}) or tx.one(SQL["has_due"], {"kind": kind, "now": now})
+def _runnable(tx: Tx, kinds: Sequence[JobKind], now: int) -> list[JobKind]:
+    """The kinds that have work for now."""
+    return [
+        kind
         for kind in kinds
-    )
+        if tx.one(SQL["has_queued"], {"kind": kind}) or tx.one(SQL["has_due"], {"kind": kind, "now": now})
+    ]
+
+
+def _seen(tx: Tx, kinds: Sequence[JobKind], now: int) -> tuple[list[JobKind], bool]:
+    """The kinds that have work for now, and whether any job waits for later."""
+    return _runnable(tx, kinds, now), tx.one(SQL["next_retry"]) is not None
 
 
 def _forget_finished(tx: Tx, before: int) -> int:

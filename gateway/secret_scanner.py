@@ -201,12 +201,17 @@ class _Rules:
         self._hints = Hints(tuple(ranks_of))
         self._ranks_of = tuple(ranks_of.values())
         self._always = [rank for rank, rule in self._ranked.items() if not rule.keywords]
+        self._any_of_these = Pattern("|".join(f"(?:{self._ranked[rank].pattern.source})" for rank in self._always))
+        """Whether one of them matches: one pass, and in most texts none does. None of them reads prose."""
 
     def hits(self, view: _View) -> Iterator[Hit]:
         """Each place that a rule finds in the view, in the original text."""
         present = self._hints.present(view.lowered_data)
         needs: dict[Pattern | None, bool] = {None: True}
-        for rank in sorted({*self._always, *(rank for place in present for rank in self._ranks_of[place])}):
+        asked = {rank for place in present for rank in self._ranks_of[place]}
+        if self._any_of_these.find(view.data) is not None:
+            asked.update(self._always)
+        for rank in sorted(asked):
             rule = self._ranked[rank]
             if rule.needs not in needs:
                 needs[rule.needs] = rule.needs is not None and rule.needs.find(view.lowered_data) is not None

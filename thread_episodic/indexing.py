@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, chain, groupby
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -45,7 +45,7 @@ MONTHS = (
 """Spelt here: `strftime` asks the locale, and an index must not."""
 
 PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
-PLANNED_TOGETHER = 50_000  # characters at which no further turn is added: some twenty milliseconds of work
+PLANNED_TOGETHER = 50_000  # bytes of text at which no further turn is added: some twenty milliseconds of work
 SECONDS_TO_GATHER = 2.0
 
 
@@ -65,16 +65,17 @@ class ItemPlan(NamedTuple):
     left_out: Range | None
 
 
+def turn_of(handle: JobHandle) -> str:
+    """The turn that an index job is about."""
+    return handle.job.turn_id or handle.job.subject
+
+
 class _Turn(NamedTuple):
     """A job's turn: its messages that wait, and whether the index knows the turn's messages as they are."""
 
     handle: JobHandle
     waiting: Sequence[Waiting]
     is_known: bool = True
-
-    @property
-    def turn_id(self) -> str:
-        return self.handle.job.turn_id or self.handle.job.subject
 
     @property
     def chars(self) -> int:
@@ -156,7 +157,9 @@ def _steps_of(turn: _Turn, plans: Sequence[ItemPlan]) -> list[_Step]:
         last = len(plan.chunks) - 1
         steps += [_Step(plan, chunk, chunk.position == last) for chunk in plan.chunks] or [_Step(plan, None, True)]
     notice = ThreadIndexed(
-        thread_id=turn.waiting[0].fact.thread_id, turn_id=turn.turn_id, chunk_count=sum(len(p.chunks) for p in plans)
+        thread_id=turn.waiting[0].fact.thread_id,
+        turn_id=turn_of(turn.handle),
+        chunk_count=sum(len(p.chunks) for p in plans),
     )
     steps[-1] = steps[-1]._replace(ends=_Done(turn.handle, notice))
     return steps
@@ -269,9 +272,9 @@ class Indexer:
             rest = rest[len(turns) :]
             await self._index([turn for turn in turns if turn.is_known], settings)
             for strange in (turn for turn in turns if not turn.is_known):
-                await self._db.write(partial(self._adopt, turn_id=strange.turn_id))
-                known = await self._db.read(partial(self._turn, handle=strange.handle), SECONDS_TO_GATHER)
-                await self._index([known], settings)
+                await self._db.write(partial(self._adopt, turn_id=turn_of(strange.handle)))
+                known = await self._db.read(partial(self._gather, handles=[strange.handle]), SECONDS_TO_GATHER)
+                await self._index(known, settings)
 
     async def _index(self, turns: Sequence[_Turn], settings: ThreadEpisodicSettings) -> None:
         if nothing := [turn.handle for turn in turns if not turn.waiting]:
@@ -291,19 +294,19 @@ class Indexer:
 
     def _gather(self, tx: Tx, handles: Sequence[JobHandle]) -> list[_Turn]:
         """The first of the turns, as many as have little text together."""
-        turns: list[_Turn] = []
-        chars = 0
-        for handle in handles:
-            if chars >= PLANNED_TOGETHER:
-                break
-            turns.append(self._turn(tx, handle))
-            chars += turns[-1].chars
-        return turns
+        items = self._turn_items(tx, [turn_of(handle) for handle in handles])
+        before = accumulate((sum(items[turn_of(handle)].values()) for handle in handles), initial=0)
+        taken = [handle for handle, size in zip(handles, before, strict=False) if size < PLANNED_TOGETHER]
+        facts = self._read_items(tx, list(chain.from_iterable(items[turn_of(handle)] for handle in taken)))
+        sources = store.find_sources(tx, list(facts))
+        said: dict[str, list[ItemFact]] = {}
+        for fact in facts.values():
+            said.setdefault(fact.turn_id, []).append(fact)
+        return [self._turn(tx, handle, said.get(turn_of(handle), []), sources) for handle in taken]
 
-    def _turn(self, tx: Tx, handle: JobHandle) -> _Turn:
-        turn = _Turn(handle, [])
-        facts = self._facts(tx, turn.turn_id)
-        sources = store.find_sources(tx, [fact.item_id for fact in facts])
+    def _turn(
+        self, tx: Tx, handle: JobHandle, facts: Sequence[ItemFact], sources: Mapping[str, store.Indexed]
+    ) -> _Turn:  # fmt: skip
         found: list[Waiting] = []
         is_known = True
         for fact in facts:
@@ -314,14 +317,9 @@ class Indexer:
                 found.append(Waiting(fact, source_hash, self._echo_spans(tx, fact.workspace_id, fact.text)))
         return _Turn(handle, found, is_known)
 
-    def _facts(self, tx: Tx, turn_id: str) -> list[ItemFact]:
-        item_ids = self._turn_items(tx, turn_id)
-        facts = self._read_items(tx, item_ids)
-        return [facts[item_id] for item_id in item_ids if item_id in facts]
-
     def _adopt(self, tx: Tx, turn_id: str) -> None:
         """Take up messages that came, changed or were muted without our being told."""
-        for fact in self._facts(tx, turn_id):
+        for fact in self._read_items(tx, list(self._turn_items(tx, [turn_id])[turn_id])).values():
             self._note_item(tx, fact)
 
     async def _planned(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:

@@ -10,8 +10,8 @@ from protocol.threads import ArtifactRef
 Settings: TypeAlias = Callable[[], ThreadEpisodicSettings]
 """The settings in force; asked at every use, so that changes apply live."""
 
-TurnItems: TypeAlias = Callable[[Tx, str], list[str]]
-"""The item ids of a turn, in order."""
+TurnItems: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, Mapping[str, int]]]
+"""Of each of some turns its items by id in order, and how many bytes each one's text has."""
 
 ThreadTurns: TypeAlias = Callable[[Tx, str], list[str]]
 """The turn ids of a thread, in order."""

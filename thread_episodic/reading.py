@@ -63,7 +63,9 @@ class TurnReader:
             turns = self._thread_turns(tx, thread_id) if thread is not None else []
             if thread is None or thread.workspace_id != workspace_id or not 1 <= number <= len(turns):
                 return []
-            facts = self._read_items(tx, self._turn_items(tx, turns[number - 1])).values()
+            facts = self._read_items(
+                tx, list(self._turn_items(tx, turns[number - 1 : number])[turns[number - 1]])
+            ).values()
             return [(fact, self._hidden_in(tx, fact)) for fact in facts if fact.indexable]
 
         said = [self._shown(fact, hidden) for fact, hidden in await self._db.read(look)]

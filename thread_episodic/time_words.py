@@ -184,7 +184,7 @@ _DATES = (
     (rf"{_DAY_OF_MONTH}(?:st|nd|rd|th|-?го|\.)?(?: of| de)? {_MONTH}(?:,?(?: del?)? {_YEAR})?", _MONTHS),
     (rf"{_MONTH} {_DAY_OF_MONTH}(?:st|nd|rd|th)?(?:,? {_YEAR})?", _MONTHS),
     (rf"(?:in|during|back in|last|im|letzten|en|в) (?P<month>{_MONTH}(?:,?(?: del?)? {_YEAR})?)", _MONTHS),
-    (rf"{_YEAR}-\d\d-\d\d|\d\d?\.\d\d?\.{_YEAR}|\d\d?/\d\d?/{_YEAR}", "19|20"),
+    (rf"{_YEAR}-\d\d-\d\d|\d\d?\.\d\d?\.{_YEAR}|\d\d?/\d\d?/{_YEAR}", r"19\d\d|20\d\d"),
 )
 """Dates of the calendar in any of the languages, and what none of them is without. A month's name alone is no time ("may",
 "mar"), nor is a number."""
@@ -205,6 +205,8 @@ class _Rule(NamedTuple):
     anchors: tuple[str, ...]
     """Each match has one of them: a text without is not looked through."""
     days_of: Callable[[re.Match[str], _Asked], Days | None]
+    words: re.Pattern[str] | None = None
+    """What the words are that begin with an anchor, where a match has no others."""
 
     def matches(self, folded: str) -> Iterator[re.Match[str]]:
         return self.pattern.finditer(folded) if any(anchor in folded for anchor in self.anchors) else iter(())
@@ -219,7 +221,8 @@ def _rule(phrase: str, days_of: Callable[[re.Match[str], _Asked], Days | None], 
     spaced = phrase.replace(" ", r"\s+")
     alternatives = _GROUPS.sub("\0", anchored or phrase).split("|")
     anchors = tuple(max(_LETTERS.findall(words), key=len) for words in alternatives)
-    return _Rule(re.compile(rf"(?<![\w-])(?:{spaced})(?![\w-])"), anchors, days_of)
+    words = re.compile(anchored) if anchored is not None else None
+    return _Rule(re.compile(rf"(?<![\w-])(?:{spaced})(?![\w-])"), anchors, days_of, words)
 
 
 def _written(match: re.Match[str], asked: _Asked) -> Days | None:
@@ -280,10 +283,15 @@ def fold(text: str) -> str:
 
 
 class _Anchors(NamedTuple):
-    """What finds the beginnings of all anchors in one pass, and the places of the rules that each may belong to."""
+    """What finds in one pass the words that begin with an anchor, and the rules that each anchor may belong to."""
 
     pattern: re.Pattern[str]
-    rules: dict[str, list[int]]
+    rules: dict[str, list[_Rule]]
+
+    def near(self, folded: str) -> Iterator[_Rule]:
+        """The rules that may match in a text: whose words are there, not only their beginnings."""
+        for anchor, word in {match.group(1, 0) for match in self.pattern.finditer(folded)}:
+            yield from (rule for rule in self.rules[anchor] if rule.words is None or rule.words.fullmatch(word))
 
 
 @cache
@@ -295,9 +303,10 @@ def _anchors() -> _Anchors:
             places.setdefault(anchor, set()).add(place)
     shortest = [anchor for anchor in places if not any(anchor != one and anchor.startswith(one) for one in places)]
     rules = {
-        one: sorted({n for anchor in places if anchor.startswith(one) for n in places[anchor]}) for one in shortest
+        one: [_rules()[n] for n in sorted({n for anchor in places if anchor.startswith(one) for n in places[anchor]})]
+        for one in shortest
     }
-    return _Anchors(re.compile(rf"(?<!\w)(?:{'|'.join(shortest)})"), rules)
+    return _Anchors(re.compile(rf"(?<!\w)({'|'.join(shortest)})\w*"), rules)
 
 
 MAX_TIMES = 8
@@ -345,9 +354,8 @@ _ASKS_WHEN = re.compile(
 
 def tells_time(text: str) -> bool:
     """Whether a text names some time in the past, whichever."""
-    folded, rules, anchors = fold(text), _rules(), _anchors()
-    near = {place for anchor in set(anchors.pattern.findall(folded)) for place in anchors.rules[anchor]}
-    return any(rules[place].pattern.search(folded) is not None for place in near)
+    folded = fold(text)
+    return any(rule.pattern.search(folded) is not None for rule in dict.fromkeys(_anchors().near(folded)))
 
 
 def asks_when(text: str) -> bool:

@@ -80,7 +80,9 @@ class Home:
             meaning=self.meaning, scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),
             settings=lambda: self.settings, read_items=self._read_items, read_thread=self._read_thread,
             workspace_exists=lambda _, workspace: workspace in {"a", "b"}, echo_spans=self._echo_spans,
-            turn_items=lambda _, turn: [item.item_id for item in self._in_order() if item.turn_id == turn],
+            turn_items=lambda _, turns: {
+                turn: {item.item_id: len(item.text) for item in self._in_order() if item.turn_id == turn} for turn in turns
+            },
             thread_turns=lambda _, thread: list(dict.fromkeys(i.turn_id for i in self._in_order() if i.thread_id == thread)),
             workspace_threads=lambda _, workspace: sorted({i.thread_id for i in self.items.values() if i.workspace_id == workspace}),
             read_artifacts=lambda _, ids: {i: self.artifacts[i] for i in ids if i in self.artifacts},
