@@ -8,10 +8,9 @@ Rule 4: what is chosen is chosen by the weights that score it, and those come fr
 
 import json
 import zlib
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +22,7 @@ from memory.visibility import Seen, View, is_visible
 from protocol.base import Scope
 from protocol.memory import Filters
 from protocol.ports import Lexicon, Nearness, Row, Tx, Vector
+from protocol.weights import by_weight
 
 NEAR_LIMIT = 60  # records found by meaning alone; past them come those that neither words nor meaning speak for
 SCORED = 60
@@ -77,33 +77,6 @@ def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: 
     return msgspec.json.decode(found[0], type=list[int]) if found else []
 
 
-def by_weight(weighted: Sequence[tuple[float, Sequence[int]]]) -> Iterator[int]:
-    """Rows by the sum of the weights that they are listed under, of equal ones the newest first.
-
-    Each list has its newest row first. Light lists are long: rows of theirs alone are looked at when nobody outweighs all of them any more.
-    """
-    lists = sorted(weighted, key=lambda entry: -entry[0])
-    rest = sum(weight for weight, _ in lists)
-    sums: dict[int, float] = {}
-    told: set[int] = set()
-    for place, (weight, rows) in enumerate(lists, 1):
-        more = {row: sums[row] + weight for row in sums.keys() & rows}
-        sums |= dict.fromkeys(rows, weight) | more
-        rest -= weight
-        if sum(map(rest.__lt__, sums.values())) - len(told) >= SCORED or place == len(lists):
-            whole = dict(sums)
-            for lighter, others in lists[place:]:
-                for row in whole.keys() & others:
-                    whole[row] += lighter
-            equal: defaultdict[float, list[int]] = defaultdict(list)
-            for row, total in whole.items():
-                if row not in told and (total > rest or place == len(lists)):
-                    equal[total].append(row)
-            for total in sorted(equal, reverse=True):
-                yield from sorted(equal[total], reverse=True)
-            told.update(chain.from_iterable(equal.values()))
-
-
 class Finder:
     """Finds and ranks candidates within one snapshot and one view."""
 
@@ -123,7 +96,7 @@ class Finder:
         enough = depth = SCORED if wanted <= FEW and not known else SCORED_FOR_MANY
         counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
         alternatives = self._alternatives(counts) if counts else [[term] for term in terms]
-        ranked = by_weight([self._listed(together, counts) for together in alternatives])
+        ranked = by_weight([self._listed(together, counts) for together in alternatives], SCORED)
         found: list[Candidate] = []
         while len(found) < enough and (rows := list(islice(ranked, depth))):
             found += self._read([row for row in rows if row not in known])

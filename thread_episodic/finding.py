@@ -8,17 +8,19 @@ edited, excluded or deleted is not found through its neighbours either.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from protocol.ports import Meaning, Nearness, Tx, Vector
+from protocol.weights import by_weight
 from thread_episodic import lookups, store
-from thread_episodic.model import Beside, Candidate, Filter, Places
+from thread_episodic.model import Beside, Candidate, Filter, Places, placed
 from thread_episodic.ranking import SESSION_GAP_MS, Passage, Question, Statistics
 from thread_episodic.vectors import TABLE, nearest
 
 TERM_CAP = 10_000  # counting further would not change a term's weight much, and costs time with every search
-MATCH_BUDGET = 20_000  # rows that the full-text query may score: the rarest terms choose, all terms rank
+MATCH_BUDGET = 20_000  # places of terms that are looked at: the rarest terms choose, all terms rank
+DEEPER = 8  # how many times as many are looked at when filters left too few
 BESIDE_PART = 8  # of the work: the best chunks whose neighbours are looked at, two for each
 NEAR_PART = 4  # of the work: chunks that are found by their meaning alone
 
@@ -40,17 +42,12 @@ class Found(NamedTuple):
     is_limited: bool = False
 
 
-def scope_match(places: Places) -> str:
-    """The part of a full-text expression that says where."""
-    thread = f' AND "t{places.thread}"' if places.thread is not None else ""
-    return f'scope : ("w{places.workspace}"{thread})'
-
-
-def match_of(places: Places, terms: Sequence[str]) -> str:
-    """The full-text expression for any of the terms. Terms have no quotes: the lexicon's alphabet has none."""
-    any_term = " OR ".join(f'"{term}"' for term in terms)
-    match = f"{scope_match(places)} AND body : ({any_term})"
-    return match if places.other_than is None else f'({match}) NOT scope : "t{places.other_than}"'
+def match_of(places: Places, term: str) -> str:
+    """The full-text expression for a term. It has no quotes: the lexicon's alphabet has none."""
+    match = f'body : "{placed(places.workspace, term)}"'
+    if places.thread is not None:
+        match = f'scope : "t{places.thread}" AND {match}'
+    return match if places.other_than is None else f'{match} NOT scope : "t{places.other_than}"'
 
 
 def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
@@ -108,14 +105,23 @@ class Finder:
 
     def _statistics(self, terms: Sequence[str]) -> Statistics:
         workspace = Places(self._places.workspace)
-        frequencies = {term: lookups.count_matches(self._tx, match_of(workspace, [term]), TERM_CAP) for term in terms}
+        frequencies = {term: lookups.count_matches(self._tx, match_of(workspace, term), TERM_CAP) for term in terms}
         return Statistics(chunks=lookups.chunks_in(self._tx, self._places.workspace), frequencies=frequencies)
 
     def _by_words(self, terms: Sequence[str], statistics: Statistics, limit: int) -> list[Candidate]:
+        """The best by the weights of their words, after every filter."""
         chosen = telling_terms(terms, statistics.frequencies)
-        if not chosen:
-            return []
-        return lookups.find_chunks(self._tx, match_of(self._places, chosen), self._wanted, limit)
+        listed = [
+            (statistics.weight(term), lookups.rows_with(self._tx, match_of(self._places, term), TERM_CAP))
+            for term in chosen
+        ]
+        ranked, depth = by_weight(listed, limit), limit
+        found: list[Candidate] = []
+        while len(found) < limit and (rows := list(islice(ranked, depth))):
+            read = lookups.chunks_by_row(self._tx, rows, self._places, self._wanted)
+            found += [read[row] for row in rows if row in read]
+            depth *= DEEPER
+        return found[:limit]
 
     def _nearness(self, vector: Vector | None) -> tuple[Nearness | None, bool]:
         if vector is None:

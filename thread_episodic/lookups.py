@@ -7,6 +7,8 @@ Rule 2: a statement's cost is bounded by what it is asked for, not by the size o
 import json
 from collections.abc import Sequence
 
+import msgspec
+
 from protocol.ports import SqlValue, Tx
 from thread_episodic.model import Beside, Candidate, Filter, Places
 from thread_episodic.store import SQL
@@ -20,14 +22,6 @@ def _common_values(wanted: Filter) -> dict[str, SqlValue]:
         "roles": ",".join(wanted.roles), "excluded_turns": json.dumps(wanted.excluded_turns),
         "from_at": wanted.from_at, "to_at": wanted.to_at,
     }  # fmt: skip
-
-
-def find_chunks(tx: Tx, match: str, wanted: Filter, limit: int) -> list[Candidate]:
-    """The best chunks for a full-text expression, after every filter."""
-    values: dict[str, SqlValue] = {"match": match, "limit": limit}
-    if wanted.is_open:
-        return [Candidate._make(row) for row in tx.all(SQL["find_chunks_anywhere"], values)]
-    return [Candidate._make(row) for row in tx.all(SQL["find_chunks"], values | _common_values(wanted))]
 
 
 def find_chunks_by_time(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[Candidate]:
@@ -100,6 +94,12 @@ def has_partial(tx: Tx, places: Places) -> bool:
     """Whether some message there is too long to be indexed whole."""
     values = {"workspace": places.workspace, "thread": places.thread}
     return tx.all(SQL["count_partial_sources"], values)[0][0] > 0
+
+
+def rows_with(tx: Tx, match: str, cap: int) -> list[int]:
+    """The newest chunks that fit a full-text expression, up to `cap`."""
+    found = tx.one(SQL["rows_with_term"], {"match": match, "cap": cap})
+    return msgspec.json.decode(found[0], type=list[int]) if found else []
 
 
 def count_matches(tx: Tx, match: str, cap: int) -> int:

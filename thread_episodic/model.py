@@ -13,6 +13,11 @@ WHOLE_ITEM = 2**31
 """The end of an exclusion that covers all of a message, however long it becomes."""
 
 
+def placed(workspace: int, term: str) -> str:
+    """A term as the index has it: with its workspace, so that no search comes upon another one's places, nor counts them."""
+    return f"w{workspace}·{term}"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
     """A message in the index: its row, its workspace and its thread as integers."""
@@ -21,10 +26,9 @@ class Source:
     workspace: int
     thread: int
 
-    @property
-    def tokens(self) -> str:
-        """What the full-text index filters by."""
-        return f"w{self.workspace} t{self.thread}"
+    def entry(self, terms: str) -> dict[str, str]:
+        """What the full-text index holds of a chunk: where it was said, and its terms, each with its workspace."""
+        return {"scope": f"t{self.thread}", "body": " ".join([placed(self.workspace, term) for term in terms.split()])}
 
 
 class SourceState(NamedTuple):
@@ -116,8 +120,3 @@ class Filter:
     to_at: int | None = None
     roles: tuple[IndexedRole, ...] = ()
     excluded_turns: tuple[str, ...] = ()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether every chunk of its threads passes."""
-        return self.from_at is None and self.to_at is None and not self.roles and not self.excluded_turns

@@ -131,32 +131,9 @@ SELECT state, count(*), max(chunk_count) FROM segment WHERE :workspace IS NULL O
 -- How many chunks of a scope hold a term, counted up to a cap.
 SELECT count(*) FROM (SELECT 1 FROM chunk_fts WHERE chunk_fts MATCH :match LIMIT :cap)
 
--- name: find_chunks
--- The best chunks by their words after every filter, best first.
-SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.asks, c.dated, s.item_id, s.turn_id, t.key, s.role, s.at,
-    s.turn_seq, s.item_seq, s.speaker, s.source_hash, s.left_from IS NOT NULL
-FROM (
-    SELECT chunk.id AS id, bm25(chunk_fts, 0.0, 1.0) AS score
-    FROM chunk_fts JOIN chunk ON chunk.id = chunk_fts.rowid JOIN chunk_source ON chunk_source.id = chunk.source
-    WHERE chunk_fts MATCH :match AND chunk.status = 'indexed'
-      AND (:from_at IS NULL OR chunk_source.at >= :from_at) AND (:to_at IS NULL OR chunk_source.at <= :to_at)
-      AND (:roles = '' OR instr(:roles, chunk_source.role) > 0)
-      AND chunk_source.turn_id NOT IN (SELECT value FROM json_each(:excluded_turns))
-    ORDER BY score, chunk.id LIMIT :limit
-) AS best
-JOIN chunk AS c ON c.id = best.id JOIN chunk_source AS s ON s.id = c.source JOIN chunk_scope AS t ON t.id = s.thread
-ORDER BY best.score, c.id
-
--- name: find_chunks_anywhere
--- The best chunks by their words where nothing but the scope is asked for: what is in the index is not hidden.
-SELECT c.id, c.position, c.from_char, c.to_char, c.status, c.terms, c.asks, c.dated, s.item_id, s.turn_id, t.key, s.role, s.at,
-    s.turn_seq, s.item_seq, s.speaker, s.source_hash, s.left_from IS NOT NULL
-FROM (
-    SELECT rowid AS id, bm25(chunk_fts, 0.0, 1.0) AS score FROM chunk_fts WHERE chunk_fts MATCH :match ORDER BY score, rowid LIMIT :limit
-) AS best
-CROSS JOIN chunk AS c ON c.id = best.id CROSS JOIN chunk_source AS s ON s.id = c.source CROSS JOIN chunk_scope AS t ON t.id = s.thread
-WHERE c.status = 'indexed'
-ORDER BY best.score, c.id
+-- name: rows_with_term
+-- The newest chunks that fit a full-text expression, as one array: reading them row by row would cost more than finding them.
+SELECT json_group_array(row) FROM (SELECT rowid AS row FROM chunk_fts WHERE chunk_fts MATCH :match ORDER BY rowid DESC LIMIT :cap)
 
 -- name: find_chunks_by_time
 -- The newest chunks of a time range, whatever their words.

@@ -233,7 +233,7 @@ def add_chunks(tx: Tx, entries: Sequence[Entry], *, awaits_vector: bool, capacit
             }
         )  # fmt: skip
         if is_found:
-            bodies.append({"id": row, "scope": source.tokens, "body": unpack(chunk.terms)})
+            bodies.append({"id": row, **source.entry(unpack(chunk.terms))})
     for segment in opened.values():
         segment.keep(tx)
     tx.run_many(SQL["add_chunk"], chunks)
@@ -244,7 +244,7 @@ def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
     """Take the chunk's terms out of the index, if they are in it."""
     if chunk.terms is None or chunk.status != "indexed":
         return False
-    tx.run(SQL["remove_fts_row"], {"id": chunk.id, "scope": source.tokens, "body": unpack(chunk.terms)})
+    tx.run(SQL["remove_fts_row"], {"id": chunk.id, **source.entry(unpack(chunk.terms))})
     return True
 
 
@@ -293,7 +293,7 @@ def readmit(tx: Tx, source: Source, chunks: Iterable[StoredChunk], *, awaits_vec
             values = {"id": chunk.id, "status": "indexed", "index_state": index_state, "now": now}
             changed += tx.run(SQL["set_chunk_status"], values)
             if chunk.terms is not None:
-                tx.run(SQL["add_fts_row"], {"id": chunk.id, "scope": source.tokens, "body": unpack(chunk.terms)})
+                tx.run(SQL["add_fts_row"], {"id": chunk.id, **source.entry(unpack(chunk.terms))})
     return changed
 
 

@@ -148,11 +148,14 @@ class Home:
         return await self.db.read(lambda tx: tx.all(statement))
 
     async def fts_terms(self) -> Counter[str]:
-        """Every term of the index with the number of rows that hold it: the proof that deletions were exact."""
+        """Every term of the index without its workspace, and how many rows hold it: the proof that deletions were exact."""
 
         def read(tx: Tx) -> Counter[str]:
             tx.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.chunk_terms USING fts5vocab('main', 'chunk_fts', 'row')")
-            return Counter(dict(tx.all("SELECT term, doc FROM temp.chunk_terms")))
+            held = Counter[str]()
+            for term, count in tx.all("SELECT term, doc FROM temp.chunk_terms"):
+                held[term.partition("·")[2] or term] += count
+            return held
 
         return await self.db.note(read)
 

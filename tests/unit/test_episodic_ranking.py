@@ -158,9 +158,9 @@ def test_a_weight_is_positive_and_the_rarer_term_weighs_no_less(frequencies: dic
 
 
 def test_the_expression_says_where_and_quotes_every_term() -> None:
-    assert match_of(Places(1), ["a", "b"]) == 'scope : ("w1") AND body : ("a" OR "b")'
-    assert match_of(Places(1, thread=2), ["a"]) == 'scope : ("w1" AND "t2") AND body : ("a")'
-    assert match_of(Places(1, other_than=2), ["a"]) == '(scope : ("w1") AND body : ("a")) NOT scope : "t2"'
+    assert match_of(Places(1), "a") == 'body : "w1·a"'
+    assert match_of(Places(1, thread=2), "a") == 'scope : "t2" AND body : "w1·a"'
+    assert match_of(Places(1, other_than=2), "a") == 'body : "w1·a" NOT scope : "t2"'
 
 
 def test_the_rarest_terms_choose_while_the_work_is_bounded() -> None:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from memory_home import HERE, MemoryHome
 
 from memory import matching
-from memory.matching import SCORED_FOR_MANY, by_weight, match_of
+from memory.matching import SCORED, SCORED_FOR_MANY, match_of
 from protocol.base import Scope, ScopeKind
 from protocol.memory import SearchParams
+from protocol.weights import by_weight
 
 KINDS: tuple[ScopeKind, ...] = ("user", "workspace")
 
@@ -28,9 +29,9 @@ def test_a_match_names_scopes_and_quoted_terms_only() -> None:
 
 
 def test_rows_are_ordered_by_what_they_share_and_equal_ones_by_age() -> None:
-    assert [*by_weight([(1.0, [5, 4, 2, 1]), (2.5, [3, 1]), (0.5, [])])] == [1, 3, 5, 4, 2]
-    assert [*by_weight([(1.0, [9, 8, 3, 2]), (2.0, [8, 4, 2]), (1.5, [7, 3])])] == [8, 2, 3, 4, 7, 9]
-    assert [*by_weight([(1.0, [2, 1])])] == [2, 1]
+    assert [*by_weight([(1.0, [5, 4, 2, 1]), (2.5, [3, 1]), (0.5, [])], SCORED)] == [1, 3, 5, 4, 2]
+    assert [*by_weight([(1.0, [9, 8, 3, 2]), (2.0, [8, 4, 2]), (1.5, [7, 3])], SCORED)] == [8, 2, 3, 4, 7, 9]
+    assert [*by_weight([(1.0, [2, 1])], SCORED)] == [2, 1]
 
 
 LISTS = st.lists(st.tuples(st.sampled_from([0.25, 0.5, 1.0, 2.0]), st.sets(st.integers(1, 30))), min_size=1, max_size=6)
@@ -45,7 +46,7 @@ def test_the_order_does_not_depend_on_when_light_words_are_looked_at(
         for row in rows:
             sums[row] = sums.get(row, 0.0) + weight
     with patch.object(matching, "SCORED", enough):
-        ranked = [*by_weight([(weight, sorted(rows, reverse=True)) for weight, rows in given_lists])]
+        ranked = [*by_weight([(weight, sorted(rows, reverse=True)) for weight, rows in given_lists], SCORED)]
     assert ranked == sorted(sums, key=lambda row: (-sums[row], -row))
 
 

@@ -1,0 +1,33 @@
+"""Which rows share the most telling words: one choice for every index that lists rows by word."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+
+def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> Iterator[int]:
+    """Rows by the sum of the weights that they are listed under, of equal ones the newest first.
+
+    Each list has its newest row first. Light lists are long: once `enough` rows outweigh all that is left of them, these come first,
+    and rows of the light lists alone are looked at when whoever asks goes on.
+    """
+    lists = sorted(weighted, key=lambda entry: -entry[0])
+    rest = sum(weight for weight, _ in lists)
+    sums: dict[int, float] = {}
+    told: set[int] = set()
+    for place, (weight, rows) in enumerate(lists, 1):
+        more = {row: sums[row] + weight for row in sums.keys() & rows}
+        sums |= dict.fromkeys(rows, weight) | more
+        rest -= weight
+        if sum(map(rest.__lt__, sums.values())) - len(told) >= enough or place == len(lists):
+            whole = dict(sums)
+            for lighter, others in lists[place:]:
+                for row in whole.keys() & others:
+                    whole[row] += lighter
+            equal: defaultdict[float, list[int]] = defaultdict(list)
+            for row, total in whole.items():
+                if row not in told and (total > rest or place == len(lists)):
+                    equal[total].append(row)
+            for total in sorted(equal, reverse=True):
+                yield from sorted(equal[total], reverse=True)
+            told.update(chain.from_iterable(equal.values()))
