@@ -51,6 +51,25 @@ async def valves(home: Home) -> None:
 # -- finding -------------------------------------------------------------------------------------------------------
 
 
+def test_what_others_say_chooses_nothing_here(home: Home) -> None:
+    """A word that is rare here weighs as a rare one, however often it is said in another workspace."""
+
+    async def story() -> None:
+        for number in range(30):
+            await home.say(f"i{number}", f"The {'quoin' if number % 5 == 0 else 'valve'} of house {number} is new.")
+        await home.index()
+        home.change(max_candidate_work=8, default_max_candidates=8)
+        before = (await home.search("valve quoin")).hits
+        for number in range(80):
+            await home.say(f"b{number}", f"A quoin for house {number}.", thread="b_1")
+        await home.index()
+        after = (await home.search("valve quoin")).hits
+        assert [(hit.item_id, hit.score) for hit in after] == [(hit.item_id, hit.score) for hit in before]
+        assert {f"i{number}" for number in range(0, 30, 5)} <= {hit.item_id for hit in after}
+
+    run(story)
+
+
 def test_finds_what_was_said_with_all_that_names_it(home: Home) -> None:
     async def story() -> None:
         await valves(home)
