@@ -189,6 +189,7 @@ async def under_load(size: Size) -> list[Row]:
             await _import(client, SEARCHED, messages(size.chunks, SEED + 2))
             await _drained(client)
             asked = questions(size.searches + 10)[10:]
+            begun = time.time()
             idle = await _searches(client, asked)
             among = await _among_others(client, asked)
             indexing = asyncio.create_task(_import(client, "ws_new", messages(size.under_load, SEED + 3)))
@@ -197,12 +198,13 @@ async def under_load(size: Size) -> list[Row]:
             await _drained(client)
         finally:
             await client.close()
-        blocks = json.loads((folder / "blocks.json").read_text(encoding="utf-8"))
+        held = json.loads((folder / "blocks.json").read_text(encoding="utf-8"))
+    cpu, wall = (max((one[place] for one in held if one[0] >= begun), default=0.0) for place in (1, 2))
     quiet = percentile(idle, 95)
     return [
         at_most(f"search p95, {LANES} requests in flight and {size.under_load:,} chunks indexed, beside idle", percentile(busy, 95) / quiet, "times", 3, wall=percentile(busy, 95)),
         shown(f"search p95, {LANES} requests in flight, nothing indexed, wall", percentile(among, 95), "ms", beside="idle", floor=quiet),
-        at_most("longest block of the loop meanwhile, CPU", blocks["cpu_ms"], "ms", BLOCK_MS, wall=blocks["wall_ms"]),
+        at_most("longest block of the loop meanwhile, CPU", cpu, "ms", BLOCK_MS, wall=wall),
     ]  # fmt: skip
 
 
