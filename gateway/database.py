@@ -18,7 +18,7 @@ import apsw
 
 from gateway.ballast import Ballast
 from gateway.database_file import DatabaseFile
-from gateway.database_threads import READ_SECONDS, Reader, Request, Writer
+from gateway.database_threads import READ_SECONDS, Line, Reader, Request, Writer
 from gateway.logs import Log
 from gateway.sqlite import (
     StoreFailed,
@@ -65,14 +65,12 @@ class Database:
                 opened.callback(self._writer.close, 1)
                 self._notes = Writer("db-note", self._file, "normal")
                 opened.callback(self._notes.close, 1)
-                self._asked: queue.SimpleQueue[Request | None] = (
-                    queue.SimpleQueue()
-                )  # whichever reader is free takes it
+                self._asked = Line()  # whichever reader is free takes who is next
                 self._readers: list[Reader] = []
                 for n in range(READERS):
                     self._readers.append(Reader(f"db-read-{n}", self._file, "normal", self._asked))
                     opened.callback(self._readers[-1].close, 1)
-                self._readers.append(Reader("db-glance", self._file, "normal"))
+                self._readers.append(Reader("db-glance", self._file, "normal", Line()))
                 opened.callback(self._readers[-1].close, 1)
             except apsw.Error as failure:
                 raise unavailable(failure) from failure
@@ -165,7 +163,7 @@ class Database:
                 async with asyncio.timeout(CALM_SECONDS):
                     await self._is_calm.wait()
 
-    async def _submit(self, asked: "queue.SimpleQueue[Request | None]", request: Request) -> Any:
+    async def _submit(self, asked: "queue.SimpleQueue[Request | None] | Line", request: Request) -> Any:
         if self._is_closed:
             raise Unavailable("unavailable", "The store is closed.")
         asked.put(request)

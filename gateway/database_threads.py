@@ -7,6 +7,8 @@ Rule 2: a reader's work ends at its deadline, in the middle of a statement if ne
 import asyncio
 import contextlib
 import contextvars
+import itertools
+import math
 import queue
 import threading
 import time
@@ -17,6 +19,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from gateway.database_file import DatabaseFile
+from gateway.foreground import head_start
 from gateway.logs import Log
 from gateway.sqlite import Handle, StoreFailed, Transaction, unavailable
 from protocol.errors import Defect, GatewayError, Unavailable
@@ -35,11 +38,12 @@ PROGRESS_STEPS = 20_000
 class Request:
     """Work handed to a thread, and the future that waits for it."""
 
-    __slots__ = ("context", "deadline", "future", "loop", "work")
+    __slots__ = ("context", "deadline", "future", "loop", "since", "work")
 
     def __init__(self, work: Callable[[Tx], Any], deadline: float | None = None) -> None:
         self.work = work
         self.deadline = deadline
+        self.since = time.monotonic() - head_start()
         self.loop = asyncio.get_running_loop()
         self.context = contextvars.copy_context()  # what a commit tells is told as the caller would tell it
         self.future: asyncio.Future[Any] = self.loop.create_future()
@@ -71,6 +75,23 @@ def _answer(answers: Sequence[tuple[Request, Outcome]]) -> None:
             loop.call_soon_threadsafe(settle, list(told))
 
 
+class Line:
+    """A queue in which whoever has waited longest is next, those with a head start before they came."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.PriorityQueue[tuple[float, int, Request | None]] = queue.PriorityQueue()
+        self._numbers = itertools.count()  # of those who came at once the first is next, and no two are compared
+
+    def put(self, request: Request | None) -> None:
+        """Let it wait; None, the end, comes after everybody."""
+        since = math.inf if request is None else request.since
+        self._waiting.put((since, next(self._numbers), request))
+
+    def get(self) -> Request | None:
+        """Wait for whoever is next."""
+        return self._waiting.get()[2]
+
+
 class Worker:
     """A thread with a connection and a queue."""
 
@@ -79,14 +100,14 @@ class Worker:
         name: str,
         file: DatabaseFile,
         synchronous: str,
-        shared: "queue.SimpleQueue[Request | None] | None" = None,
+        line: "queue.SimpleQueue[Request | None] | Line",
     ) -> None:
         self._file = file
         self._synchronous = synchronous
         self._connection: Handle | None = None
         self.connection()
         self.in_use = threading.Lock()  # held by a reader while it reads; a writer has the turnstile
-        self.queue: queue.SimpleQueue[Request | None] = shared or queue.SimpleQueue()
+        self.queue = line
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
         self._thread.start()
 
@@ -171,6 +192,10 @@ class Writer(Worker):
 
     commits = 0
 
+    def __init__(self, name: str, file: DatabaseFile, synchronous: str) -> None:
+        self._asked: queue.SimpleQueue[Request | None] = queue.SimpleQueue()  # in the order in which they were asked
+        super().__init__(name, file, synchronous, self._asked)
+
     def connection(self) -> Handle:
         """The writer's connection, opened anew after a failure."""
         is_new = self._connection is None
@@ -184,7 +209,7 @@ class Writer(Worker):
         group = [request]
         with contextlib.suppress(queue.Empty):
             while len(group) < GROUP_LIMIT:
-                waiting = self.queue.get_nowait()
+                waiting = self._asked.get_nowait()
                 if waiting is None:
                     self.queue.put(None)
                     break

@@ -8,7 +8,9 @@ import pytest
 from small_store import adding, counting, failing, hold, play
 
 from gateway import database as database_module
+from gateway import foreground as foreground_module
 from gateway.database import READERS, Database
+from gateway.foreground import Foreground
 from protocol.errors import Unavailable
 from protocol.ports import Tx
 
@@ -89,5 +91,27 @@ def test_a_long_read_holds_up_no_other_while_a_reader_is_free(tmp_path: Path) ->
         assert await asyncio.gather(*(db.read(counting) for _ in range(3 * READERS))) == [0] * 3 * READERS
         go_on.set()
         assert all(await asyncio.gather(*held))
+
+    play(scene, tmp_path)
+
+
+@pytest.mark.parametrize(("ahead", "order"), [(60.0, ["second", "first"]), (0.0, ["first", "second"])])
+def test_what_somebody_waits_for_is_read_as_if_it_had_been_asked_earlier(
+    ahead: float, order: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreground_module, "HEAD_START_SECONDS", ahead)
+    monkeypatch.setattr(database_module, "READERS", 1)
+
+    async def scene(db: Database) -> None:
+        go_on, served = threading.Event(), list[str]()
+        held = asyncio.ensure_future(db.read(lambda _: go_on.wait(10)))
+        first = asyncio.ensure_future(db.read(lambda _: served.append("first")))
+        await asyncio.sleep(0)
+        with Foreground().asked():
+            second = asyncio.ensure_future(db.read(lambda _: served.append("second")))
+            await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(held, first, second)
+        assert served == order
 
     play(scene, tmp_path)
