@@ -75,7 +75,7 @@ def test_who_asks_indexes_what_waits_and_leaves_other_work_alone(tmp_path: Path)
         for kind in ("index", "hook_run", "sweep"):
             database.execute(
                 "INSERT INTO job (job_id, kind, subject, maker, state, next_run_at, created_at) "
-                "VALUES (?1, ?2, 'gone', 'own_gone', 'queued', 0, 0)",
+                "VALUES (?, ?, 'gone', 'own_gone', 'queued', 0, 0)",
                 (f"job_{kind}", kind),
             )
         database.commit()
