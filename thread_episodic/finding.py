@@ -111,17 +111,26 @@ class Finder:
     def _by_words(self, terms: Sequence[str], statistics: Statistics, limit: int) -> list[Candidate]:
         """The best by the weights of their words, after every filter."""
         chosen = telling_terms(terms, statistics.frequencies)
-        listed = [
-            (statistics.weight(term), lookups.rows_with(self._tx, match_of(self._places, term), TERM_CAP))
-            for term in chosen
-        ]
-        ranked, depth = by_weight(listed, limit), limit
+        ranked, depth = by_weight(self._listed(chosen, statistics), limit), limit
         found: list[Candidate] = []
         while len(found) < limit and (rows := list(islice(ranked, depth))):
             read = lookups.chunks_by_row(self._tx, rows, self._places, self._wanted)
             found += [read[row] for row in rows if row in read]
             depth *= DEEPER
         return found[:limit]
+
+    def _listed(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
+        """Where each term is, with its weight; of what a filter lets through every place, however much was said since."""
+        wanted = self._wanted
+        if wanted.from_at is None and wanted.to_at is None and not wanted.roles:
+            return [(statistics.weight(term), self._rows_with(term, TERM_CAP)) for term in terms]
+        few = lookups.chunks_within(self._tx, self._places, wanted, MATCH_BUDGET)
+        within = frozenset(few) if few is not None else None
+        every = [(statistics.weight(term), self._rows_with(term, lookups.ALL)) for term in terms]
+        return every if within is None else [(weight, [row for row in rows if row in within]) for weight, rows in every]
+
+    def _rows_with(self, term: str, cap: int) -> list[int]:
+        return lookups.rows_with(self._tx, match_of(self._places, term), cap)
 
     def _nearness(self, vector: Vector | None) -> tuple[Nearness | None, bool]:
         if vector is None:

@@ -14,6 +14,7 @@ from thread_episodic.model import Beside, Candidate, Filter, Places
 from thread_episodic.store import SQL
 
 LAST = 2**62  # later than any time
+ALL = -1  # no limit, to SQLite
 LATEST_OF_THREAD = 4096  # messages of a thread that say which partitions are its own: more would cost what they save
 
 

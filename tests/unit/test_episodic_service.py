@@ -18,7 +18,7 @@ from protocol.thread_episodic import (
     ThreadSearchResult,
     ThreadStatusParams,
 )
-from thread_episodic import indexing
+from thread_episodic import finding, indexing
 
 SECRET = "AKIAZ7QWERTY2345UIOP"  # noqa: S105  # looks like one, opens nothing
 LONG = "\n\n".join(f"Paragraph {n} tells of the harbour crane. " + "It lifts crates of tea. " * 25 for n in range(8))
@@ -49,6 +49,24 @@ async def valves(home: Home) -> None:
 
 
 # -- finding -------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_said_long_ago_is_found_in_its_time_however_often_it_was_said_since(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "TERM_CAP", 3)
+
+    async def story() -> None:
+        for number in range(9):
+            role = "assistant" if number == 1 else "user"
+            await home.say(
+                f"i{number}", f"The valve of house {number} is new.", at=NOON - (9 - number) * DAY, role=role
+            )
+        await home.index()
+        assert await home.found("valve", to_at=NOON - 9 * DAY) == ["i0"]
+        assert await home.found("valve", roles=["assistant"]) == ["i1"]
+
+    run(story)
 
 
 def test_what_others_say_chooses_nothing_here(home: Home) -> None:
