@@ -7,6 +7,7 @@ Rule 4: what leaves this module is text that can be stored and sent: a server in
 """
 
 import re
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
@@ -23,6 +24,9 @@ from protocol.models import Deltas, Message, ModelReply, ModelRequest, ProviderF
 from protocol.settings import ProviderConfig
 from protocol.threads import Usage
 
+OWN_SECONDS, OTHERS_SECONDS = 0.01, 0.001
+"""How long a stream that never pauses is read before the loop rests, and for how long: the threads that read what a client asks and write
+what it is answered get the interpreter for certain only while the loop waits. A tenth of such a stream's speed."""
 CLOSE_SECONDS = 0.05
 """A TLS connection says goodbye; who cancelled a turn is promised an end within 100 ms."""
 
@@ -273,6 +277,7 @@ async def _read(client: Client, stream: Stream, answer: Answer, seconds: float) 
     events = aiter(stream)
     end = object()
     has_begun = False
+    others_at = time.monotonic() + OWN_SECONDS
     while True:
         with anyio.fail_after(seconds):
             event = await anext(events, end)
@@ -280,6 +285,10 @@ async def _read(client: Client, stream: Stream, answer: Answer, seconds: float) 
             break
         client.read(event, answer)
         has_begun = True
-        await anyio.lowlevel.checkpoint()  # a fast server fills its buffer again and again: others have their turn
+        if time.monotonic() < others_at:  # a fast server fills its buffer again and again: others have their turn
+            await anyio.lowlevel.checkpoint()
+        else:
+            await anyio.sleep(OTHERS_SECONDS)
+            others_at = time.monotonic() + OWN_SECONDS
     if not has_begun:  # a web page, perhaps: not a word of this dialect
         raise ProviderFailed("bad_json")

@@ -1,7 +1,8 @@
 """How well a message's own words steer memory, in seven languages, on phrasings that were written without the tables.
 
-`blind.jsonl` was never read while the tables were written: only its rates were looked at. Each bound is what is reached there,
-with a little room; where it is above the aim, the aim stands beside it. What is told from `dev.jsonl` says less: it was read.
+`blind.jsonl`, `hard.jsonl` and `hard_blind.jsonl` were never read while the tables were written: only their rates were looked at. Each bound
+is what is reached there, with a little room. What is told from `dev.jsonl` says less: it was read. The hard ones are written to mislead:
+wishes in unusual words, and half of the messages have the words of a wish and are none.
 """
 
 import json
@@ -16,8 +17,9 @@ from promt.phrases import Intents, detect
 CORPORA = Path(__file__).parents[1] / "corpora" / "policy"
 LANGUAGES = {"en", "ru", "de", "es", "fr", "zh", "ja"}
 INTENTS = ("no_save", "no_recall", "remember", "forget")
-EVERY = {"dev": int(os.environ.get("PIONEER_POLICY_EVERY", "4")), "blind": 1}
-"""Of `dev.jsonl` each fourth phrasing is heard; all of them with PIONEER_POLICY_EVERY=1."""
+_SOME = int(os.environ.get("PIONEER_POLICY_EVERY", "4"))
+EVERY = {"dev": _SOME, "blind": 1, "hard": _SOME, "hard_blind": 1}
+"""Of `dev.jsonl` and `hard.jsonl` each fourth phrasing is heard; all of them with PIONEER_POLICY_EVERY=1."""
 BOUNDS = {
     "dev": {
         "no_save": (0.105, 0.009),
@@ -26,8 +28,15 @@ BOUNDS = {
         "forget": (0.13, 0.013),
     },
     "blind": {"no_save": (0.04, 0.03), "no_recall": (0.23, 0.01), "remember": (0.125, 0.019), "forget": (0.1, 0.013)},
+    "hard": {"no_save": (0.42, 0.13), "no_recall": (0.62, 0.05), "remember": (0.7, 0.045), "forget": (0.4, 0.045)},
+    "hard_blind": {
+        "no_save": (0.4, 0.105),
+        "no_recall": (0.52, 0.045),
+        "remember": (0.35, 0.042),
+        "forget": (0.29, 0.04),
+    },
 }
-"""Missed and falsely heard, per intent. The aim for `no_save` is 0.02 and 0.01 on both; it is not reached."""
+"""Missed and falsely heard, per intent. The aim for `no_save` is 0.02 and 0.01 on all; it is not reached."""
 
 BEFORE = {
     "en": "We moved in May and the boxes are still in the hall. My sister helps on Sundays, the cat hides all day. ",
@@ -79,14 +88,14 @@ def rates(name: str, intent: str, *, amid: bool = False) -> tuple[float, float]:
 
 
 def test_corpora_cover_every_language_and_intent() -> None:
-    for name, least in (("dev", 100), ("blind", 38)):
+    for name, least in (("dev", 100), ("blind", 38), ("hard", 6), ("hard_blind", 8)):
         said = [(row["language"], row["intent"]) for row in corpus(name)]
         assert {language for language, _ in said} == LANGUAGES
         assert all(said.count((language, intent)) >= least for language in LANGUAGES for intent in INTENTS)
 
 
 @pytest.mark.parametrize("intent", INTENTS)
-@pytest.mark.parametrize("name", ["dev", "blind"])
+@pytest.mark.parametrize("name", BOUNDS)
 def test_intent_is_heard_within_its_bounds(name: str, intent: str) -> None:
     missed, false = rates(name, intent)
     bound = BOUNDS[name][intent]
