@@ -235,9 +235,7 @@ class Background:
         tx.run(SQL["interrupt_turn"], {"turn_id": turn_id, "now": now})
         diagnostics = encoded([Diagnostic(code="not_succeeded")])
         tx.run(SQL["skip_waiting_runs"], {"turn_id": turn_id, "now": now, "diagnostics": diagnostics})
-        said = read_items(
-            tx, list(turn_items(tx, [turn_id])[turn_id])
-        ).values()  # what the user said was said, answer or not
+        said = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()  # what the user said was said, answer or not
         self._on_items(tx, [fact for fact in said if fact.indexable])
 
     async def take_interrupted(self) -> list[InterruptedTurn]:

@@ -242,7 +242,7 @@ class _Import:
                 "origin": "user", "task_id": None, "instructions": None, "model": None, "provider": None, "now": self._now,
             })  # fmt: skip
         for turn_id, items in turn_items(tx, [*plan.remove, *(entry.turn_id for entry in plan.replace)]).items():
-            self._neighbours.on_items_removed(tx, list(items))
+            self._neighbours.on_items_removed(tx, items)
             tx.run(SQL["remove_turn"], {"turn_id": turn_id})
         places = {turn_id: position for position, turn_id in enumerate(plan.order, 1)}
         for entry in [*plan.replace, *plan.add]:

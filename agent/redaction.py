@@ -97,7 +97,7 @@ def _in_json(text: str, change: Callable[[Any], Any]) -> str:
 def redact_items(tx: Tx, quotes: Mapping[str, Sequence[str]]) -> list[str]:
     """Take quotes out of messages, and out of everything else that their turns hold; the ids of the items that changed."""
     of_turns: dict[str, list[str]] = {}
-    for item_id, fact in read_items(tx, list(quotes)).items():
+    for item_id, fact in read_items(tx, quotes).items():
         of_turns.setdefault(fact.turn_id, []).extend(quotes[item_id])
     changed: list[str] = []
     for turn_id, said in of_turns.items():

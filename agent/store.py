@@ -6,7 +6,7 @@ Rule 2: nothing is decided here.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -239,7 +239,7 @@ def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str) -> 
     return is_said and is_whole and memory_mode != "ignored"
 
 
-def read_items(tx: Tx, item_ids: Sequence[str]) -> Mapping[str, ItemFact]:
+def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
     """Items as other houses may know them, in that order; unknown ids are absent."""
     return {
         row[0]: ItemFact(

@@ -8,7 +8,6 @@ dropped what it could not write, and would say nothing the next time.
 
 import asyncio
 import contextlib
-import queue
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -18,7 +17,7 @@ import apsw
 
 from gateway.ballast import Ballast
 from gateway.database_file import DatabaseFile
-from gateway.database_threads import READ_SECONDS, Line, Reader, Request, Writer
+from gateway.database_threads import READ_SECONDS, Line, Queue, Reader, Request, Writer
 from gateway.logs import Log
 from gateway.sqlite import (
     StoreFailed,
@@ -163,7 +162,7 @@ class Database:
                 async with asyncio.timeout(CALM_SECONDS):
                     await self._is_calm.wait()
 
-    async def _submit(self, asked: "queue.SimpleQueue[Request | None] | Line", request: Request) -> Any:
+    async def _submit(self, asked: Queue, request: Request) -> Any:
         if self._is_closed:
             raise Unavailable("unavailable", "The store is closed.")
         asked.put(request)

@@ -92,6 +92,9 @@ class Line:
         return self._waiting.get()[2]
 
 
+Queue: TypeAlias = queue.SimpleQueue[Request | None] | Line
+
+
 class Worker:
     """A thread with a connection and a queue."""
 
@@ -100,7 +103,7 @@ class Worker:
         name: str,
         file: DatabaseFile,
         synchronous: str,
-        line: "queue.SimpleQueue[Request | None] | Line",
+        line: Queue,
     ) -> None:
         self._file = file
         self._synchronous = synchronous

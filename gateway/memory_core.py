@@ -5,7 +5,7 @@ Rule 2: only what changes nothing of another house is answered without the other
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from agent.ledger import Ledger
@@ -41,7 +41,7 @@ class MemoryCore:
     ledger: Ledger
     embedding: Embedding
     memory: MemoryService
-    on_redacted: list[OnItems] = field(default_factory=list[OnItems])
+    on_redacted: list[OnItems]
     """Who hears, in the same transaction, of items whose text was taken out."""
 
     def questions(self) -> list[Bound]:

@@ -304,7 +304,7 @@ def _bound(
 
 
 GO_FIRST = frozenset({"memory/search", "memory/remember", "memory/write", "thread_episodic/search", "turn/prepare"})
-"""What a person waits for: indexing lets it pass."""
+"""What a person waits for: indexing lets it pass, and its reads go before others."""
 
 
 def _after(first: Callable[[], None], entry: Bound, foreground: Foreground) -> Bound:

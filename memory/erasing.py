@@ -73,7 +73,7 @@ class Rows:
                     sources.setdefault(quote.item_id, []).extend([quote.text, *said[memory_id]])
         if include_sources and sources:
             self._means.redact_items(tx, sources)
-        known = self._means.read_items(tx, list(sources))
+        known = self._means.read_items(tx, sources)
         for stored in found:
             removed += self._erase_one(tx, stored)
         kept = [] if include_sources else list(known)

@@ -22,7 +22,7 @@ from memory.visibility import Seen, View, is_visible
 from protocol.base import Scope
 from protocol.memory import Filters
 from protocol.ports import Lexicon, Nearness, Row, Tx, Vector
-from protocol.weights import by_weight
+from protocol.weights import best_of
 
 NEAR_LIMIT = 60  # records found by meaning alone; past them come those that neither words nor meaning speak for
 SCORED = 60
@@ -32,7 +32,6 @@ SCORED_FOR_MANY = 120  # a page has at most a hundred
 FEW = SCORED // 2  # hits that a page of the usual size has at most
 MATCH_BUDGET = 10_000
 """Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked through whole."""
-DEEPER = 8  # how many times as many matches are looked at when filters left too few
 
 
 class Question(NamedTuple):
@@ -93,15 +92,11 @@ class Finder:
         """Those that share the most telling words with the query, as many as a page of so many is chosen from, beside the known ones."""
         if not terms:
             return []
-        enough = depth = SCORED if wanted <= FEW and not known else SCORED_FOR_MANY
+        enough = SCORED if wanted <= FEW and not known else SCORED_FOR_MANY
         counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
         alternatives = self._alternatives(counts) if counts else [[term] for term in terms]
-        ranked = by_weight([self._listed(together, counts) for together in alternatives], SCORED)
-        found: list[Candidate] = []
-        while len(found) < enough and (rows := list(islice(ranked, depth))):
-            found += self._read([row for row in rows if row not in known])
-            depth *= DEEPER
-        return found[:enough]
+        listed = [self._listed(together, counts) for together in alternatives]
+        return best_of(listed, enough, lambda rows: self._read([row for row in rows if row not in known]))
 
     def by_meaning(self, near: Nearness, known: AbstractSet[int]) -> list[Candidate]:
         """Those that are nearest in meaning, beside the known ones."""

@@ -5,7 +5,7 @@ loop; `gateway/wiring.py` joins them.
 Rule 2: which phase allows which contribution stands only here.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -321,13 +321,13 @@ class ItemFact(Wire):
     thread_name: str | None = None
 
 
-ReadItems: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, ItemFact]]
+ReadItems: TypeAlias = Callable[[Tx, Collection[str]], Mapping[str, ItemFact]]
 """Items by id; an unknown or deleted id is absent."""
 
 OnItems: TypeAlias = Callable[[Tx, Sequence[ItemFact]], None]
 """Called in the transaction that stores (or replaces) items, with their facts."""
 
-OnItemsRemoved: TypeAlias = Callable[[Tx, Sequence[str]], None]
+OnItemsRemoved: TypeAlias = Callable[[Tx, Collection[str]], None]
 """Called in the transaction that removes items, before they go, with their ids."""
 
 

@@ -1,8 +1,14 @@
 """Which rows share the most telling words: one choice for every index that lists rows by word."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from typing import TypeVar
+
+T = TypeVar("T")
+
+DEEPER = 8
+"""How many times as many rows are looked at when what is asked for left too few."""
 
 
 def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> Iterator[int]:
@@ -31,3 +37,14 @@ def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> I
             for total in sorted(equal, reverse=True):
                 yield from sorted(equal[total], reverse=True)
             told.update(chain.from_iterable(equal.values()))
+
+
+def best_of(
+    weighted: Sequence[tuple[float, Sequence[int]]], enough: int, read: Callable[[Sequence[int]], Sequence[T]]
+) -> list[T]:
+    """What the best rows are read as, up to `enough`; `read` keeps their order and leaves out what is not asked for."""
+    ranked, depth, found = by_weight(weighted, enough), enough, list[T]()
+    while len(found) < enough and (rows := list(islice(ranked, depth))):
+        found += read(rows)
+        depth *= DEEPER
+    return found[:enough]

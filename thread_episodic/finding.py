@@ -8,11 +8,11 @@ edited, excluded or deleted is not found through its neighbours either.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple
 
 from protocol.ports import Meaning, Nearness, Tx, Vector
-from protocol.weights import by_weight
+from protocol.weights import best_of
 from thread_episodic import lookups, store
 from thread_episodic.model import Beside, Candidate, Filter, Places, placed
 from thread_episodic.ranking import SESSION_GAP_MS, Passage, Question, Statistics
@@ -20,7 +20,6 @@ from thread_episodic.vectors import TABLE, nearest
 
 TERM_CAP = 10_000  # counting further would not change a term's weight much, and costs time with every search
 MATCH_BUDGET = 20_000  # places of terms that are looked at: the rarest terms choose, all terms rank
-DEEPER = 8  # how many times as many are looked at when filters left too few
 BESIDE_PART = 8  # of the work: the best chunks whose neighbours are looked at, two for each
 NEAR_PART = 4  # of the work: chunks that are found by their meaning alone
 
@@ -111,26 +110,27 @@ class Finder:
     def _by_words(self, terms: Sequence[str], statistics: Statistics, limit: int) -> list[Candidate]:
         """The best by the weights of their words, after every filter."""
         chosen = telling_terms(terms, statistics.frequencies)
-        ranked, depth = by_weight(self._listed(chosen, statistics), limit), limit
-        found: list[Candidate] = []
-        while len(found) < limit and (rows := list(islice(ranked, depth))):
-            read = lookups.chunks_by_row(self._tx, rows, self._places, self._wanted)
-            found += [read[row] for row in rows if row in read]
-            depth *= DEEPER
-        return found[:limit]
+
+        def read(rows: Sequence[int]) -> list[Candidate]:
+            found = lookups.chunks_by_row(self._tx, rows, self._places, self._wanted)
+            return [found[row] for row in rows if row in found]
+
+        return best_of(self._listed(chosen, statistics), limit, read)
 
     def _listed(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
         """Where each term is, with its weight; of what a filter lets through every place, however much was said since."""
-        wanted = self._wanted
-        if wanted.from_at is None and wanted.to_at is None and not wanted.roles:
-            return [(statistics.weight(term), self._rows_with(term, TERM_CAP)) for term in terms]
-        few = lookups.chunks_within(self._tx, self._places, wanted, MATCH_BUDGET)
-        within = frozenset(few) if few is not None else None
-        every = [(statistics.weight(term), self._rows_with(term, lookups.ALL)) for term in terms]
-        return every if within is None else [(weight, [row for row in rows if row in within]) for weight, rows in every]
-
-    def _rows_with(self, term: str, cap: int) -> list[int]:
-        return lookups.rows_with(self._tx, match_of(self._places, term), cap)
+        wanted, few = self._wanted, None
+        is_filtered = wanted.from_at is not None or wanted.to_at is not None or bool(wanted.roles)
+        if is_filtered:
+            few = lookups.chunks_within(self._tx, self._places, wanted, MATCH_BUDGET)
+        cap = lookups.ALL if is_filtered else TERM_CAP
+        listed = [
+            (statistics.weight(term), lookups.rows_with(self._tx, match_of(self._places, term), cap)) for term in terms
+        ]
+        if few is None:
+            return listed
+        within = frozenset(few)
+        return [(weight, [row for row in rows if row in within]) for weight, rows in listed]
 
     def _nearness(self, vector: Vector | None) -> tuple[Nearness | None, bool]:
         if vector is None:

@@ -7,7 +7,7 @@ Rule 3: secrets and lines that the gateway itself injected are not indexed; the 
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate, chain, groupby
@@ -221,7 +221,7 @@ class Indexer:
         store.put_source(tx, fact, speaker, source_hash, now)
         return True
 
-    def on_items_removed(self, tx: Tx, item_ids: Sequence[str]) -> None:
+    def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:
         """Nothing of these messages stays in the index. Should they come again, what was excluded stays so."""
         for item_id in item_ids:
             known = store.find_source(tx, item_id)
@@ -319,7 +319,7 @@ class Indexer:
 
     def _adopt(self, tx: Tx, turn_id: str) -> None:
         """Take up messages that came, changed or were muted without our being told."""
-        for fact in self._read_items(tx, list(self._turn_items(tx, [turn_id])[turn_id])).values():
+        for fact in self._read_items(tx, self._turn_items(tx, [turn_id])[turn_id]).values():
             self._note_item(tx, fact)
 
     async def _planned(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:

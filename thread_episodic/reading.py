@@ -63,9 +63,8 @@ class TurnReader:
             turns = self._thread_turns(tx, thread_id) if thread is not None else []
             if thread is None or thread.workspace_id != workspace_id or not 1 <= number <= len(turns):
                 return []
-            facts = self._read_items(
-                tx, list(self._turn_items(tx, turns[number - 1 : number])[turns[number - 1]])
-            ).values()
+            turn_id = turns[number - 1]
+            facts = self._read_items(tx, self._turn_items(tx, [turn_id])[turn_id]).values()
             return [(fact, self._hidden_in(tx, fact)) for fact in facts if fact.indexable]
 
         said = [self._shown(fact, hidden) for fact, hidden in await self._db.read(look)]

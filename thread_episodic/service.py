@@ -4,7 +4,7 @@ Rule 1: takes the protocol's Params and returns its Results; one use case, one t
 Rule 2: a search never fails because the index is slow or behind: its status and diagnostics say so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from protocol.base import Diagnostic
@@ -123,7 +123,7 @@ class EpisodicService:
         """Messages were stored or replaced in this transaction."""
         self._indexer.on_items(tx, facts)
 
-    def on_items_removed(self, tx: Tx, item_ids: Sequence[str]) -> None:
+    def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:
         """Messages are removed in this transaction."""
         self._indexer.on_items_removed(tx, item_ids)
 

@@ -297,14 +297,10 @@ class _Anchors(NamedTuple):
 @cache
 def _anchors() -> _Anchors:
     """An anchor begins a word. Where one begins another, the shorter is found and stands for both."""
-    places: dict[str, set[int]] = {}
-    for place, rule in enumerate(_rules()):
-        for anchor in rule.anchors:
-            places.setdefault(anchor, set()).add(place)
-    shortest = [anchor for anchor in places if not any(anchor != one and anchor.startswith(one) for one in places)]
+    anchors = dict.fromkeys(anchor for rule in _rules() for anchor in rule.anchors)
+    shortest = [anchor for anchor in anchors if not any(anchor != one and anchor.startswith(one) for one in anchors)]
     rules = {
-        one: [_rules()[n] for n in sorted({n for anchor in places if anchor.startswith(one) for n in places[anchor]})]
-        for one in shortest
+        one: [rule for rule in _rules() if any(anchor.startswith(one) for anchor in rule.anchors)] for one in shortest
     }
     return _Anchors(re.compile(rf"(?<!\w)({'|'.join(shortest)})\w*"), rules)
 
