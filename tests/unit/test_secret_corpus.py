@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from processor import MARGIN, slowness, untraced
 
 from gateway.secret_rules import VENDORS
 from gateway.secret_scanner import RuleScanner
@@ -19,7 +20,6 @@ SCANNER = RuleScanner()
 MIN_CAUGHT = 0.95
 MAX_FALSE_ALARMS = 0.005
 MAX_MS = 1.0
-SLACK = 3
 """A machine that does other things at the same time takes longer, also in its own CPU time: its caches are shared."""
 
 
@@ -78,5 +78,6 @@ def test_a_message_costs_less_than_a_millisecond(name: str):
     texts = [str(row["text"])[:2_000] for row in lines_of(name)]
     for text in texts:
         SCANNER.find(text)  # each rule is compiled when it is first used
-    p95 = sorted(map(_ms, texts))[int(len(texts) * 0.95)]
-    assert p95 < MAX_MS * SLACK, f"p95 {p95:.2f} ms"
+    with untraced():
+        p95 = sorted(map(_ms, texts))[int(len(texts) * 0.95)]
+    assert p95 < MARGIN * MAX_MS * slowness(), f"p95 {p95:.2f} ms"
