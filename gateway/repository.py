@@ -82,11 +82,12 @@ def _joined(scheme: str, host: str, port: int | None, path: str) -> str | None:
     name = SAME_HOST.get(name, name)
     if _UNSEEN.search(name) or "@" in name:  # escaped bytes of a user name, or worse
         return None
-    kept = unquote(path.partition("?")[0].partition("#")[0])
-    if _UNSEEN.search(kept):
+    kept, *rest = re.split("[?#]", path, maxsplit=1)
+    kept = unquote(kept)
+    if _UNSEEN.search(kept) or any("@" in part for part in rest):  # a host may follow: what was kept is a password
         return None
     segments = [segment for segment in kept.replace("\\", "/").split("/") if segment not in {"", "."}]
-    if not segments or any("@" in segment[1:] for segment in segments):  # a password with a slash ends up here
+    if not segments or "@" in "/".join(segments)[1:]:  # a password with a slash ends up here
         return None
     segments[-1] = segments[-1].removesuffix(".git") or segments[-1]
     place = "/".join(segments)

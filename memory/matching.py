@@ -24,14 +24,29 @@ from protocol.memory import Filters
 from protocol.ports import Lexicon, Nearness, Row, Tx, Vector
 from protocol.weights import best_of
 
-NEAR_LIMIT = 60  # records found by meaning alone; past them come those that neither words nor meaning speak for
-SCORED = 60
-"""Matches that are scored for a page, those that share the most telling words. How rare a word is is counted among them, so that
-twice as many cost twice as much and find less (LoCoMo, by words: recall@5 0.637 of 60, 0.632 of 120)."""
-SCORED_FOR_MANY = 120  # a page has at most a hundred
-FEW = SCORED // 2  # hits that a page of the usual size has at most
 MATCH_BUDGET = 10_000
 """Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked through whole."""
+
+
+class Room(NamedTuple):
+    """How many candidates are scored: by their words, and by meaning alone beside them."""
+
+    by_words: int
+    by_meaning: int
+
+
+USUAL = Room(40, 30)
+"""For the first page. How rare a word is is counted among the candidates, so that more of them cost more and find no more (LoCoMo's
+observations: recall@5, @10, @20 by words 0.654, 0.716, 0.791, of 60 0.655, 0.720, 0.785; with meaning 0.722, 0.781, 0.832, of 60 and 60 0.722, 0.780, 0.834)."""
+WIDE = Room(120, 120)
+"""For a page of a hundred, and for each that goes on where the candidates ended."""
+FEW = 30
+"""Hits that a page of the usual size has at most."""
+
+
+def room_for(wanted: int, known: AbstractSet[int]) -> Room:
+    """The room that a page of so many hits needs, beside the records that earlier pages knew."""
+    return USUAL if wanted <= FEW and not known else WIDE
 
 
 class Question(NamedTuple):
@@ -80,29 +95,28 @@ class Finder:
     """Finds and ranks candidates within one snapshot and one view."""
 
     def __init__(self, tx: Tx, lexicon: Lexicon, scopes: Mapping[int, Scope], view: View, filters: Filters) -> None:
-        self._tx = tx
+        self.tx = tx
         self._lexicon = lexicon
         self._scopes = scopes
-        self._ids = sorted(scopes)
+        self.scope_ids = sorted(scopes)
         self._view = view
         self._filters = filters
-        self._population = sum(self._count("count_in_scope", {"scope_id": scope_id}) for scope_id in self._ids)
+        self._population = sum(self._count("count_in_scope", {"scope_id": scope_id}) for scope_id in self.scope_ids)
 
-    def by_words(self, terms: Sequence[str], wanted: int, known: AbstractSet[int] = frozenset()) -> list[Candidate]:
-        """Those that share the most telling words with the query, as many as a page of so many is chosen from, beside the known ones."""
+    def by_words(self, terms: Sequence[str], enough: int, known: AbstractSet[int]) -> list[Candidate]:
+        """Those that share the most telling words with the query, beside the known ones."""
         if not terms:
             return []
-        enough = SCORED if wanted <= FEW and not known else SCORED_FOR_MANY
         counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
         alternatives = self._alternatives(counts) if counts else [[term] for term in terms]
         listed = [self._listed(together, counts) for together in alternatives]
         return best_of(listed, enough, lambda rows: self._read([row for row in rows if row not in known]))
 
-    def by_meaning(self, near: Nearness, known: AbstractSet[int]) -> list[Candidate]:
+    def by_meaning(self, near: Nearness, enough: int, known: AbstractSet[int]) -> list[Candidate]:
         """Those that are nearest in meaning, beside the known ones."""
         found: list[Candidate] = []
         ranked = near.ranked(COSINE_FLOOR)
-        while (room := NEAR_LIMIT - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
+        while (room := enough - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
             found += self._read([row for row in rows if row not in known])
         return found
 
@@ -124,7 +138,7 @@ class Finder:
 
     def _listed(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:
         """The records that have all of some terms, and what the terms weigh."""
-        rows = rows_with(self._tx, self._ids, together, MATCH_BUDGET)
+        rows = rows_with(self.tx, self.scope_ids, together, MATCH_BUDGET)
         return sum(weight_of(counts.get(term, len(rows)), self._population) for term in together), rows
 
     def _alternatives(self, counts: Mapping[str, int]) -> list[list[str]]:
@@ -140,10 +154,10 @@ class Finder:
 
     def _matches(self, together: Sequence[str]) -> int:
         """In how many records terms stand together, or one more than can be looked through."""
-        return self._count("count_matches", {"match": match_of(self._ids, together), "limit": MATCH_BUDGET + 1})
+        return self._count("count_matches", {"match": match_of(self.scope_ids, together), "limit": MATCH_BUDGET + 1})
 
     def _count(self, name: str, values: Mapping[str, Any]) -> int:
-        row = self._tx.one(SQL[name], values)
+        row = self.tx.one(SQL[name], values)
         return row[0] if row else 0
 
     def _read(self, rows: Sequence[int]) -> list[Candidate]:
@@ -156,7 +170,7 @@ class Finder:
             "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
         }  # fmt: skip
         found = {
-            candidate.row: candidate for candidate in map(_candidate_of, self._tx.all(SQL["candidates_by_row"], values))
+            candidate.row: candidate for candidate in map(_candidate_of, self.tx.all(SQL["candidates_by_row"], values))
         }
         return [
             c for row in rows if (c := found.get(row)) is not None and is_visible(c.seen, view) and self._has_tags(c)
@@ -175,7 +189,7 @@ class Finder:
         try:
             return words_of(candidate.terms or b"")
         except (zlib.error, UnicodeDecodeError):  # lost or damaged: what they were made of is still there
-            row = self._tx.one(SQL["records_by_row"], {"rows": json.dumps([candidate.row])})
+            row = self.tx.one(SQL["records_by_row"], {"rows": json.dumps([candidate.row])})
             if row is None:
                 raise
             stored = stored_of(row)

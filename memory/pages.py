@@ -14,7 +14,7 @@ from memory.store import encoded
 from protocol.memory import CandidateListParams, Context, ListParams, SearchParams
 
 KEPT_RANKINGS = 16
-"""A ranking has 180 matches at most: some 2 MB in all, and more than one person pages through at a time."""
+"""A ranking has 70 matches, and 240 more for each time that somebody turned every page: a few MB in all, and more than one person pages at a time."""
 
 
 def mark_of(params: SearchParams | ListParams | CandidateListParams) -> int:

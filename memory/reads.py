@@ -6,13 +6,14 @@ Rule 2: which records answer a question, and how well, is decided in `matching.p
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from memory.identity import key_part
-from memory.matching import SCORED, Finder, Match, Question
+from memory.matching import USUAL, Finder, Match, Question, room_for
 from memory.pages import Rankings, listed, mark_of
 from memory.ports import Collaborators
 from memory.ranking import INJECTION_FLOOR, SEARCH_FLOOR, Score, snippet
@@ -142,7 +143,7 @@ class Reader:
         if not params.include_provenance:
             page = [_without_provenance(hit) for hit in page]
         known = len(ranking.matches)
-        may_be_more = known >= SCORED and known > begin and len(hits) == len(ranking.found)
+        may_be_more = known >= min(USUAL) and known > begin and len(hits) == len(ranking.found)
         following = None
         if len(hits) > params.limit or may_be_more:
             ticket = ticket if matches is ranking.matches else self._rankings.keep(ranking.matches)
@@ -168,14 +169,13 @@ class Reader:
             if not ids:
                 return Ranking([], [], state)
             view = View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive)
-            matches, is_whole = wanted.matches, True
-            if matches is None:
-                finder = Finder(tx, self._means.lexicon, ids, view, filters)
-                matches, is_whole = self._matches(question, finder, tx, list(ids), wanted.limit)
-            if 0 < len(matches) <= wanted.begin:  # who turned every page so far is shown what shares less
-                finder = Finder(tx, self._means.lexicon, ids, view, filters)
-                more = finder.by_words(question.terms, wanted.limit, {match.row for match in matches})
-                matches = [*matches, *finder.rank(question.terms, more, {})]
+            finder = Finder(tx, self._means.lexicon, ids, view, filters)
+            matches, is_whole = wanted.matches or [], True
+            while len(matches) <= wanted.begin:  # who turned every page so far is shown what fits less
+                more, is_whole = self._matches(question, finder, wanted.limit, {match.row for match in matches})
+                if not more:
+                    break
+                matches = [*matches, *more]
             waits = tx.one(SQL["has_pending"]) if state == "ready" else None
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
             return Ranking(found, matches, "pending" if (waits and waits[0]) or not is_whole else state)
@@ -183,17 +183,16 @@ class Reader:
         return await self._read(read, QUERY_SECONDS)
 
     def _matches(
-        self, question: Question, finder: Finder, tx: Tx, scope_ids: list[int], wanted: int
+        self, question: Question, finder: Finder, wanted: int, known: AbstractSet[int]
     ) -> tuple[list[Match], bool]:  # fmt: skip
-        """What fits, and whether everything was compared."""
-        found = finder.by_words(question.terms, wanted)
-        cosines: dict[int, float] = {}
-        is_whole = True
-        if question.vector is not None:
-            near = self._means.meaning.nearness(tx, TABLE, scope_ids, question.vector)
-            found += finder.by_meaning(near, {c.row for c in found})
-            cosines, is_whole = near.of([c.row for c in found]), near.is_whole
-        return finder.rank(question.terms, found, cosines), is_whole
+        """What fits beside the known ones, and whether everything was compared."""
+        room = room_for(wanted, known)
+        found = finder.by_words(question.terms, room.by_words, known)
+        if question.vector is None:
+            return finder.rank(question.terms, found, {}), True
+        near = self._means.meaning.nearness(finder.tx, TABLE, finder.scope_ids, question.vector)
+        found += finder.by_meaning(near, room.by_meaning, known | {c.row for c in found})
+        return finder.rank(question.terms, found, near.of([c.row for c in found])), near.is_whole
 
     def _found(
         self, tx: Tx, question: Question, matches: Sequence[Match], view: View, wanted: Wanted

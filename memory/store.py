@@ -7,6 +7,7 @@ Rule 2: a record's full-text row is written and removed in the same transaction 
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -20,6 +21,8 @@ from protocol.ports import Lexicon, Row, Tx
 from protocol.statements import Statements
 
 SQL = Statements("memory")
+WORDS_KEPT = 2000
+"""Records whose terms are kept unpacked, some 3 KB each: a person's whole memory, seldom more."""
 T = TypeVar("T")
 
 _json = msgspec.json.Encoder(order="sorted").encode
@@ -280,10 +283,11 @@ def placed(scope: str, terms: str) -> str:
     return " ".join([f"{scope}·{term}" for term in terms.split()])
 
 
-def words_of(terms: bytes) -> tuple[frozenset[str], list[str]]:
+@lru_cache(maxsize=WORDS_KEPT)
+def words_of(terms: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
     """A record's terms and its gist."""
     body, _, gist = zlib.decompress(terms).decode().partition("\n")
-    return frozenset(body.split(" ")), gist.split()
+    return frozenset(body.split(" ")), tuple(gist.split())
 
 
 def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from gateway.clock import SystemClock
 from gateway.database import Database
 from gateway.degraded import Health
 from gateway.embedding import Embedding
-from gateway.flat_vectors import RESCORED, FlatNearness, FlatVectors
+from gateway.flat_vectors import RESCORED, SIFTED, FlatNearness, FlatVectors
 from gateway.sqlite import Transaction, connect
 from protocol.ports import Tx, Vector
 from protocol.settings import EmbeddingSettings
@@ -114,13 +115,26 @@ def test_a_partition_that_is_not_large_is_compared_exactly(home: Home) -> None:
 def test_among_some_the_nearest_are_those_of_the_some(home: Home) -> None:
     vectors, (query,), flat = clustered(3000, 6), clustered(1, 7), FlatVectors()
     home.add(vectors)
-    some = list(range(1, 3001, 12))
+    some = list(range(1, 3001, 3000 // RESCORED))[:RESCORED]
 
     def ask(tx: Tx) -> list[int]:
         near = flat.nearness(tx, TABLE, [1], Vector(SPACE, query.tobytes()))
         return [chunk for chunk, _ in near.ranked(ALL, [*some, 70_000])]
 
     assert home.tell(ask) == [chunk for chunk in exact(vectors, query, 3000) if chunk in set(some)]
+
+
+def test_how_vectors_are_parted_does_not_matter_and_each_is_told_once(home: Home) -> None:
+    vectors, queries = clustered(2 * SIFTED, 8), clustered(5, 9)
+    home.add(vectors)
+    whole = [home.best(FlatVectors(), query, count=len(vectors)) for query in queries]
+    home.remove(range(1, len(vectors) + 1))
+    ends = (0, 3, SIFTED // 2, SIFTED // 2, len(vectors))
+    for segment, (begin, end) in enumerate(pairwise(ends), 1):
+        home.add(vectors[begin:end], segment, begin + 1)
+    flat, segments = FlatVectors(), range(1, len(ends))
+    assert [home.best(flat, query, segments, len(vectors)) for query in queries] == whole
+    assert all(sorted(found) == list(range(1, len(vectors) + 1)) for found in whole)
 
 
 # -- the rows decide -----------------------------------------------------------------------------------------------
@@ -186,8 +200,9 @@ def test_nearest_ones_that_are_gone_hide_nobody(home: Home) -> None:
 
 def test_one_search_loads_a_bounded_part_and_says_so_until_the_rest_followed(home: Home) -> None:
     vectors, flat = clustered(RESCORED, 13), FlatVectors(loaded_at_once=50)
-    home.add(vectors[:150], 1)
-    home.add(vectors[150:], 2, 151)
+    half = RESCORED // 2
+    home.add(vectors[:half], 1)
+    home.add(vectors[half:], 2, half + 1)
     last = vectors[-1]
     assert home.near(FlatVectors(), last, [1, 2]).is_whole
 

@@ -1,7 +1,6 @@
 """Candidates: what is not asked for takes no place, frequent words cost no more than they tell, lost terms are made again."""
 
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 from memory_home import HERE, MemoryHome
 
 from memory import matching
-from memory.matching import SCORED, SCORED_FOR_MANY, match_of
+from memory.matching import WIDE, match_of
 from protocol.base import Scope, ScopeKind
 from protocol.memory import SearchParams
 from protocol.weights import by_weight
@@ -29,9 +28,9 @@ def test_a_match_names_scopes_and_quoted_terms_only() -> None:
 
 
 def test_rows_are_ordered_by_what_they_share_and_equal_ones_by_age() -> None:
-    assert [*by_weight([(1.0, [5, 4, 2, 1]), (2.5, [3, 1]), (0.5, [])], SCORED)] == [1, 3, 5, 4, 2]
-    assert [*by_weight([(1.0, [9, 8, 3, 2]), (2.0, [8, 4, 2]), (1.5, [7, 3])], SCORED)] == [8, 2, 3, 4, 7, 9]
-    assert [*by_weight([(1.0, [2, 1])], SCORED)] == [2, 1]
+    assert [*by_weight([(1.0, [5, 4, 2, 1]), (2.5, [3, 1]), (0.5, [])], 60)] == [1, 3, 5, 4, 2]
+    assert [*by_weight([(1.0, [9, 8, 3, 2]), (2.0, [8, 4, 2]), (1.5, [7, 3])], 60)] == [8, 2, 3, 4, 7, 9]
+    assert [*by_weight([(1.0, [2, 1])], 60)] == [2, 1]
 
 
 LISTS = st.lists(st.tuples(st.sampled_from([0.25, 0.5, 1.0, 2.0]), st.sets(st.integers(1, 30))), min_size=1, max_size=6)
@@ -45,13 +44,12 @@ def test_the_order_does_not_depend_on_when_light_words_are_looked_at(
     for weight, rows in given_lists:
         for row in rows:
             sums[row] = sums.get(row, 0.0) + weight
-    with patch.object(matching, "SCORED", enough):
-        ranked = [*by_weight([(weight, sorted(rows, reverse=True)) for weight, rows in given_lists], SCORED)]
+    ranked = [*by_weight([(weight, sorted(rows, reverse=True)) for weight, rows in given_lists], enough)]
     assert ranked == sorted(sums, key=lambda row: (-sums[row], -row))
 
 
 def test_what_filters_leave_out_takes_no_place(home: MemoryHome) -> None:
-    for number in range(SCORED_FOR_MANY + 5):
+    for number in range(WIDE.by_words + 5):
         home.remember(f"Tea {number}")
     home.remember("Somebody in this house sometimes drinks tea in the evening", tags=["rare"])
     home.remember("Tea is what was drunk in that house on this very evening", kind="episodic")

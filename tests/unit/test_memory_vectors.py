@@ -8,6 +8,8 @@ from memory_home import ELSEWHERE, HERE, WS1, WS2, MemoryHome
 from worded_meaning import POISON
 
 from gateway.spaces import Identity, adopt
+from memory.matching import WIDE
+from memory.pages import KEPT_RANKINGS
 from memory.vectors import SUBJECT
 from protocol.memory import GetParams, SearchMode, SearchParams, SearchResult
 from protocol.ports import PauseQueue, Space, Tx
@@ -194,3 +196,25 @@ def test_what_is_hidden_takes_no_place_among_the_nearest(home: MemoryHome) -> No
     fill(home)
     answer = search(home, "a hound is mine", "semantic", categories=["preference"])
     assert [hit.record.memory_id for hit in answer.hits] == [last]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+@pytest.mark.parametrize("limit", [20, 100])
+@pytest.mark.parametrize("kept", [0, KEPT_RANKINGS])
+def test_paging_by_meaning_goes_on_past_what_is_compared_at_once(
+    home: MemoryHome, mode: SearchMode, limit: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the ranking that the pages began with is gone."""
+    monkeypatch.setattr("memory.pages.KEPT_RANKINGS", kept)
+    switch_on(home)
+    for number in range(2 * WIDE.by_meaning):
+        home.remember(f"automobile vehicle {number}")
+    fill(home)
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = search(home, "automobile vehicle car", mode, limit=limit, cursor=cursor)
+        seen += [hit.record.memory_id for hit in page.hits]
+        if (cursor := page.next_cursor) is None:
+            break
+    assert len(seen) == len(set(seen)) == 2 * WIDE.by_meaning
