@@ -18,6 +18,7 @@ import apsw
 from gateway.ballast import Ballast
 from gateway.database_file import DatabaseFile
 from gateway.database_threads import READ_SECONDS, Line, Queue, Reader, Request, Writer
+from gateway.foreground import RightOfWay
 from gateway.logs import Log
 from gateway.sqlite import (
     StoreFailed,
@@ -60,16 +61,17 @@ class Database:
             try:
                 self._file = DatabaseFile(path, vfs)
                 opened.callback(self._file.close)
-                self._writer = Writer("db-write", self._file, "full")
+                way = RightOfWay()
+                self._writer = Writer("db-write", self._file, "full", way)
                 opened.callback(self._writer.close, 1)
-                self._notes = Writer("db-note", self._file, "normal")
+                self._notes = Writer("db-note", self._file, "normal", way)
                 opened.callback(self._notes.close, 1)
-                self._asked = Line()  # whichever reader is free takes who is next
+                self._asked = Line(way)  # whichever reader is free takes who is next
                 self._readers: list[Reader] = []
                 for n in range(READERS):
-                    self._readers.append(Reader(f"db-read-{n}", self._file, "normal", self._asked))
+                    self._readers.append(Reader(f"db-read-{n}", self._file, self._asked))
                     opened.callback(self._readers[-1].close, 1)
-                self._readers.append(Reader("db-glance", self._file, "normal", Line()))
+                self._readers.append(Reader("db-glance", self._file, Line(RightOfWay())))
                 opened.callback(self._readers[-1].close, 1)
             except apsw.Error as failure:
                 raise unavailable(failure) from failure

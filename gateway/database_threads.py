@@ -7,6 +7,7 @@ Rule 2: a reader's work ends at its deadline, in the middle of a statement if ne
 import asyncio
 import contextlib
 import contextvars
+import heapq
 import itertools
 import math
 import queue
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from gateway.database_file import DatabaseFile
-from gateway.foreground import head_start
+from gateway.foreground import Courtesy, RightOfWay, head_start, turn_of
 from gateway.logs import Log
 from gateway.sqlite import Handle, StoreFailed, Transaction, unavailable
 from protocol.errors import Defect, GatewayError, Unavailable
@@ -38,12 +39,14 @@ PROGRESS_STEPS = 20_000
 class Request:
     """Work handed to a thread, and the future that waits for it."""
 
-    __slots__ = ("context", "deadline", "future", "loop", "since", "work")
+    __slots__ = ("context", "deadline", "future", "is_urgent", "loop", "since", "work")
 
     def __init__(self, work: Callable[[Tx], Any], deadline: float | None = None) -> None:
         self.work = work
         self.deadline = deadline
-        self.since = time.monotonic() - head_start()
+        ahead = head_start()
+        self.is_urgent = ahead > 0
+        self.since = time.monotonic() - ahead
         self.loop = asyncio.get_running_loop()
         self.context = contextvars.copy_context()  # what a commit tells is told as the caller would tell it
         self.future: asyncio.Future[Any] = self.loop.create_future()
@@ -76,20 +79,45 @@ def _answer(answers: Sequence[tuple[Request, Outcome]]) -> None:
 
 
 class Line:
-    """A queue in which whoever has waited longest is next, those with a head start before they came."""
+    """A queue of reads in which whoever has waited longest is next, those with a head start before they came and, for a while, alone."""
 
-    def __init__(self) -> None:
-        self._waiting: queue.PriorityQueue[tuple[float, int, Request | None]] = queue.PriorityQueue()
+    def __init__(self, way: RightOfWay) -> None:
+        self._way = way
+        self._changed = threading.Condition(way.lock)
+        self._waiting: list[tuple[float, int, Request | None]] = []
         self._numbers = itertools.count()  # of those who came at once the first is next, and no two are compared
 
     def put(self, request: Request | None) -> None:
         """Let it wait; None, the end, comes after everybody."""
         since = math.inf if request is None else request.since
-        self._waiting.put((since, next(self._numbers), request))
+        with self._changed:
+            heapq.heappush(self._waiting, (since, next(self._numbers), request))
+            self._changed.notify()
 
     def get(self) -> Request | None:
-        """Wait for whoever is next."""
-        return self._waiting.get()[2]
+        """Wait for whoever is next; he is `through` in the end."""
+        with self._changed:
+            while (waits := self._waits()) is None or waits > 0:
+                self._changed.wait(waits)
+            request = heapq.heappop(self._waiting)[2]
+            self._way.holders += request is not None and request.is_urgent
+            return request
+
+    def through(self, request: Request) -> None:
+        """A request that was taken is served."""
+        if request.is_urgent:
+            with self._changed:
+                self._way.release()
+                self._changed.notify_all()
+
+    def _waits(self) -> float | None:
+        """The seconds that the next one has to wait still; None: nobody is there."""
+        if not self._waiting:
+            return None
+        request = self._waiting[0][2]
+        if request is None or request.is_urgent or not self._way.holders:
+            return 0
+        return turn_of(request.since)
 
 
 Queue: TypeAlias = queue.SimpleQueue[Request | None] | Line
@@ -160,12 +188,19 @@ class Worker:
 class Reader(Worker):
     """Snapshots, each with a deadline that also stops a statement in its middle."""
 
+    def __init__(self, name: str, file: DatabaseFile, line: Line) -> None:
+        self._line = line
+        super().__init__(name, file, "normal", line)
+
     def serve(self, request: Request) -> None:
         """Read, unless nobody waits any more."""
-        if not request.future.cancelled():
-            with self.in_use:
-                outcome = self._run(request)
-            _answer([(request, outcome)])
+        if request.future.cancelled():
+            self._line.through(request)
+            return
+        with self.in_use:
+            outcome = self._run(request)
+        self._line.through(request)
+        _answer([(request, outcome)])
 
     def _run(self, request: Request) -> Outcome:
         ends = time.monotonic() + READ_SECONDS
@@ -195,7 +230,8 @@ class Writer(Worker):
 
     commits = 0
 
-    def __init__(self, name: str, file: DatabaseFile, synchronous: str) -> None:
+    def __init__(self, name: str, file: DatabaseFile, synchronous: str, way: RightOfWay) -> None:
+        self._way = way
         self._asked: queue.SimpleQueue[Request | None] = queue.SimpleQueue()  # in the order in which they were asked
         super().__init__(name, file, synchronous, self._asked)
 
@@ -232,8 +268,9 @@ class Writer(Worker):
             self._file.check()
             connection = self.connection()
             connection.execute("BEGIN IMMEDIATE").fetchall()
+            pause = Courtesy(self._way, lambda: not self._asked.empty())
             for member in group:
-                outcomes.append(self._one(connection, member, is_alone=len(group) == 1))
+                outcomes.append(self._one(connection, pause, member, is_alone=len(group) == 1))
                 if not connection.in_transaction:  # the error took the whole transaction with it
                     raise outcomes[-1][1] or Unavailable()  # noqa: TRY301  # the one place below undoes and tells
             connection.execute("COMMIT").fetchall()
@@ -250,10 +287,10 @@ class Writer(Worker):
             return [(None, error, []) for error in errors]
         return outcomes
 
-    def _one(self, connection: Handle, member: Request, *, is_alone: bool) -> Outcome:
+    def _one(self, connection: Handle, pause: Callable[[], None], member: Request, *, is_alone: bool) -> Outcome:
         if member.future.cancelled():
             return None, None, []
-        transaction = Transaction(connection)
+        transaction = Transaction(connection, pause)
         if not is_alone:
             connection.execute("SAVEPOINT one").fetchall()
         try:

@@ -97,15 +97,21 @@ def _named(error: Exception) -> str:
     return f"The store failed ({type(error).__name__})."
 
 
-class Transaction:
-    """A `Tx` on an apsw connection."""
+def _at_once() -> None:
+    """Between two statements there is nothing to wait for."""
 
-    def __init__(self, connection: Handle) -> None:
+
+class Transaction:
+    """A `Tx` on an apsw connection; `pause` is called before each change."""
+
+    def __init__(self, connection: Handle, pause: Callable[[], None] = _at_once) -> None:
         self._connection = connection
+        self._pause = pause
         self.after: list[Callable[[], None]] = []
 
     def run(self, statement: str, bindings: Bindings = ()) -> int:
         """Execute to the end; return the number of rows changed."""
+        self._pause()
         before = self._connection.total_changes()
         for _ in self._connection.execute(statement, bindings):
             pass
@@ -114,11 +120,13 @@ class Transaction:
 
     def run_many(self, statement: str, bindings: Sequence[Bindings]) -> None:
         """Execute once for each."""
+        self._pause()
         for _ in self._connection.executemany(statement, bindings):
             pass
 
     def insert(self, statement: str, bindings: Bindings = ()) -> int:
         """Execute an INSERT to the end; return the rowid of the new row."""
+        self._pause()
         for _ in self._connection.execute(statement, bindings):
             pass
         return self._connection.last_insert_rowid()

@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from small_store import adding, counting, failing, hold, play
@@ -13,6 +15,8 @@ from gateway.database import READERS, Database
 from gateway.foreground import Foreground
 from protocol.errors import Unavailable
 from protocol.ports import Tx
+
+T = TypeVar("T")
 
 # -- traces ----------------------------------------------------------------------------------------------------------
 
@@ -113,5 +117,77 @@ def test_what_somebody_waits_for_is_read_as_if_it_had_been_asked_earlier(
         go_on.set()
         await asyncio.gather(held, first, second)
         assert served == order
+
+    play(scene, tmp_path)
+
+
+# -- the right of way ------------------------------------------------------------------------------------------------
+
+
+def asked_by_a_person(db: Database, work: Callable[[Tx], T]) -> "asyncio.Future[T]":
+    with Foreground().asked():
+        return asyncio.ensure_future(db.read(work))
+
+
+@pytest.mark.parametrize("ahead", [3600.0, 0.01])
+def test_while_somebody_waits_for_a_read_the_others_wait_so_long_and_no_longer(
+    ahead: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreground_module, "HEAD_START_SECONDS", ahead)
+
+    async def scene(db: Database) -> None:
+        begun, go_on, served = threading.Event(), threading.Event(), list[str]()
+        held = asked_by_a_person(db, lambda _: (begun.set(), go_on.wait(10), served.append("held")))
+        await asyncio.to_thread(begun.wait, 10)
+        other = asyncio.ensure_future(db.read(lambda _: served.append("other")))
+        if ahead < 1:
+            await other
+        else:
+            assert await asked_by_a_person(db, counting) == 0  # on the other reader, which has seen `other` in its line
+        assert ("other" in served) == (ahead < 1)
+        go_on.set()
+        await asyncio.gather(held, other)
+        assert set(served) == {"held", "other"}
+
+    play(scene, tmp_path)
+
+
+@pytest.mark.parametrize("case", ["lets it go first", "not for ever", "not while others wait", "not when it is short"])
+def test_a_long_write_lets_a_read_go_first_that_somebody_waits_for(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreground_module, "COURTESY_SECONDS", 0.01 if case == "not for ever" else 3600.0)
+    monkeypatch.setattr(foreground_module, "SHORT_SECONDS", 3600.0 if case == "not when it is short" else 0.0)
+    waits, wait = threading.Event(), foreground_module.RightOfWay.wait
+
+    def told_wait(way: foreground_module.RightOfWay, seconds: float) -> float:
+        waits.set()
+        return wait(way, seconds)
+
+    monkeypatch.setattr(foreground_module.RightOfWay, "wait", told_wait)
+
+    async def scene(db: Database) -> None:
+        begun, may_write, written, order = threading.Event(), threading.Event(), threading.Event(), list[str]()
+
+        def write(tx: Tx) -> None:
+            begun.set()
+            may_write.wait(10)
+            adding("a")(tx)
+            order.append("write")
+            written.set()
+
+        def read(_tx: Tx) -> None:
+            may_write.set()
+            (waits if case == "lets it go first" else written).wait(10)
+            order.append("read")
+
+        writes = [asyncio.ensure_future(db.write(write))]
+        await asyncio.to_thread(begun.wait, 10)
+        if case == "not while others wait":
+            writes.append(asyncio.ensure_future(db.write(adding("b"))))
+            await asyncio.sleep(0)
+        await asyncio.gather(asked_by_a_person(db, read), *writes)
+        assert order == (["read", "write"] if case == "lets it go first" else ["write", "read"])
+        assert waits.is_set() == (case in {"lets it go first", "not for ever"})
 
     play(scene, tmp_path)

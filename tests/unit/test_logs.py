@@ -152,15 +152,17 @@ def test_a_library_s_log_is_a_place_and_never_a_text(begin: End) -> None:
 
 
 def test_who_begins_again_ends_what_was_begun_before(begin: End, tmp_path: Path) -> None:
+    writers = [logs._SINK._thread]
     log.info("first")
     again = tmp_path / "again"
     again.mkdir()
     logs.configure(again, "info", mask)
+    writers.append(logs._SINK._thread)
     for number in range(20):
         log.info("second", value=number)
     assert [line["event"] for line in begin()] == ["first"]
     assert len((again / "gateway.log").read_text(encoding="utf-8").splitlines()) == 20
-    assert not [thread for thread in threading.enumerate() if thread.name == "log"]
+    assert [thread is not None and thread.is_alive() for thread in writers] == [False, False]
 
 
 def test_a_full_queue_drops_counts_and_never_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
