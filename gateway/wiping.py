@@ -7,6 +7,7 @@ the free room of the page that they left; those are what this is for.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,14 @@ FREE_BLOCK_HEADER = 4
 BATCH_BYTES = 1 << 20
 WAIT_MS = 2000  # a writer that holds the file for longer makes the receipt `pending`
 
+TRIES = 5
+"""Each time somebody may write between the emptying of the log and the wiping; who writes all the time leaves the receipt `pending`."""
+
 log = Log("wiping")
+
+
+class OvertakenError(Exception):
+    """Somebody wrote since the log was emptied."""
 
 
 def free_room(page: bytes, number: int, usable: int) -> Iterator[tuple[int, int]]:
@@ -75,13 +83,13 @@ def _wipe_pages(file: apsw.VFSFile) -> int:
 
 
 def _wipe_alone(connection: Handle, path: Path, vfs: str | None) -> bool:
-    """Wipe while nobody can write; False when somebody wrote since the log was emptied."""
+    """Wipe while nobody can write; False where the file is too large. Raises `OvertakenError`."""
     if connection.execute("PRAGMA page_count").fetchall()[0][0] >= MOST_PAGES:
         return False
     connection.execute("BEGIN IMMEDIATE").fetchall()
     if path.with_name(path.name + "-wal").stat().st_size:  # a page may be newer in the log, and be moved while we write
         connection.execute("ROLLBACK").fetchall()
-        return False
+        raise OvertakenError
     # opened by SQLite itself: closing the file by other means would drop the locks that this process holds on it
     file = apsw.VFSFile(vfs or "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
     try:
@@ -113,6 +121,9 @@ def _wipe(path: Path, vfs: str | None) -> bool:
 async def wipe(db: Database) -> bool:
     """Empty the log into the file and wipe its free room; False while another reader or writer is in the way."""
     loop = asyncio.get_running_loop()
-    if not await db.truncate_wal() or not await loop.run_in_executor(None, _wipe, db.path, db.vfs):
-        return False
-    return await db.truncate_wal()
+    for _ in range(TRIES):
+        if not await db.truncate_wal():
+            return False
+        with contextlib.suppress(OvertakenError):
+            return await loop.run_in_executor(None, _wipe, db.path, db.vfs) and await db.truncate_wal()
+    return False
