@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate, chain, groupby
 from typing import NamedTuple
 
@@ -47,6 +47,8 @@ MONTHS = (
 PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
 PLANNED_TOGETHER = 50_000  # bytes of text at which no further turn is added: some twenty milliseconds of work
 SECONDS_TO_GATHER = 2.0
+HEADERS_KEPT = 64
+"""All that somebody said in a thread on one day begins alike."""
 
 
 class Waiting(NamedTuple):
@@ -119,6 +121,11 @@ def header_of(fact: ItemFact) -> str:
     return f"{at.day} {MONTHS[at.month - 1]} {at.year} {fact.name or fact.role} {fact.thread_name or ''}"
 
 
+@lru_cache(maxsize=HEADERS_KEPT)
+def _header_terms(lexicon: Lexicon, header: str) -> tuple[str, ...]:
+    return tuple(lexicon.index_terms(header))
+
+
 ASKS = re.compile(r"[?\uff1f\u061f\u037e\u055e\u1367\u2047\u2048\u2049\u203d](?:[^\w\[\]]|\[[^\[\]]{0,300}\])*\Z")
 """The end of a text that asks: a question mark of any script, then at most signs and an aside in brackets."""
 TAIL = 320  # characters that the end of a question is looked for in
@@ -133,7 +140,7 @@ def plan_item(waiting: Waiting, sizes: ChunkSizes, lexicon: Lexicon, scanner: Se
     """Cut a message and find the terms of each chunk; pure. What is nothing but our own lines was not said: it has no chunk."""
     fact = waiting.fact
     hidden = hidden_in(fact.text, scanner, waiting.echoes)
-    header = lexicon.index_terms(header_of(fact))
+    header = _header_terms(lexicon, header_of(fact))
     cut = cut_text(fact.text, sizes)
     chunks: list[NewChunk] = []
     for start, end in cut.ranges:
