@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from gateway.database_file import DatabaseFile
-from gateway.foreground import Courtesy, RightOfWay, head_start, turn_of
+from gateway.foreground import Courtesy, RightOfWay, head_start, seconds_to_wait
 from gateway.logs import Log
 from gateway.sqlite import Handle, StoreFailed, Transaction, unavailable
 from protocol.errors import Defect, GatewayError, Unavailable
@@ -117,7 +117,7 @@ class Line:
         request = self._waiting[0][2]
         if request is None or request.is_urgent or not self._way.holders:
             return 0
-        return turn_of(request.since)
+        return seconds_to_wait(request.since)
 
 
 Queue: TypeAlias = queue.SimpleQueue[Request | None] | Line

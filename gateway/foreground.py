@@ -66,7 +66,7 @@ class Courtesy:
             self._left -= self._way.wait(self._left)
 
 
-def turn_of(asked_at: float) -> float:
+def seconds_to_wait(asked_at: float) -> float:
     """The seconds after which a read that was asked then lets nobody go first any more."""
     return asked_at + HEAD_START_SECONDS - time.monotonic()
 
