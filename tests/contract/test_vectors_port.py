@@ -80,12 +80,17 @@ def home(tmp_path: Path) -> Iterator[Home]:
     home.connection.close()
 
 
-def exact(vectors: Any, query: Any, count: int = 10) -> list[int]:
+class Exact:
     """The nearest by every number that is stored, counted from 1."""
-    rows = np.frombuffer(b"".join([as_bytes(vector.tobytes()) for vector in vectors]), "i1").reshape(vectors.shape)
-    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
-    cosines = rows.astype(np.float64) @ query.astype(np.float64) / lengths
-    return (np.argsort(-cosines, kind="stable")[:count] + 1).tolist()
+
+    def __init__(self, vectors: Any) -> None:
+        stored = b"".join([as_bytes(vector.tobytes()) for vector in vectors])
+        self._rows = np.frombuffer(stored, "i1").reshape(vectors.shape).astype(np.float64)
+        self._lengths = np.linalg.norm(self._rows, axis=1)
+
+    def best(self, query: Any, count: int = 10) -> list[int]:
+        cosines = self._rows @ query.astype(np.float64) / self._lengths
+        return (np.argsort(-cosines, kind="stable")[:count] + 1).tolist()
 
 
 def recall(found: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]]) -> float:
@@ -99,7 +104,8 @@ def test_of_the_ten_nearest_of_many_98_in_100_are_found_and_every_cosine_is_exac
     vectors, queries, flat = clustered(6000, 2), clustered(40, 3), FlatVectors()
     home.add(vectors)
     found = [home.best(flat, query) for query in queries]
-    assert recall(found, [exact(vectors, query) for query in queries]) >= 0.98
+    exact = Exact(vectors)
+    assert recall(found, [exact.best(query) for query in queries]) >= 0.98
     cosines = home.tell(lambda tx: flat.nearness(tx, TABLE, [1], Vector(SPACE, queries[0].tobytes())).of([1, 2, 9999]))
     wanted = vectors[:2].astype(np.float64) @ queries[0].astype(np.float64)
     assert cosines == pytest.approx({1: wanted[0], 2: wanted[1]}, abs=0.004)
@@ -107,9 +113,10 @@ def test_of_the_ten_nearest_of_many_98_in_100_are_found_and_every_cosine_is_exac
 
 def test_a_partition_that_is_not_large_is_compared_exactly(home: Home) -> None:
     vectors, flat = clustered(RESCORED, 4), FlatVectors()
+    exact = Exact(vectors)
     home.add(vectors)
     for query in clustered(20, 5):
-        assert home.best(flat, query, count=50) == exact(vectors, query, count=50)
+        assert home.best(flat, query, count=50) == exact.best(query, 50)
 
 
 def test_among_some_the_nearest_are_those_of_the_some(home: Home) -> None:
@@ -121,7 +128,7 @@ def test_among_some_the_nearest_are_those_of_the_some(home: Home) -> None:
         near = flat.nearness(tx, TABLE, [1], Vector(SPACE, query.tobytes()))
         return [chunk for chunk, _ in near.ranked(ALL, [*some, 70_000])]
 
-    assert home.tell(ask) == [chunk for chunk in exact(vectors, query, 3000) if chunk in set(some)]
+    assert home.tell(ask) == [chunk for chunk in Exact(vectors).best(query, 3000) if chunk in set(some)]
 
 
 def test_how_vectors_are_parted_does_not_matter_and_each_is_told_once(home: Home) -> None:
@@ -171,7 +178,7 @@ def test_what_came_back_is_found_once(home: Home) -> None:
         assert home.best(flat, vectors[0], count=99).count(1) == 1
         home.remove([1])
         home.add(vectors[:1])
-    assert home.best(flat, vectors[0], count=99) == exact(vectors, vectors[0], 20)
+    assert home.best(flat, vectors[0], count=99) == Exact(vectors).best(vectors[0], 20)
 
 
 def test_half_removed_takes_nothing_from_what_is_left(home: Home) -> None:
@@ -180,7 +187,8 @@ def test_half_removed_takes_nothing_from_what_is_left(home: Home) -> None:
     assert home.best(flat, queries[0])
     gone = [chunk for chunk in range(1, 6001) if chunk % 2]
     home.remove(gone)
-    wanted = [[chunk for chunk in exact(vectors, query, 60) if chunk % 2 == 0][:10] for query in queries]
+    exact = Exact(vectors)
+    wanted = [[chunk for chunk in exact.best(query, 60) if chunk % 2 == 0][:10] for query in queries]
     assert recall([home.best(flat, query) for query in queries], wanted) >= 0.98
 
 
@@ -192,7 +200,7 @@ def test_nearest_ones_that_are_gone_hide_nobody(home: Home) -> None:
     home.tell(lambda tx: tx.run("DROP TRIGGER chunk_vec_lost"))
     home.remove(range(1, 2 * RESCORED + 1))
     best = [row - 2 * RESCORED for row in home.best(flat, query)]
-    assert recall([best], [exact(others, query)]) >= 0.9
+    assert recall([best], [Exact(others).best(query)]) >= 0.9
 
 
 # -- loading -------------------------------------------------------------------------------------------------------
@@ -218,7 +226,7 @@ def test_one_search_loads_a_bounded_part_and_says_so_until_the_rest_followed(hom
         steps += 1
     assert steps <= 5
     assert home.near(flat, last, [1, 2]).is_whole
-    assert home.best(flat, last, [1, 2], 100) == exact(vectors, last, 100)
+    assert home.best(flat, last, [1, 2], 100) == Exact(vectors).best(last, 100)
     assert not home.tell(flat.catch_up)
 
 
@@ -271,7 +279,7 @@ def test_copies_past_the_budget_go_and_come_again(home: Home) -> None:
     for _ in range(2):
         for segment in (1, 2, 3):
             assert home.best(flat, vectors[100 * segment - 1], [segment], 1) == [100 * segment]
-    assert home.best(flat, vectors[0], [1, 2, 3], 30) == exact(vectors, vectors[0], 30)
+    assert home.best(flat, vectors[0], [1, 2, 3], 30) == Exact(vectors).best(vectors[0], 30)
 
 
 OTHER = """

@@ -199,8 +199,7 @@ def test_what_is_hidden_takes_no_place_among_the_nearest(home: MemoryHome) -> No
 
 
 @pytest.mark.parametrize("mode", ["semantic", "hybrid"])
-@pytest.mark.parametrize("limit", [20, 100])
-@pytest.mark.parametrize("kept", [0, KEPT_RANKINGS])
+@pytest.mark.parametrize(("limit", "kept"), [(20, KEPT_RANKINGS), (100, 0)])
 def test_paging_by_meaning_goes_on_past_what_is_compared_at_once(
     home: MemoryHome, mode: SearchMode, limit: int, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
