@@ -39,7 +39,7 @@ CREATE INDEX job_queued ON job (kind, id) WHERE state = 'queued';
 CREATE INDEX job_waiting ON job (kind, next_run_at) WHERE state = 'retry_wait';
 CREATE INDEX job_leased ON job (kind, subject) WHERE state = 'leased';
 CREATE INDEX job_suspect ON job (kind, death_count, id) WHERE death_count > 0 AND state IN ('queued', 'retry_wait');
-CREATE INDEX job_thread ON job (thread_id) WHERE thread_id IS NOT NULL;
+CREATE INDEX job_thread ON job (thread_id, kind, state) WHERE thread_id IS NOT NULL;
 CREATE INDEX job_state ON job (state, kind);
 
 -- A set of vectors that are comparable: one model, one dimension. What is searched is `current`; `building` is to replace it,

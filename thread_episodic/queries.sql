@@ -316,9 +316,9 @@ SELECT c.status, count(*) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id =
 WHERE c.status <> 'indexed' AND (:workspace IS NULL OR s.workspace = :workspace) GROUP BY c.status
 
 -- name: pending_sources
--- Items that wait, by turn, with the time since when.
+-- Items that wait, by turn, with the time since when. The signs keep the planner from reading everything in an order that it has an index of.
 SELECT turn_id, count(*), min(queued_at) FROM chunk_source
-WHERE state = 'pending' AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread) GROUP BY turn_id
+WHERE state = 'pending' AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread) GROUP BY +turn_id
 
 -- name: count_partial_sources
 -- How many items are too long to be indexed whole.
@@ -329,7 +329,7 @@ WHERE left_from IS NOT NULL AND (:workspace IS NULL OR workspace = :workspace) A
 -- Items that are too long to be indexed whole, newest first.
 SELECT item_id, turn_id, left_from, left_to FROM chunk_source
 WHERE left_from IS NOT NULL AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread)
-ORDER BY id DESC LIMIT :limit
+ORDER BY +id DESC LIMIT :limit
 
 -- name: chunk_names_of_turn
 -- What the chunk ids of a turn are made of.

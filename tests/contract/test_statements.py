@@ -133,3 +133,20 @@ def test_blocks_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 )
 def test_what_is_no_block_is_not_read(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert dict(loaded(tmp_path, text, monkeypatch)) == {}
+
+
+@pytest.mark.parametrize(
+    ("house", "name", "index"),
+    [
+        ("thread_episodic", "pending_sources", "chunk_source_pending"),
+        ("thread_episodic", "partial_sources", "chunk_source_partial"),
+        ("gateway", "count_jobs_of_thread", "COVERING INDEX job_thread"),
+    ],
+)
+def test_the_state_of_an_index_is_told_without_reading_all_of_it(
+    house: str, name: str, index: str, schema: Any
+) -> None:
+    """The planner reads everything where that saves it a sort."""
+    statement = Statements(house)[name]
+    plan = schema.execute(f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(PARAMETER.findall(statement), 1)).fetchall()
+    assert [row[3] for row in plan if index in row[3]]
