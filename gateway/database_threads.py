@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import apsw
 
@@ -100,7 +100,8 @@ class Line:
             while (waits := self._waits()) is None or waits > 0:
                 self._changed.wait(waits)
             request = heapq.heappop(self._waiting)[2]
-            self._way.holders += request is not None and request.is_urgent
+            if request is not None and request.is_urgent:
+                self._way.take()
             return request
 
     def through(self, request: Request) -> None:
@@ -120,19 +121,16 @@ class Line:
         return seconds_to_wait(request.since)
 
 
-Queue: TypeAlias = queue.SimpleQueue[Request | None] | Line
+Asked: TypeAlias = queue.SimpleQueue[Request | None]
+"""A queue of writes, in the order in which they were asked."""
+Queue: TypeAlias = Asked | Line
+Q = TypeVar("Q", bound=Queue)
 
 
-class Worker:
+class Worker(Generic[Q]):
     """A thread with a connection and a queue."""
 
-    def __init__(
-        self,
-        name: str,
-        file: DatabaseFile,
-        synchronous: str,
-        line: Queue,
-    ) -> None:
+    def __init__(self, name: str, file: DatabaseFile, synchronous: str, line: Q) -> None:
         self._file = file
         self._synchronous = synchronous
         self._connection: Handle | None = None
@@ -185,22 +183,21 @@ class Worker:
         self._thread.join(seconds)
 
 
-class Reader(Worker):
+class Reader(Worker[Line]):
     """Snapshots, each with a deadline that also stops a statement in its middle."""
 
     def __init__(self, name: str, file: DatabaseFile, line: Line) -> None:
-        self._line = line
         super().__init__(name, file, "normal", line)
 
     def serve(self, request: Request) -> None:
         """Read, unless nobody waits any more."""
-        if request.future.cancelled():
-            self._line.through(request)
-            return
-        with self.in_use:
-            outcome = self._run(request)
-        self._line.through(request)
-        _answer([(request, outcome)])
+        outcome: Outcome | None = None
+        if not request.future.cancelled():
+            with self.in_use:
+                outcome = self._run(request)
+        self.queue.through(request)
+        if outcome is not None:
+            _answer([(request, outcome)])
 
     def _run(self, request: Request) -> Outcome:
         ends = time.monotonic() + READ_SECONDS
@@ -225,15 +222,14 @@ class Reader(Worker):
         return result, error, []
 
 
-class Writer(Worker):
+class Writer(Worker[Asked]):
     """One transaction at a time; what waits meanwhile shares the next one, each in a savepoint of its own; who is alone needs none."""
 
     commits = 0
 
     def __init__(self, name: str, file: DatabaseFile, synchronous: str, way: RightOfWay) -> None:
         self._way = way
-        self._asked: queue.SimpleQueue[Request | None] = queue.SimpleQueue()  # in the order in which they were asked
-        super().__init__(name, file, synchronous, self._asked)
+        super().__init__(name, file, synchronous, queue.SimpleQueue())
 
     def connection(self) -> Handle:
         """The writer's connection, opened anew after a failure."""
@@ -248,7 +244,7 @@ class Writer(Worker):
         group = [request]
         with contextlib.suppress(queue.Empty):
             while len(group) < GROUP_LIMIT:
-                waiting = self._asked.get_nowait()
+                waiting = self.queue.get_nowait()
                 if waiting is None:
                     self.queue.put(None)
                     break
@@ -268,7 +264,7 @@ class Writer(Worker):
             self._file.check()
             connection = self.connection()
             connection.execute("BEGIN IMMEDIATE").fetchall()
-            pause = Courtesy(self._way, lambda: not self._asked.empty())
+            pause = Courtesy(self._way, lambda: not self.queue.empty())
             for member in group:
                 outcomes.append(self._one(connection, pause, member, is_alone=len(group) == 1))
                 if not connection.in_transaction:  # the error took the whole transaction with it

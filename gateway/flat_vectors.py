@@ -80,7 +80,7 @@ class _Copy:
         self._losses: int | None = None
         self._rows: Rows = np.zeros(FIRST_ROOM, np.int64)
         self._subjects: Rows = np.zeros(FIRST_ROOM, np.int64)
-        self._words: Words = np.zeros((-(-dim // (8 * WORD_BYTES)), FIRST_ROOM), np.uint64)
+        self._words: Words = np.zeros((_width(dim), FIRST_ROOM), np.uint64)
 
     @property
     def nbytes(self) -> int:
@@ -142,6 +142,11 @@ class _Copy:
         self._last = added[-1][0]
 
 
+def _width(dim: int) -> int:
+    """The words of a sketch."""
+    return -(-dim // (8 * WORD_BYTES))
+
+
 def _distances(words: "Words", asked: "Words") -> "Distances":
     """In how many signs each sketch differs from the one that is asked about."""
     np = numpy()
@@ -198,16 +203,19 @@ class FlatNearness:
         First of those whose sketches are best, then of more and more further ones, until none of a step's further half is near enough.
         """
         np = numpy()
-        places: Rows = np.arange(len(self._subjects))
-        if among is not None:
-            places = np.flatnonzero(np.isin(self._subjects, np.asarray(among, np.int64)))
-        distances = self._distances if among is None else self._distances[places]
-        sifted = self._sifted(places[_nearest(distances, 0, SIFTED)])
+        some = None if among is None else np.flatnonzero(np.isin(self._subjects, np.asarray(among, np.int64)))
+        distances = self._distances if some is None else self._distances[some]
+
+        def ranks(begin: int, end: int) -> "Rows":
+            found = _nearest(distances, begin, end)
+            return found if some is None else some[found]
+
+        sifted = self._sifted(ranks(0, SIFTED))
         told: set[int] = set()
         begun = 0
         while begun < len(distances):
             end = min(len(distances), begun * (1 + DEEPER) or RESCORED)
-            order = sifted[begun:end] if end <= len(sifted) else places[_nearest(distances, begun, end)]
+            order = sifted[begun:end] if end <= len(sifted) else ranks(begun, end)
             asked = [row for row in self._subjects[order].tolist() if row not in told]
             found = self.of(asked)
             near_enough = {row: cosine for row, cosine in found.items() if cosine >= least}
@@ -221,7 +229,7 @@ class FlatNearness:
         """The same places, nearest first by the query's numbers where a sketch has their signs or the other ones."""
         np = numpy()
         of_part = np.searchsorted(self._ends, places, side="right")
-        columns: Words = np.zeros((-(-len(self._query) // (8 * WORD_BYTES)), len(places)), np.uint64)
+        columns: Words = np.zeros((_width(len(self._query)), len(places)), np.uint64)
         for number, words in enumerate(self._words):
             here = of_part == number
             columns[:, here] = words[:, places[here] - (self._ends[number] - words.shape[1])]

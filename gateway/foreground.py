@@ -37,6 +37,10 @@ class RightOfWay:
         self.holders = 0
         self._free = threading.Condition(self.lock)
 
+    def take(self) -> None:
+        """One more holds it. The caller has the lock."""
+        self.holders += 1
+
     def release(self) -> None:
         """One of the holders is through. The caller has the lock."""
         self.holders -= 1

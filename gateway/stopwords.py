@@ -65,7 +65,7 @@ LATIN = tuple(frozenset(words.split()) for words in (_ENGLISH, _GERMAN, _SPANISH
 the first wins a tie."""
 
 
-_ENGLISH_WORDS, GERMAN = LATIN[:2]
+GERMAN = LATIN[1]
 
 
 _ANY = frozenset[str]().union(*LATIN)
@@ -86,5 +86,4 @@ def stop_words_for(words: list[str]) -> frozenset[str]:
 
 def is_german(words: list[str]) -> bool:
     """Whether most of the words speak German."""
-    german = sum(map(GERMAN.__contains__, words))
-    return german > sum(map(_ENGLISH_WORDS.__contains__, words)) and _spoken(words) is GERMAN  # most texts end here
+    return _spoken(words) is GERMAN

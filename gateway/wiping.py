@@ -25,7 +25,6 @@ FILE_HEADER = 100
 FREE_BLOCK_HEADER = 4
 BATCH_BYTES = 1 << 20
 WAIT_MS = 2000  # a writer that holds the file for longer makes the receipt `pending`
-
 TRIES = 5
 """Each time somebody may write between the emptying of the log and the wiping; who writes all the time leaves the receipt `pending`."""
 

@@ -143,6 +143,7 @@ class Reader:
         if not params.include_provenance:
             page = [_without_provenance(hit) for hit in page]
         known = len(ranking.matches)
+        # fewer than the least room were not cut off; of more it is not known, and the last page may be empty
         may_be_more = known >= min(USUAL) and known > begin and len(hits) == len(ranking.found)
         following = None
         if len(hits) > params.limit or may_be_more:

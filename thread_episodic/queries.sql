@@ -316,7 +316,7 @@ SELECT c.status, count(*) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id =
 WHERE c.status <> 'indexed' AND (:workspace IS NULL OR s.workspace = :workspace) GROUP BY c.status
 
 -- name: pending_sources
--- Items that wait, by turn, with the time since when. The signs keep the planner from reading everything in an order that it has an index of.
+-- Items that wait, by turn, with the time since when. The `+` keeps the planner from reading everything in an order that it has an index of.
 SELECT turn_id, count(*), min(queued_at) FROM chunk_source
 WHERE state = 'pending' AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread) GROUP BY +turn_id
 
@@ -326,7 +326,7 @@ SELECT count(*) FROM chunk_source
 WHERE left_from IS NOT NULL AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread)
 
 -- name: partial_sources
--- Items that are too long to be indexed whole, newest first.
+-- Items that are too long to be indexed whole, newest first; the `+` as in `pending_sources`.
 SELECT item_id, turn_id, left_from, left_to FROM chunk_source
 WHERE left_from IS NOT NULL AND (:workspace IS NULL OR workspace = :workspace) AND (:thread IS NULL OR thread = :thread)
 ORDER BY +id DESC LIMIT :limit

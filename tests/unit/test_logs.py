@@ -140,12 +140,12 @@ def test_an_error_that_was_never_raised_is_an_incident_too(begin: End) -> None:
 
 
 def test_a_library_s_log_is_a_place_and_never_a_text(begin: End) -> None:
-    logging.getLogger("some.library").warning("it said %s", SECRET)
-    logging.getLogger("some.library").error("text", exc_info=ValueError(SECRET))
-    logging.getLogger("some.library").info("quiet")
+    logging.getLogger("another.package").warning("it said %s", SECRET)
+    logging.getLogger("another.package").error("text", exc_info=ValueError(SECRET))
+    logging.getLogger("another.package").info("quiet")
     lines = begin()
     assert [(line["component"], line["level"], line["event"]) for line in lines] == [
-        ("some.library", "warning", "library"), ("some.library", "error", "library"),
+        ("another.package", "warning", "library"), ("another.package", "error", "library"),
     ]  # fmt: skip
     assert lines[0]["where"].startswith("test_logs.py:")
     assert set(lines[0]) == {"at", "level", "component", "event", "where"}

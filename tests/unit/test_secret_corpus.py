@@ -20,7 +20,6 @@ SCANNER = RuleScanner()
 MIN_CAUGHT = 0.95
 MAX_FALSE_ALARMS = 0.005
 MAX_MS = 1.0
-"""A machine that does other things at the same time takes longer, also in its own CPU time: its caches are shared."""
 
 
 def lines_of(name: str) -> list[dict[str, object]]:
