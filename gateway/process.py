@@ -72,6 +72,7 @@ class Pulse:
         self._due_at: int | None = None
         self._tidy_at = 0
         self._has_neighbours = True
+        self._looking = anyio.Lock()
         self._has_looked = False
         self.is_unclean = False
 
@@ -93,19 +94,23 @@ class Pulse:
         self._seen_change = (await app.base.database.read(lambda tx: app.memory.changes_since(tx, 2**62)))[1]
 
     async def look(self) -> None:
-        """Have a repair queued where there is reason for one; once, and never before the first message is read."""
-        if not self._has_looked:
-            self._has_looked = True
-            await self._app.memory.look_for_damage(is_unclean=self.is_unclean)
-            if self.is_unclean:
-                await self._app.artifacts.look_for_orphans()
+        """Have a repair queued where there is reason for one; once, and never before the first message is read.
+
+        Whoever asks while another looks waits for it: what a crash left is queued when this returns.
+        """
+        async with self._looking:
+            if not self._has_looked:
+                await self._app.memory.look_for_damage(is_unclean=self.is_unclean)
+                if self.is_unclean:
+                    await self._app.artifacts.look_for_orphans()
+                self._has_looked = True
 
     async def beat(self) -> None:
         """One look."""
         app, db = self._app, self._app.base.database
-        await self.look()
         if app.base.config.refresh():
             self.apply_settings()
+        await self.look()
         seen = (db.commits, app.base.owners.alone_since())
         if seen[1] is None or seen != self._seen or self._version < 0:
             version = await db.data_version()

@@ -1,0 +1,76 @@
+"""The look that a process takes at its home: once, waited for by all who ask, taken again where it failed."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.process import Metronome, Pulse
+from protocol.errors import Unavailable
+
+
+class Looked:
+    """Both houses that are looked through: what was done, and a gate before the first."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.entered = anyio.Event()
+        self.gate = anyio.Event()
+        self.fails = False
+
+    async def look_for_damage(self, *, is_unclean: bool) -> None:
+        self.entered.set()
+        await self.gate.wait()
+        if self.fails:
+            raise Unavailable("unavailable", "The disk does not answer.")
+        self.done.append(f"damage, unclean {is_unclean}")
+
+    async def look_for_orphans(self) -> None:
+        self.done.append("orphans")
+
+
+def pulse_of(looked: Looked, *, is_unclean: bool) -> Pulse:
+    app: Any = SimpleNamespace(memory=looked, artifacts=looked)
+    pulse = Pulse(app, lambda: True, Metronome())
+    pulse.is_unclean = is_unclean
+    return pulse
+
+
+def test_who_asks_while_another_looks_waits_until_all_is_queued() -> None:
+    async def main() -> None:
+        looked = Looked()
+        pulse = pulse_of(looked, is_unclean=True)
+        seen: list[list[str]] = []
+
+        async def drain() -> None:
+            await pulse.look()
+            seen.append(list(looked.done))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pulse.look)
+            await looked.entered.wait()
+            tasks.start_soon(drain)
+            await anyio.wait_all_tasks_blocked()
+            assert seen == []
+            looked.gate.set()
+        assert seen == [["damage, unclean True", "orphans"]]
+        await pulse.look()
+        assert looked.done == seen[0]
+
+    anyio.run(main)
+
+
+def test_a_look_that_failed_is_taken_again_and_a_clean_home_has_no_orphans() -> None:
+    async def main() -> None:
+        looked = Looked()
+        pulse = pulse_of(looked, is_unclean=False)
+        looked.gate.set()
+        looked.fails = True
+        with pytest.raises(Unavailable):
+            await pulse.look()
+        looked.fails = False
+        await pulse.look()
+        assert looked.done == ["damage, unclean False"]
+
+    anyio.run(main)
