@@ -70,12 +70,12 @@ _TELLING: Final = 2
 def language_of(one: Sequence[Word], other: Sequence[Word]) -> Words | None:
     """The language whose function words, or else whose listed words, both texts have; None where no language has any."""
     lows = [word.low for word in (*one, *other)]
-    counts = {
-        name: (table.count_of(lows), sum(table.has_stem(low) for low in lows)) for name, table in languages().items()
-    }
-    functions, known = max(counts.values())
-    is_told = functions or (known >= _TELLING and [count for _, count in counts.values()].count(known) == 1)
-    return languages()[max(counts, key=lambda name: counts[name])] if is_told else None
+    functions = {name: table.count_of(lows) for name, table in languages().items()}
+    most = max(functions.values())
+    likely = {name: sum(map(languages()[name].has_stem, lows)) for name, count in functions.items() if count == most}
+    known = max(likely.values())
+    is_told = most or (known >= _TELLING and [*likely.values()].count(known) == 1)
+    return languages()[max(likely, key=lambda name: likely[name])] if is_told else None
 
 
 def readings(
@@ -106,7 +106,8 @@ def _opened(words: Sequence[Word], others: Sequence[Word], table: Words) -> list
     for at, word in enumerate(words):
         if word.low in table.listed("perfect") and not will_be and _has_same_participle(words, at, stems, table):
             continue
-        prefix = next((one for one in _NEGATING if table.name == "en" and word.low.startswith(one)), "")
+        is_denied = table.name == "en" and word.low.startswith(_NEGATING)
+        prefix = next(one for one in _NEGATING if word.low.startswith(one)) if is_denied else ""
         rest = word.text[len(prefix) :]
         if prefix and len(rest) > len(prefix) + 1 and table.stem(rest.lower()) in stems and word.low not in stems:
             found += [

@@ -42,17 +42,16 @@ def joins_otherwise(one: Sequence[Word], other: Sequence[Word], table: Words) ->
 
 def _states(words: Sequence[Word], table: Words) -> set[str]:
     """How what is so is told to be so: that it is, that it was, that it ought to be."""
+    lows = [word.low for word in words if word.low != "not"]
     found: set[str] = set()
-    for at, word in enumerate(words):
-        following = next((one.low for one in words[at + 1 :] if one.low != "not"), "")
-        if following and not following.endswith("ed") and following not in table.listed("participles") | {"born"}:
-            before = words[max(0, at - 2) : at]
-            is_duty = any(one.low in _DUTIES for one in before)
-            found |= {"duty"} if word.low == "be" and is_duty else _BEING.get(word.low, set())
+    for at, (low, following) in enumerate(pairwise(lows)):
+        told = "duty" if low == "be" and not _DUTIES.isdisjoint(lows[max(0, at - 2) : at]) else _BEING.get(low)
+        if told and not (following.endswith("ed") or following == "born" or following in table.listed("participles")):
+            found.add(told)
     return found
 
 
-_BEING: Final = {"is": {"now"}, "are": {"now"}, "was": {"then"}, "were": {"then"}}
+_BEING: Final = {"is": "now", "are": "now", "was": "then", "were": "then"}
 
 
 def _recurs(words: Sequence[Word], table: Words) -> bool:

@@ -7,13 +7,15 @@ Rule 2: pure. A word that no table has is a word that must be matched: what is u
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 _SHORT: Final = 3
 """Words up to this length keep their endings: there is too little left of them."""
 _STEM: Final = 3
+_STEMS_KEPT: Final = 4096
+"""A statement is compared with several that have its words, and each word is looked up in every language."""
 SHADE: Final = "|"
 """Parts a light concept from the number of its shade, of which a statement has one and not another: `give`, `take`."""
 _NO_ENDING: Final = " "  # no word ends with it
@@ -36,6 +38,8 @@ class Words:
         self._lists: dict[str, frozenset[str]] = {}
         endings = [ending.partition(">") for ending in table["endings"].split()]
         self._endings: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
+        self.stem = lru_cache(_STEMS_KEPT)(self._stem_of)
+        """The word without its ending; the same stem for a word and its regular forms."""
         for old, _, new in sorted(endings, key=lambda parts: -len(parts[0])):
             least = _STEM + (name == "en" and old.startswith(_LONG_ENDINGS)) - len(new) + len(old)
             self._endings[old[-1]].append((old, new, least))
@@ -145,8 +149,7 @@ class Words:
             longest[phrase[0]] = max(longest.get(phrase[0], 0), len(phrase))
         return longest
 
-    def stem(self, word: str) -> str:
-        """The word without its ending; the same stem for a word and its regular forms."""
+    def _stem_of(self, word: str) -> str:
         if len(word) <= _SHORT or not word.isalpha():
             return word
         for ending, instead, least in self._endings.get(word[-1], ()):

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memory.likeness import is_same_fact
+from memory.likeness_words import languages
 from memory.matching import match_of
 from memory.ports import Collaborators
 from memory.proposal import Proposed
+from memory.statement_figures import is_unit
 from memory.store import SQL, Stored, words_of
 from memory.vectors import records_by_row
 from protocol.ports import Lexicon, Tx
@@ -25,8 +27,9 @@ SHARED_WORDS = 0.4
 """Of the telling words of the longer statement; with fewer in common two statements are no paraphrase that a table knows. A comparison takes half
 a millisecond, this takes a hundredth."""
 _FIGURES = re.compile(r"\d+")
-_MEASURED = re.compile(r"\d:\d|\d[\s-]?(?:[ap]\.?m|sec|min|h|day|week|k|c?m|g|l)", re.IGNORECASE)
-"""Times and amounts are told by other figures too: `14 days`, `2 weeks`."""
+_GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_CLOCK = re.compile(r"\d:\d|\d[\s-]?[ap]\.?m\b", re.IGNORECASE)
+_COUNTED = re.compile(r"\d[\s-]?([^\W\d_]+)")
 NEWEST = 40  # records that a word is looked up in; one that is in more tells little
 LOOKED_THROUGH = 1000  # the most that a word is looked up in where other categories and older states use it
 
@@ -44,13 +47,15 @@ def find_paraphrase(
     """The one active record that the proposal, of that gist, restates; None when there is none, or more than one."""
     if proposed.alias is not None:
         return None  # under a name of the caller's other words are news
-    said = _Said(gist, _figures_of(proposed.content))
     cosines = _nearest(tx, proposed)
-    rows = [*cosines, *(row for row in _sharing(tx, scope_id, proposed, said.terms) if row not in cosines)]
+    rows = [*cosines, *(row for row in _sharing(tx, scope_id, proposed, gist) if row not in cosines)]
+    if not rows:
+        return None
+    said = _Said(gist, _figures_of(proposed.content))
     place = {"rows": json.dumps(rows), "scope_id": scope_id, "category": proposed.semantic.category}
     may_be = [
         row
-        for row, content, terms in (tx.all(SQL["comparable_records"], place) if rows else [])
+        for row, content, terms in tx.all(SQL["comparable_records"], place)
         if _may_be_same(said, content.decode("utf-8", "replace"), terms, means.lexicon, is_near=row in cosines)
     ]
     alike = [
@@ -86,13 +91,22 @@ def _sharing(tx: Tx, scope_id: int, proposed: Proposed, terms: Sequence[str]) ->
 
 
 def _figures_of(text: str) -> list[str]:
-    return [] if _MEASURED.search(text) else sorted(_FIGURES.findall(text))
+    """The figures, in order of size; none where another figure may tell the same: `14 days`, `2 weeks`; `4 pm`, `16:00`."""
+    if _CLOCK.search(text) or any(map(_is_unit, _COUNTED.findall(text))):
+        return []
+    return sorted(_FIGURES.findall(_GROUPS.sub("", text)))
+
+
+def _is_unit(word: str) -> bool:
+    table = languages()["en"]  # the language whose amounts are compared in one unit
+    return is_unit(table.concept_of(word.lower())) or is_unit(table.stem(word.lower()))
 
 
 def _may_be_same(said: _Said, content: str, terms: bytes | None, lexicon: Lexicon, *, is_near: bool) -> bool:
     """Whether a comparison could find them the same: figures written as such agree, and enough is in common."""
     figures = _figures_of(content)
-    if said.figures and figures and said.figures != figures:
+    is_figured = bool(said.figures and figures)
+    if is_figured and said.figures != figures:
         return False
     if is_near:
         return True
@@ -100,4 +114,7 @@ def _may_be_same(said: _Said, content: str, terms: bytes | None, lexicon: Lexico
         known = set(words_of(terms or b"")[1])
     except (zlib.error, UnicodeDecodeError):  # lost or damaged: what they were made of is still there
         known = set(lexicon.query_terms(content))
-    return len(known.intersection(said.terms)) >= SHARED_WORDS * max(len(said.terms), len(known))
+    told = set(said.terms)
+    if not is_figured:  # each may tell the same by a figure of its own
+        known, told = ({term for term in side if not term[0].isdigit()} for side in (known, told))
+    return len(known & told) >= SHARED_WORDS * max(len(told), len(known))

@@ -9,7 +9,7 @@ Rule 2: what is not understood is kept as it was written; only listed function w
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory.likeness_words import SHADE, Sense, Words
@@ -45,11 +45,11 @@ class Word:
     """Whether a sentence begins with it: its capital says nothing then."""
     stops: bool = False
     """Whether a comma or its like follows."""
+    low: str = field(init=False)
+    """As tables have it."""
 
-    @property
-    def low(self) -> str:
-        """As tables have it."""
-        return self.text.lower()
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", self.text.lower())
 
 
 def cut(text: str) -> list[Word]:
@@ -134,16 +134,16 @@ def symbols(words: Sequence[Word], table: Words, names: frozenset[str]) -> list[
             found.append(Symbol(lows[at], "name", word.stops))
         elif lows[at] in _PERFECT and _has_participle(lows, at, table):
             pass
-        elif (special := _special(words, at, found, table)) is not None:
+        elif (special := _special(words, lows, stems, at, found, table)) is not None:
             found.append(special)
         elif (sense := table.sense(lows, stems, at)) is not None:
-            tense = _tense(words, at, table)
+            tense = _tense(words, lows, at, table)
             told = ["@with" if it == "@by" and not _is_done(lows, at, table) else it for it in sense.symbols]
             found += [_shaded(symbol, tense, table) for symbol in told]
             at += sense.length - 1
             found[-1] = found[-1]._replace(stops=words[at].stops)
         else:
-            found.append(Symbol(stems[at], "word", word.stops, _tense(words, at, table)))
+            found.append(Symbol(stems[at], "word", word.stops, _tense(words, lows, at, table)))
         at += 1
     return _bounded(list(composed(found, table)))
 
@@ -220,29 +220,30 @@ def _has_participle(lows: Sequence[str], at: int, table: Words) -> bool:
     )
 
 
-def _special(words: Sequence[Word], at: int, found: Sequence[Symbol], table: Words) -> Symbol | None:
+def _special(
+    words: Sequence[Word], lows: list[str], stems: list[str], at: int, found: Sequence[Symbol], table: Words
+) -> Symbol | None:
     """A figure, or a word that its neighbours make another one."""
-    word, low = words[at], words[at].low
+    low, following = lows[at], lows[at + 1] if at + 1 < len(lows) else ""
     if table.name == "en" and low == "am" and found and found[-1].kind == "figure":
-        return Symbol("am", "word", word.stops)
-    if table.name == "en" and table.stem(low) == "need" and at + 1 < len(words) and words[at + 1].low.endswith("ing"):
+        return Symbol("am", "word", words[at].stops)
+    if table.name == "en" and stems[at] == "need" and following.endswith("ing"):
         return Symbol("must", "light", stops=False)  # "needs watering"
-    lows = [one.low for one in words[at : at + _LONGEST_WITH_FIGURE]]
-    if (
-        table.name == "en"
-        and low in {"a", "an"}
-        and at
-        and words[at - 1].low in _BEFORE_SPANS
-        and is_unit("".join(lows[1:2]))
-    ):
+    if table.name == "en" and low in {"a", "an"} and at and lows[at - 1] in _BEFORE_SPANS and is_unit(following):
         return Symbol("1", "figure", stops=False)  # "takes an hour"
-    if _is_part(table.sense(lows, [table.stem(one) for one in lows], 0)):
-        return None  # `last name`
-    if table.name == "en" and low == "too" and len(lows) > 1 and not word.stops:
+    near = slice(at, at + _LONGEST_WITH_FIGURE)
+    special = _apart_from_phrases(words, lows, stems[at], at, table)
+    return None if special is None or _is_part(table.sense(lows[near], stems[near], 0)) else special  # `last name`
+
+
+def _apart_from_phrases(words: Sequence[Word], lows: Sequence[str], stem: str, at: int, table: Words) -> Symbol | None:
+    """What a word says that begins no listed phrase."""
+    word, low, following = words[at], lows[at], lows[at + 1 : at + _LONGEST_WITH_FIGURE]
+    if table.name == "en" and low == "too" and following and not word.stops:
         return Symbol("too", "word", stops=False)
-    if table.name == "en" and low == "last" and not _is_measured(lows[1:], table):
+    if table.name == "en" and low == "last" and not _is_measured(following, table):
         return Symbol("final", "word", word.stops)
-    if table.name == "en" and table.stem(low) == "work" and lows[1:2] == ["on"] and not _is_time(lows[2:], table):
+    if table.name == "en" and stem == "work" and following[:1] == ["on"] and not _is_time(following[1:], table):
         return Symbol("work-on", "word", word.stops)
     figure = _figure_at(words, at, table)
     return None if figure is None else Symbol(figure, "figure", word.stops)
@@ -284,20 +285,25 @@ def _is_part(sense: Sense | None) -> bool:
 
 def _figure_at(words: Sequence[Word], at: int, table: Words) -> str | None:
     low = words[at].low
-    is_listed = any(char.isdigit() for char in low) and table.is_word(low)  # `2fa`
-    figure = None if is_listed else _figure(low, table)
-    return None if figure is None or _is_pronoun(words, at, table) else figure
+    figure = _figure(low, table)
+    if figure is None or _is_pronoun(words, at, table):
+        return None
+    return None if _has_digit(low) and table.is_word(low) else figure  # `2fa`
+
+
+def _has_digit(low: str) -> bool:
+    return not low.isalpha() and any(char.isdigit() for char in low)
 
 
 def _figure(low: str, table: Words) -> str | None:
     if low in table.figures:
         return table.figures[low]
+    if not _has_digit(low):
+        return None
     ordinal = _ORDINAL.fullmatch(low)
     if ordinal is not None:
         return ordinal[1] + "."
-    if any(char.isdigit() for char in low):
-        return low.replace(",", "") if _GROUPED.fullmatch(low) else low
-    return None
+    return low.replace(",", "") if _GROUPED.fullmatch(low) else low
 
 
 def _is_pronoun(words: Sequence[Word], at: int, table: Words) -> bool:
@@ -315,23 +321,28 @@ def _is_pronoun(words: Sequence[Word], at: int, table: Words) -> bool:
     return low in {"one", "first"} and is_last and at > 0 and words[at - 1].low not in table.figures
 
 
-def _tense(words: Sequence[Word], at: int, table: Words) -> str:
+def _tense(words: Sequence[Word], lows: Sequence[str], at: int, table: Words) -> str:
     """`past`, `present` or nothing, as far as English forms and auxiliaries tell."""
-    low = words[at].low
+    low = lows[at]
     if table.name != "en" or low in table.listed("adjectives"):
         return ""
     is_past_form = (low.endswith("ed") and low not in table.listed("present")) or low in table.listed("past")
-    nearest = [words[i].low for i in range(at - 1, max(-1, at - 1 - _AUXILIARY_REACH), -1)]
+    nearest = lows[max(0, at - _AUXILIARY_REACH) : at][::-1]
     for before in nearest:
-        if before in _HAVING and any(one.low in {"for", "since"} for one in words[at:]):
+        if before in _HAVING and not _SPANNING.isdisjoint(lows[at:]):
             return "present"  # what has been for a year still is
         if before in _AGES_OF_AUXILIARIES:
             return _AGES_OF_AUXILIARIES[before]
-    if not (_AGES_OF_AUXILIARIES.keys() | _GETTING) & {one.low for one in words} and 0 < at <= _FIRST_VERB:
-        if is_past_form and not any(one.low == "by" for one in words[at + 1 : at + 2]):
+    if 0 < at <= _FIRST_VERB and _NOT_ALONE.isdisjoint(lows):
+        if is_past_form and lows[at + 1 : at + 2] != ["by"]:
             return "past"
         if low.endswith("s"):
             return "present"
     if is_past_form:
         return "past" if at == 0 or nearest[0] in {"i", "we", "he", "she", "they", "user"} else ""
     return "present" if at == 0 or nearest[0] in {"i", "we", "user"} or words[at].is_first else ""
+
+
+_SPANNING: Final = frozenset({"for", "since"})
+_NOT_ALONE: Final = frozenset({*_AGES_OF_AUXILIARIES, *_GETTING})
+"""Where a statement has one of these, a verb of its subject is not told by its form."""

@@ -6,6 +6,7 @@ import pytest
 from memory_home import HERE, SURE, WISH, WS1, MemoryHome
 
 from gateway.spaces import Identity, adopt
+from memory import likeness, paraphrase
 from protocol.memory import ExplainParams, ExplainTarget, RememberParams
 
 STORED = "The user prefers tea over coffee."
@@ -48,6 +49,39 @@ def test_other_words_for_the_same_merge_their_evidence_and_keep_the_wording(home
 def test_another_fact_is_another_record(home: MemoryHome, other: str) -> None:
     home.remember(STORED, category="preference")
     assert home.remember(other, category="preference").created is True
+
+
+@pytest.mark.parametrize(
+    ("stored", "said", "is_compared"),
+    [
+        ("The club has 1,000 members.", "The club has 1000 members.", True),
+        ("The trial lasts 14 days.", "The trial lasts 2 weeks.", True),
+        ("The standup is at 4 pm.", "The standup is at 16:00.", True),
+        ("Lot 3 measured well in the hall.", "Lot 4 measured well in the hall.", False),
+        ("The hall has 3 lamps.", "The hall has 5 lamps.", False),
+    ],
+)
+def test_figures_are_compared_as_written_unless_they_count_a_unit(
+    stored: str,
+    said: str,
+    is_compared: bool,  # noqa: FBT001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[str] = []
+
+    def is_same_fact(known: str, again: str, cosine: float | None = None) -> likeness.Verdict:
+        compared.append(known)
+        return likeness.is_same_fact(known, again, cosine)
+
+    monkeypatch.setattr(paraphrase, "is_same_fact", is_same_fact)
+    home = MemoryHome(tmp_path)
+    try:
+        home.remember(stored)
+        assert home.remember(said).created is not is_compared
+        assert compared == ([stored] if is_compared else [])
+    finally:
+        home.close()
 
 
 def test_another_category_scope_value_or_name_is_never_merged(home: MemoryHome) -> None:
