@@ -42,7 +42,11 @@ _APART = re.compile(
     + "|".join(rf"(?:[!-~]{{{n}}} ){{{max(2, 12 // n)},128}}[!-~]{{1,{n}}}" for n in range(2, 11))
     + r")(?![!-~])"
 )
-_EQUAL_WORDS = re.compile(rb"\x01{9}|\x02{6}|\x03{4}|\x04{3}|([\x05-\x0a])\1")
+_EQUAL_WORDS = re.compile(
+    rb"\x01{9}|\x02{6}|\x03{4}|\x04{3}|" + b"|".join(rb"\x%02x{2}[\x01-\x%02x]" % (n, n) for n in range(5, 11))
+)
+"""The lengths of words among which `_APART` may find something: what it finds takes seven times as long to look for."""
+_VISIBLE = re.compile(r"[!-~]+")
 _AT_MOST_11 = bytes(min(length, 11) for length in range(256))
 _PACKED = re.compile(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
 _PACKED_SEEN = Pattern(r"[A-Za-z0-9+/_-]{24}")
@@ -174,10 +178,11 @@ def _escapes(view: _View) -> Iterator[Edit]:
 
 def _lengths(text: str) -> bytes:
     """How long each word is, those of more than ten characters alike."""
+    words = text.split() if text.isascii() else _VISIBLE.findall(text)
     try:
-        return bytes(map(len, text.split(" "))).translate(_AT_MOST_11)
+        return bytes(map(len, words)).translate(_AT_MOST_11)
     except ValueError:  # one is longer than a byte tells
-        return bytes([min(len(word), 11) for word in text.split(" ")])
+        return bytes([min(len(word), 11) for word in words])
 
 
 def _spaces(view: _View) -> Iterator[Edit]:

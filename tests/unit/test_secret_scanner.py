@@ -454,4 +454,26 @@ def test_a_marker_in_a_secrets_place_is_no_secret() -> None:
 @given(st.text(alphabet="ab \n\u00e9", max_size=40), st.integers(0, 300))
 def test_lengths_of_words_are_told_up_to_eleven(text: str, long: int):
     text = f"{text} {'x' * long}"
-    assert list(secret_scanner._lengths(text)) == [min(len(word), 11) for word in text.split(" ")]
+    words = text.replace("\u00e9", " ").split()
+    assert list(secret_scanner._lengths(text)) == [min(len(word), 11) for word in words]
+
+
+@given(
+    st.integers(1, 10).flatmap(
+        lambda size: st.lists(
+            st.tuples(st.integers(1, 11) | st.just(size), st.sampled_from([" ", " ", " ", "\n", "  ", "\u00e9"])),
+            min_size=2,
+            max_size=13,
+        )
+    )
+)
+def test_no_groups_are_missed_by_the_lengths_of_words(words: list[tuple[int, str]]):
+    text = "".join("x" * size + seam for size, seam in words)
+    if secret_scanner._APART.search(text):
+        assert secret_scanner._EQUAL_WORDS.search(secret_scanner._lengths(text))
+
+
+def test_groups_on_a_line_of_their_own_are_a_secret():
+    groups = "AKIA" + "Q7R", "2VN5XK3", "WZ6T4M"
+    text = "the key:\n" + " ".join(groups) + "\nkeep it"
+    assert SCANNER.mask(text) == "the key:\n[secret:aws_access_key]\nkeep it"
