@@ -98,6 +98,8 @@ class Pulse:
 
         Whoever asks while another looks waits for it: what a crash left is queued when this returns.
         """
+        if self._has_looked:
+            return
         async with self._looking:
             if not self._has_looked:
                 await self._app.memory.look_for_damage(is_unclean=self.is_unclean)
