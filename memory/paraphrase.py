@@ -24,8 +24,8 @@ from protocol.ports import Lexicon, Tx
 COMPARED_BY_WORDS = 8
 """The records that share the most telling words: a paraphrase of known words is among them."""
 SHARED_WORDS = 0.4
-"""Of the telling words of the longer statement; with fewer in common two statements are no paraphrase that a table knows. A comparison takes half
-a millisecond, this takes a hundredth."""
+"""Of the telling words of the longer statement; with fewer in common two statements are no paraphrase that a table knows. A comparison takes a third
+of a millisecond, this takes a hundredth."""
 _FIGURES = re.compile(r"\d+")
 _GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CLOCK = re.compile(r"\d:\d|\d[\s-]?[ap]\.?m\b", re.IGNORECASE)

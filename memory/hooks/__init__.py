@@ -17,6 +17,8 @@ from protocol.hooks import Retry, Subscription, ToolCall
 from protocol.models import Model
 from protocol.settings import GatewayConfig
 
+POLICY_TIMEOUT_MS = 10_000
+"""It only reads the message, so that nothing can hold it up but a machine with too much to do; and a turn without it learns nothing."""
 ACTIVE_RECALL_TIMEOUT_MS = 800
 EXTRACTION_TIMEOUT_MS = 60_000
 EXTRACTION_RETRY = Retry(attempts=3)
@@ -48,7 +50,13 @@ def build(
 
     tools = MemoryTools(service=service, settings=settings)
     subscriptions = [
-        Subscription(hook_id="memory.policy", phase="TurnPrePolicy", call=decide, enabled=while_on()),
+        Subscription(
+            hook_id="memory.policy",
+            phase="TurnPrePolicy",
+            call=decide,
+            enabled=while_on(),
+            timeout_ms=POLICY_TIMEOUT_MS,
+        ),
         Subscription(
             hook_id="memory.deterministic_recall",
             phase="TurnPrePromptContext",
