@@ -191,10 +191,15 @@ def measured(*arguments, seconds, worst=0, **more):
     return done.stdout
 
 
+TINY_SECONDS = 400
+"""Half a minute where nobody else is at work; a machine with much to do takes two."""
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(TINY_SECONDS + 30)
 def test_every_promised_figure_of_speed_is_measured(tmp_path):
     told = measured(
-        "speed", "--tiny", seconds=170, worst=1, PIONEER_BENCH_OUT=str(tmp_path)
+        "speed", "--tiny", seconds=TINY_SECONDS, worst=1, PIONEER_BENCH_OUT=str(tmp_path)
     )  # 1: so small, goals may be missed
     for figure in (
         "`initialize`, CPU", "`ping` round trip", "`memory/remember`, durable", "hooks that do nothing", "8,000,000 bytes",

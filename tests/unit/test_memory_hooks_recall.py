@@ -8,7 +8,7 @@ import anyio
 import pytest
 from dictionary_memory import DAY, USER, DictionaryMemory, record_of, turn_context
 
-from memory.hooks import build
+from memory.hooks import POLICY_TIMEOUT_MS, build
 from memory.hooks.active_recall import ActiveRecall
 from memory.hooks.policy import DENIALS, PERMISSIONS, decide, turn_policy
 from memory.hooks.prompt_contract import PromptContract
@@ -18,6 +18,7 @@ from promt.phrases import Intents, detect
 from promt.render import render_block
 from protocol.hooks import (
     ALLOWED,
+    DEFAULT_TIMEOUT_MS,
     DurablePlan,
     HookInput,
     HookOutput,
@@ -313,6 +314,12 @@ def test_each_switch_takes_away_its_hook() -> None:
     for hook_id, switch in SWITCHES.items():
         config = GatewayConfig(memory=MemorySettings(**{switch: False}))
         assert enabled(config) == everything - {hook_id}
+
+
+def test_the_policy_is_waited_for_on_a_busy_machine() -> None:
+    subscriptions, _ = build(DictionaryMemory(), GatewayConfig, NoModel())
+    waits = {subscription.hook_id: subscription.timeout_ms for subscription in subscriptions}
+    assert waits["memory.policy"] == POLICY_TIMEOUT_MS >= 10 * DEFAULT_TIMEOUT_MS  # without it a turn learns nothing
 
 
 def test_prompt_contract_goes_with_the_last_switch() -> None:
