@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,15 @@ async def drain(client: Client) -> None:
 async def remember(client: Client, content: str, **more: Any) -> str:
     """Keep something; its id."""
     return (await client.request("memory/remember", {"content": content, **more}))["record"]["memory_id"]
+
+
+async def ask_with_meaning(client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a search once its vector came in time, where a model makes one: a busy machine may take longer than a search waits."""
+    while True:
+        answer = await client.request(method, params)
+        went_by_words = any(told["code"] == "semantic_off" for told in answer["diagnostics"])
+        if not went_by_words or (await client.request("gateway/status", {}))["search"]["semantic"] == "off":
+            return answer
 
 
 async def take_turn(client: Client, thread_id: str, text: str, turn_id: str, **more: Any) -> dict[str, Any]:

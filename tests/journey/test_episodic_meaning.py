@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spawned import Den, drain, journey
+from spawned import Den, ask_with_meaning, drain, journey
 from tiny_model import make_tiny_model
 
 SAID = (
@@ -40,9 +40,8 @@ async def tell(client: Any) -> None:
 
 
 async def found(client: Any, query: str, **more: Any) -> dict[str, Any]:
-    return await client.request(
-        "thread_episodic/search", {"workspace_id": "ws_here", "query": query, "min_score": 0.0, **more}
-    )
+    params = {"workspace_id": "ws_here", "query": query, "min_score": 0.0, **more}
+    return await ask_with_meaning(client, "thread_episodic/search", params)
 
 
 def first(answer: dict[str, Any]) -> str | None:

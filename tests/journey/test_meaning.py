@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spawned import Den, drain, hello, journey, remember
+from spawned import Den, ask_with_meaning, drain, hello, journey, remember
 from tiny_model import make_tiny_model
 
 FACTS = (
@@ -29,7 +29,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def search(client: Any, query: str, mode: str = "hybrid") -> dict[str, Any]:
-    return await client.request("memory/search", {"query": query, "mode": mode})
+    return await ask_with_meaning(client, "memory/search", {"query": query, "mode": mode})
 
 
 def contents(answer: dict[str, Any]) -> list[str]:
