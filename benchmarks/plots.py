@@ -123,7 +123,8 @@ def recall_by_size(points: Sequence[dict[str, Any]]) -> str:
                 for p in points if p["home"] == home and p["what"].startswith(start) and p["what"].endswith(end)
             ]  # fmt: skip
             if found:
-                series.append(Series(f"{name}: of {_short(home)}", sorted(found)))
+                least = {point.x: point for point in sorted(found, reverse=True)}  # where homes have as many chunks
+                series.append(Series(f"{name}: of {_short(home)}", sorted(least.values())))
     title = "What a recall costs, by the size of the workspace and of its home"
     return chart(title, "chunks in the workspace", "CPU p50, ms", series)
 
