@@ -98,6 +98,8 @@ def main(arguments: list[str] | None = None) -> int:
     missed = [row.what for rows in parts.values() for row in rows if row.is_met is False]
     size = "" if options.size == "full" else options.size
     command = "python -m benchmarks speed" + (f" --{size}" if size else "")
+    if options.homes:
+        command += " --homes " + " ".join(f"{home.memories}x{home.chunks}" for home in options.homes)
     name = options.name or (f"speed-{size}" if size else "speed")
     before = kept(name) if set(options.parts) != set(PARTS) else {}
     told = {part: [row._asdict() for row in rows] for part, rows in parts.items()}

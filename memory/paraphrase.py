@@ -37,7 +37,7 @@ LOOKED_THROUGH = 1000  # the most that a word is looked up in where other catego
 class _Said(NamedTuple):
     """What of a statement is compared before its meaning is."""
 
-    terms: Sequence[str]
+    terms: frozenset[str]
     figures: Sequence[str]
 
 
@@ -51,7 +51,7 @@ def find_paraphrase(
     rows = [*cosines, *(row for row in _sharing(tx, scope_id, proposed, gist) if row not in cosines)]
     if not rows:
         return None
-    said = _Said(gist, _figures_of(proposed.content))
+    said = _Said(frozenset(gist), _figures_of(proposed.content))
     place = {"rows": json.dumps(rows), "scope_id": scope_id, "category": proposed.semantic.category}
     may_be = [
         row
@@ -91,7 +91,7 @@ def _sharing(tx: Tx, scope_id: int, proposed: Proposed, terms: Sequence[str]) ->
 
 
 def _figures_of(text: str) -> list[str]:
-    """The figures, in order of size; none where another figure may tell the same: `14 days`, `2 weeks`; `4 pm`, `16:00`."""
+    """The figures, sorted as text; none where another figure may tell the same: `14 days`, `2 weeks`; `4 pm`, `16:00`."""
     if _CLOCK.search(text) or any(map(_is_unit, _COUNTED.findall(text))):
         return []
     return sorted(_FIGURES.findall(_GROUPS.sub("", text)))
@@ -111,10 +111,10 @@ def _may_be_same(said: _Said, content: str, terms: bytes | None, lexicon: Lexico
     if is_near:
         return True
     try:
-        known = set(words_of(terms or b"")[1])
+        known = frozenset(words_of(terms or b"")[1])
     except (zlib.error, UnicodeDecodeError):  # lost or damaged: what they were made of is still there
-        known = set(lexicon.query_terms(content))
-    told = set(said.terms)
+        known = frozenset(lexicon.query_terms(content))
+    told = said.terms
     if not is_figured:  # each may tell the same by a figure of its own
-        known, told = ({term for term in side if not term[0].isdigit()} for side in (known, told))
+        known, told = (frozenset(term for term in side if not term[0].isdigit()) for side in (known, told))
     return len(known & told) >= SHARED_WORDS * max(len(told), len(known))

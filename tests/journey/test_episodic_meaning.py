@@ -39,9 +39,12 @@ async def tell(client: Any) -> None:
     await drain(client)
 
 
+def asked(query: str, **more: Any) -> dict[str, Any]:
+    return {"workspace_id": "ws_here", "query": query, "min_score": 0.0, **more}
+
+
 async def found(client: Any, query: str, **more: Any) -> dict[str, Any]:
-    params = {"workspace_id": "ws_here", "query": query, "min_score": 0.0, **more}
-    return await ask_with_meaning(client, "thread_episodic/search", params)
+    return await ask_with_meaning(client, "thread_episodic/search", asked(query, **more))
 
 
 def first(answer: dict[str, Any]) -> str | None:
@@ -62,7 +65,7 @@ async def test_what_was_said_in_other_words_is_found_and_a_restart_keeps_the_vec
     den = Den(tmp_path, model=models / "one")
     async with den.client() as client:
         await tell(client)
-        answer = await found(client, "which car is parked")
+        answer = await client.request("thread_episodic/search", asked("which car is parked"))
         assert first(answer) == SAID[0][1]
         assert "meaning" in answer["hits"][0]["breakdown"]
         assert "semantic_off" not in codes(answer)

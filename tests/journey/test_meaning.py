@@ -64,7 +64,7 @@ async def test_what_shares_no_word_is_found_by_what_it_means(tmp_path: Path, mod
         said = await hello(client)
         assert said["search"] == {"lexical": True, "semantic": "pending", "model": None, "dim": None}
         ids = await tell(client)
-        answer = await search(client, "which car is driven")
+        answer = await client.request("memory/search", {"query": "which car is driven", "mode": "hybrid"})
         assert answer["semantic"] == "ready"
         assert answer["diagnostics"] == []
         assert contents(answer)[0] == FACTS[0]
