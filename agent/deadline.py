@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from typing import Any, NamedTuple
 
 CANCEL_GRACE_SECONDS = 0.01
@@ -34,6 +34,7 @@ class Ended(NamedTuple):
     """It was cancelled, and goes on all the same."""
     held_seconds: float
     """The longest time for which it did not let anybody else run."""
+    took_seconds: float
 
 
 class _Watch:
@@ -80,40 +81,69 @@ async def _whole(call: Callable[[], Awaitable[Any]]) -> Any:
         raise ExitedError from error
 
 
+class _Call:
+    """One call under way; `ended` is set when it ends, or when it is left behind, whichever is first."""
+
+    def __init__(self, call: Callable[[], Awaitable[Any]], seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._seconds = seconds
+        self._begun = time.perf_counter()
+        self._is_late = False
+        self._watch = _Watch()
+        self._task = self._loop.create_task(self._driven(call))
+        self._timer = self._loop.call_later(max(seconds - CANCEL_GRACE_SECONDS, seconds / 2), self._expire)
+        self._task.add_done_callback(self._done)
+        self.ended: asyncio.Future[Ended] = self._loop.create_future()
+
+    async def _driven(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        return await self._watch.drive(_whole(call))
+
+    def _expire(self) -> None:
+        if self._task.done():
+            return
+        self._is_late = True
+        self._task.cancel()
+        self._timer = self._loop.call_later(CANCEL_GRACE_SECONDS, self.leave)
+
+    def _done(self, task: "asyncio.Task[Any]") -> None:
+        self._timer.cancel()
+        result, error = _outcome(task)
+        self._tell(result, error)
+
+    def _tell(self, result: Any, error: BaseException | None) -> None:
+        if not self.ended.done():
+            is_late = self._is_late or self._watch.longest > self._seconds
+            took = time.perf_counter() - self._begun
+            self.ended.set_result(Ended(result, error, is_late, not self._task.done(), self._watch.longest, took))
+
+    def leave(self) -> None:
+        """Wait no longer: what still runs is cancelled, and closed by force a while later."""
+        if self._task.done():
+            return
+        self._timer.cancel()
+        if not self._task.cancelling():
+            self._task.cancel()
+        self._loop.call_soon(self._watch.insist)  # after the cancellation that is its own to answer
+        self._timer = self._loop.call_later(FORCE_SECONDS, self._task.cancel)
+        self._tell(None, None)
+
+
+async def all_within(calls: Sequence[tuple[Callable[[], Awaitable[Any]], float]]) -> list[Ended]:
+    """Call all side by side and wait for each no longer than its seconds: how each ended, in the order given.
+
+    Only the cancellation of the caller itself comes out of here as an exception.
+    """
+    begun = [_Call(call, seconds) for call, seconds in calls]
+    try:
+        return [await one.ended for one in begun]
+    finally:
+        for one in begun:
+            one.leave()
+
+
 async def call_within(call: Callable[[], Awaitable[Any]], seconds: float) -> Ended:
     """Call and wait no longer than that. Only the cancellation of the caller itself comes out of here as an exception."""
-    watch = _Watch()
-
-    async def watched() -> Any:
-        return await watch.drive(_whole(call))
-
-    task: asyncio.Task[Any] = asyncio.ensure_future(watched())
-    try:
-        await asyncio.wait({task}, timeout=max(seconds - CANCEL_GRACE_SECONDS, seconds / 2))
-        is_late = not task.done() or watch.longest > seconds
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
-    finally:
-        if not task.done():
-            _leave_behind(task, watch)
-    result, error = _outcome(task) if task.done() else (None, None)
-    return Ended(result, error, is_late, not task.done(), watch.longest)
-
-
-def _leave_behind(task: "asyncio.Task[Any]", watch: _Watch) -> None:
-    if not task.cancelling():
-        task.cancel()
-
-    loop = asyncio.get_running_loop()
-    loop.call_soon(watch.insist)  # after the cancellation that is its own to answer
-    force = loop.call_later(FORCE_SECONDS, task.cancel)
-
-    def forget(done: "asyncio.Task[Any]") -> None:
-        force.cancel()
-        _outcome(done)
-
-    task.add_done_callback(forget)
+    return (await all_within([(call, seconds)]))[0]
 
 
 def _outcome(task: "asyncio.Task[Any]") -> tuple[Any, BaseException | None]:

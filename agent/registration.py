@@ -43,6 +43,18 @@ def _check_phase(phase: Phase, subscriptions: Sequence[Subscription]) -> None:
         raise RegistrationError(f"dependencies of {phase} form a circle") from error
 
 
+def _sorted_into_batches(enabled: Sequence[Subscription]) -> list[list[Subscription]]:
+    ids = {s.hook_id for s in enabled}
+    sorter = TopologicalSorter({s.hook_id: set(s.after) & ids for s in enabled})
+    sorter.prepare()
+    batches: list[list[Subscription]] = []
+    while sorter.is_active():
+        ready = set(sorter.get_ready())
+        batches.append([s for s in enabled if s.hook_id in ready])
+        sorter.done(*ready)
+    return batches
+
+
 class Registry:
     """The subscriptions of every phase, lower priority first, then by id."""
 
@@ -54,6 +66,7 @@ class Registry:
         }
         for phase, found in self._by_phase.items():
             _check_phase(phase, found)
+        self._batches: dict[Phase, tuple[tuple[str, ...], list[list[Subscription]]]] = {}
 
     def enabled(self, phase: Phase) -> list[Subscription]:
         """The hooks that a setting has not switched off, in order."""
@@ -66,14 +79,11 @@ class Registry:
     def batches(self, phase: Phase) -> list[list[Subscription]]:
         """Enabled hooks in batches: those of a batch run side by side, a later batch after an earlier one."""
         enabled = self.enabled(phase)
-        ids = {s.hook_id for s in enabled}
-        sorter = TopologicalSorter({s.hook_id: set(s.after) & ids for s in enabled})
-        sorter.prepare()
-        batches: list[list[Subscription]] = []
-        while sorter.is_active():
-            ready = set(sorter.get_ready())
-            batches.append([s for s in enabled if s.hook_id in ready])
-            sorter.done(*ready)
+        ids = tuple(s.hook_id for s in enabled)
+        sorted_for, batches = self._batches.get(phase, ((), []))
+        if sorted_for != ids:  # settings changed since
+            batches = _sorted_into_batches(enabled)
+            self._batches[phase] = ids, batches
         return batches
 
     def views(self) -> list[SubscriptionView]:

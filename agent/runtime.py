@@ -7,13 +7,13 @@ Rule 3: nothing here knows what memory is.
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from agent.deadline import Ended, call_within
+from agent.deadline import Ended, all_within, call_within
 from agent.diagnostics import vet
 from agent.model import Contributed
 from agent.registration import Registry
@@ -113,7 +113,7 @@ def skipped(code: str) -> Verdict:
     return Verdict("skipped", [], None, [Diagnostic(code=code)], [])
 
 
-def _judged(phase: Phase, output: Any) -> Verdict:
+def _kept(phase: Phase, output: Any) -> Verdict:
     """Whether what a hook gave is what its phase allows; what is kept of it is a copy that the hook does not hold."""
     if not isinstance(output, HookOutput) or not isinstance(cast("object", output.contributions), list):
         return failed("bad_output")
@@ -187,17 +187,20 @@ class HookRuntime:
     async def call(self, subscription: Subscription, given: HookInput) -> Verdict:
         """Call a hook within its deadline. Only the cancellation of the turn itself comes out of here as an exception."""
         ended = await call_within(lambda: subscription.call(given), subscription.timeout_ms / 1000)
-        verdict = self._verdict(subscription.phase, ended)
+        return self._verdict(subscription.phase, ended)
+
+    def _verdict(self, phase: Phase, ended: Ended) -> Verdict:
+        verdict = self._judged(phase, ended)
         if ended.is_running or ended.held_seconds > HELD_SECONDS:
             verdict.diagnostics.append(Diagnostic(code=UNRESPONSIVE))
         return verdict
 
-    def _verdict(self, phase: Phase, ended: Ended) -> Verdict:
+    def _judged(self, phase: Phase, ended: Ended) -> Verdict:
         if ended.is_late:
             return failed("deadline_exceeded", retryable=True, status="timed_out")
         if ended.error is not None:
             return _told_failure(ended.error, self._incident)
-        verdict = _judged(phase, ended.result)
+        verdict = _kept(phase, ended.result)
         vetted = vet(verdict.contributions, self._mask)
         if self._is_strict() and not vetted.is_clean:
             return failed("bad_diagnostic")
@@ -223,22 +226,25 @@ class HookRuntime:
         )
 
     async def _batch(self, batch: Sequence[Subscription], given: HookInput) -> list[tuple[HookRun, list[Contribution]]]:
-        if len(batch) == 1:
-            return [await self._run(batch[0], given)]
-        tasks = [asyncio.ensure_future(self._run(subscription, given)) for subscription in batch]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
-
-    async def _run(self, subscription: Subscription, given: HookInput) -> tuple[HookRun, list[Contribution]]:
-        run = self.new_run(subscription, (given.context.thread_id, given.context.turn_id))
-        started_at, begun = self._clock.now(), time.perf_counter()
-        called = await self.call(subscription, msgspec.structs.replace(given, run_id=run.run_id))
-        verdict = settled(subscription, called)
-        duration = int((time.perf_counter() - begun) * 1000)
-        done = ended(
-            run, verdict, attempts=1, started_at=started_at, completed_at=self._clock.now(), duration_ms=duration
-        )
-        return done, verdict.contributions
+        place = given.context.thread_id, given.context.turn_id
+        runs = [self.new_run(subscription, place) for subscription in batch]
+        inputs = [msgspec.structs.replace(given, run_id=run.run_id) for run in runs]
+        started_at = self._clock.now()
+        calls = await all_within([
+            (partial(subscription.call, own), subscription.timeout_ms / 1000)
+            for subscription, own in zip(batch, inputs, strict=True)
+        ])  # fmt: skip
+        outcomes: list[tuple[HookRun, list[Contribution]]] = []
+        for subscription, run, call in zip(batch, runs, calls, strict=True):
+            verdict = settled(subscription, self._verdict(subscription.phase, call))
+            duration = int(call.took_seconds * 1000)
+            done = ended(
+                run,
+                verdict,
+                attempts=1,
+                started_at=started_at,
+                completed_at=started_at + duration,
+                duration_ms=duration,
+            )
+            outcomes.append((done, verdict.contributions))
+        return outcomes
