@@ -200,8 +200,9 @@ class _Writer:
     def _index(self, fact: ItemFact, said: Message, *, is_checked: bool) -> None:
         tx, source_hash = self.tx, source_hash_of(self._key, fact)
         terms = [*LEXICON.index_terms(header_of(fact)), *said.terms]
+        words = " ".join(terms)
         chunk = NewChunk(
-            position=0, start=0, end=len(fact.text), terms=store.pack(terms), term_count=len(terms),
+            position=0, start=0, end=len(fact.text), words=words, terms=store.pack(words), term_count=len(terms),
             asks=fact.text.endswith("?"), is_dated=False,
         )  # fmt: skip
         if is_checked:

@@ -1,6 +1,6 @@
 """Whether the full-text index holds what is kept of it, found out in short snapshots while others write.
 
-Rule 1: a snapshot reads a bounded number of rows or places, whatever the size of the home: checkpoints, and with them erasing,
+Rule 1: a snapshot reads a bounded number of rows, or of terms of them, whatever the size of the home: checkpoints, and with them erasing,
 wait for the longest one.
 Rule 2: a row that was written between the first snapshot and the last is not doubted: its own transaction has seen to it.
 """
@@ -11,13 +11,13 @@ from memory.store import SQL, placed, unpacked
 from protocol.ports import SqlValue, Tx
 
 ROWS = 2000  # rows of one look: some ten milliseconds
-PLACES = 20_000  # places of terms of one look: as long
+PLACES = 20_000  # terms of rows of one look: as long
 
 
 def audit() -> Generator[None, Tx, bool]:
     """Whether any row of the index is wrong. Each `send` is a snapshot, the first `next` is none.
 
-    The places of a row add up to what they add up to in the index, or they differ. Which terms a wrong row has nobody knows, so
+    The terms of a row add up to what they add up to in the index, or they differ. Which terms a wrong row has nobody knows, so
     that none can be mended alone.
     """
     tx = yield
@@ -64,22 +64,22 @@ def _unlisted(kept: dict[int, int]) -> Generator[None, Tx, set[int]]:
 def _unbalanced(kept: dict[int, int]) -> Generator[None, Tx, set[int]]:
     """Rows of which the index holds anything else than what is kept."""
     balance = dict(kept)
-    place: dict[str, SqlValue] = {"term": "", "row": 0, "offset": 0}
+    place: dict[str, SqlValue] = {"term": "", "row": 0}
     while True:
         tx = yield
-        found = tx.all(SQL["places_of_term_after"], {**place, "limit": PLACES})
-        found += tx.all(SQL["places_of_terms_after"], {"term": place["term"], "limit": PLACES - len(found)})
-        for term, row, offset in found:
-            balance[row] = balance.get(row, 0) - hash((offset, term))
+        found = tx.all(SQL["rows_of_term_after"], {**place, "limit": PLACES})
+        found += tx.all(SQL["rows_of_terms_after"], {"term": place["term"], "limit": PLACES - len(found)})
+        for term, row in found:
+            balance[row] = balance.get(row, 0) - hash(term)
         if len(found) < PLACES:
             return {row for row, rest in balance.items() if rest}
-        term, row, offset = found[-1]
-        place = {"term": term, "row": row, "offset": offset}
+        term, row = found[-1]
+        place = {"term": term, "row": row}
 
 
 def _sum_of(words: Sequence[str]) -> int:
-    """What the places of a row add up to."""
-    return sum(hash((offset, word)) for offset, word in enumerate(words))
+    """What the terms of a row add up to, each counted once, as the index has them."""
+    return sum(map(hash, set(words)))
 
 
 def _kept_sum(tx: Tx, row: int) -> int | None:

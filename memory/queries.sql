@@ -731,13 +731,13 @@ SELECT id FROM memory_fts_docsize WHERE id > :after ORDER BY id LIMIT :limit
 -- What the full-text index believes to hold: rows, and terms by column.
 SELECT block FROM memory_fts_data WHERE id = 1
 
--- name: places_of_term_after
--- What the full-text index holds of a term, from a place on, in its own order.
-SELECT term, doc, offset FROM memory_terms WHERE term = :term AND (doc, offset) > (:row, :offset) LIMIT :limit
+-- name: rows_of_term_after
+-- What the full-text index holds of a term, from a row on, in its own order.
+SELECT term, doc FROM memory_terms WHERE term = :term AND doc > :row LIMIT :limit
 
--- name: places_of_terms_after
+-- name: rows_of_terms_after
 -- What the full-text index holds of the terms that follow one, in its own order.
-SELECT term, doc, offset FROM memory_terms WHERE term > :term LIMIT :limit
+SELECT term, doc FROM memory_terms WHERE term > :term LIMIT :limit
 
 -- name: end_of_records
 -- Where a look at so many records ends.

@@ -291,7 +291,8 @@ CREATE TRIGGER memory_vec_lost AFTER DELETE ON memory_vec BEGIN
 END;
 
 -- Each term with the scope in front: a word's places in one scope stand together, and a search never meets those of others.
-CREATE VIRTUAL TABLE memory_fts USING fts5(body, content = '', tokenize = 'ascii');
+-- How often and where a record has a term, its own row tells: without the places the index is a third of the size, and reads faster.
+CREATE VIRTUAL TABLE memory_fts USING fts5(body, content = '', detail = none, tokenize = 'ascii');
 INSERT INTO memory_fts(memory_fts, rank) VALUES ('secure-delete', 1);
--- Every place of every term: what repair compares with `record_terms`.
+-- Every record of every term: what repair compares with `record_terms`.
 CREATE VIRTUAL TABLE memory_terms USING fts5vocab(memory_fts, instance);

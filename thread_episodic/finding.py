@@ -14,7 +14,7 @@ from typing import NamedTuple
 from protocol.ports import Meaning, Nearness, Tx, Vector
 from protocol.weights import best_of
 from thread_episodic import lookups, store
-from thread_episodic.model import Beside, Candidate, Filter, Places, placed
+from thread_episodic.model import Beside, Candidate, Filter, Places, of_thread, placed
 from thread_episodic.ranking import SESSION_GAP_MS, Passage, Question, Statistics
 from thread_episodic.vectors import TABLE, nearest
 
@@ -43,10 +43,10 @@ class Found(NamedTuple):
 
 def match_of(places: Places, term: str) -> str:
     """The full-text expression for a term. It has no quotes: the lexicon's alphabet has none."""
-    match = f'body : "{placed(places.workspace, term)}"'
+    match = f'"{placed(places.workspace, term)}"'
     if places.thread is not None:
-        match = f'scope : "t{places.thread}" AND {match}'
-    return match if places.other_than is None else f'{match} NOT scope : "t{places.other_than}"'
+        match = f'"{of_thread(places.thread)}" AND {match}'
+    return match if places.other_than is None else f'{match} NOT "{of_thread(places.other_than)}"'
 
 
 def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:

@@ -13,22 +13,26 @@ WHOLE_ITEM = 2**31
 """The end of an exclusion that covers all of a message, however long it becomes."""
 
 
-def placed(workspace: int, term: str) -> str:
-    """A term as the index has it: with its workspace, so that no search comes upon another one's places, nor counts them."""
-    return f"w{workspace}·{term}"
+def placed(workspace: int, terms: str) -> str:
+    """Terms, a blank between two, as the index has them: with their workspace, so that no search comes upon another's places."""
+    return f"w{workspace}·" + terms.replace(" ", f" w{workspace}·")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Source:
+def of_thread(thread: int) -> str:
+    """The term that all chunks of a thread have; no word is one."""
+    return f"t{thread}"
+
+
+class Source(NamedTuple):
     """A message in the index: its row, its workspace and its thread as integers."""
 
     id: int
     workspace: int
     thread: int
 
-    def entry(self, terms: str) -> dict[str, str]:
+    def entry(self, terms: str) -> str:
         """What the full-text index holds of a chunk: where it was said, and its terms, each with its workspace."""
-        return {"scope": f"t{self.thread}", "body": " ".join([placed(self.workspace, term) for term in terms.split()])}
+        return f"{of_thread(self.thread)} {placed(self.workspace, terms)}"
 
 
 class SourceState(NamedTuple):
@@ -68,13 +72,13 @@ class StoredChunk:
     segment: int | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewChunk:
-    """A chunk that is to be stored: its range, the compressed terms of its full-text row, and how it speaks."""
+class NewChunk(NamedTuple):
+    """A chunk that is to be stored: its range, its words as the index takes them and as its row keeps them, and how it speaks."""
 
     position: int
     start: int
     end: int
+    words: str
     terms: bytes | None
     term_count: int
     asks: bool

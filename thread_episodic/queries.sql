@@ -78,11 +78,11 @@ UPDATE chunk SET status = :status, index_state = :index_state, updated_at = :now
 
 -- name: add_fts_row
 -- The terms of a chunk become searchable.
-INSERT INTO chunk_fts (rowid, scope, body) VALUES (:id, :scope, :body)
+INSERT INTO chunk_fts (rowid, body) VALUES (:id, :body)
 
 -- name: remove_fts_row
 -- The terms of a chunk leave the index; they must be exactly those that were put in.
-INSERT INTO chunk_fts (chunk_fts, rowid, scope, body) VALUES ('delete', :id, :scope, :body)
+INSERT INTO chunk_fts (chunk_fts, rowid, body) VALUES ('delete', :id, :body)
 
 -- name: open_segment
 -- The partition that takes new chunks.

@@ -141,5 +141,7 @@ CREATE INDEX recall_event_at ON recall_event (at);
 CREATE INDEX recall_event_thread ON recall_event (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX recall_event_workspace ON recall_event (workspace_id);
 
-CREATE VIRTUAL TABLE chunk_fts USING fts5(scope, body, content='', tokenize='ascii');
+-- The words of each chunk, with its thread as one of them. Which chunks have a word is all that is kept: how often and where, the
+-- chunk's own row tells when it is scored. That is a third of the room, and each search reads less.
+CREATE VIRTUAL TABLE chunk_fts USING fts5(body, content='', detail=none, tokenize='ascii');
 INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('secure-delete', 1);

@@ -30,11 +30,11 @@ PLAIN_BYTES = 256  # shorter ones are kept plain: every search unpacks some two 
 PLAIN = b"\0"  # no compressed stream begins with it
 
 
-def pack(terms: Sequence[str]) -> bytes | None:
-    """Terms as a row keeps them."""
-    if not terms:
+def pack(words: str) -> bytes | None:
+    """Terms, a blank between two, as a row keeps them."""
+    if not words:
         return None
-    body = " ".join(terms).encode()
+    body = words.encode()
     return PLAIN + body if len(body) < PLAIN_BYTES else zlib.compress(body, COMPRESSION)
 
 
@@ -233,7 +233,7 @@ def add_chunks(tx: Tx, entries: Sequence[Entry], *, awaits_vector: bool, capacit
             }
         )  # fmt: skip
         if is_found:
-            bodies.append({"id": row, **source.entry(unpack(chunk.terms))})
+            bodies.append({"id": row, "body": source.entry(chunk.words)})
     for segment in opened.values():
         segment.keep(tx)
     tx.run_many(SQL["add_chunk"], chunks)
@@ -244,7 +244,7 @@ def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
     """Take the chunk's terms out of the index, if they are in it."""
     if chunk.terms is None or chunk.status != "indexed":
         return False
-    tx.run(SQL["remove_fts_row"], {"id": chunk.id, **source.entry(unpack(chunk.terms))})
+    tx.run(SQL["remove_fts_row"], {"id": chunk.id, "body": source.entry(unpack(chunk.terms))})
     return True
 
 
@@ -293,7 +293,7 @@ def readmit(tx: Tx, source: Source, chunks: Iterable[StoredChunk], *, awaits_vec
             values = {"id": chunk.id, "status": "indexed", "index_state": index_state, "now": now}
             changed += tx.run(SQL["set_chunk_status"], values)
             if chunk.terms is not None:
-                tx.run(SQL["add_fts_row"], {"id": chunk.id, **source.entry(unpack(chunk.terms))})
+                tx.run(SQL["add_fts_row"], {"id": chunk.id, "body": source.entry(unpack(chunk.terms))})
     return changed
 
 

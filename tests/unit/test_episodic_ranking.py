@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.lexicon import SnowballLexicon
 from protocol.hooks import ItemFact
 from protocol.ports import SecretSpan
 from protocol.settings import ThreadEpisodicSettings
 from protocol.thread_episodic import chunk_id_of, parts_of_chunk
 from thread_episodic.budget import Floor, cut_at_word, floor_of, most_hits, room_of, snippet_of
 from thread_episodic.finding import match_of, telling_terms
-from thread_episodic.model import Candidate, Filter, Places
+from thread_episodic.model import Candidate, Filter, Places, Source
 from thread_episodic.ranking import (
     NOBODY_NAMED,
     USUAL_COSINE,
@@ -158,9 +159,19 @@ def test_a_weight_is_positive_and_the_rarer_term_weighs_no_less(frequencies: dic
 
 
 def test_the_expression_says_where_and_quotes_every_term() -> None:
-    assert match_of(Places(1), "a") == 'body : "w1·a"'
-    assert match_of(Places(1, thread=2), "a") == 'scope : "t2" AND body : "w1·a"'
-    assert match_of(Places(1, other_than=2), "a") == 'body : "w1·a" NOT scope : "t2"'
+    assert match_of(Places(1), "a") == '"w1·a"'
+    assert match_of(Places(1, thread=2), "a") == '"t2" AND "w1·a"'
+    assert match_of(Places(1, other_than=2), "a") == '"w1·a" NOT "t2"'
+
+
+@given(st.text(max_size=200), st.integers(1, 999), st.integers(1, 999))
+def test_a_chunk_is_indexed_with_its_thread_and_each_term_with_its_workspace(
+    text: str, workspace: int, thread: int
+) -> None:
+    """Whatever is said, no word of it is a thread's term or another workspace's."""
+    terms = SnowballLexicon().index_terms(f"{text} t{thread}")
+    held = Source(id=1, workspace=workspace, thread=thread).entry(" ".join(terms)).split(" ")
+    assert held == [f"t{thread}", *(f"w{workspace}·{term}" for term in terms)]
 
 
 def test_the_rarest_terms_choose_while_the_work_is_bounded() -> None:

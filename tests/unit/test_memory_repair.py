@@ -65,7 +65,7 @@ def answers(home: MemoryHome) -> list[Any]:
     shown.append(home.rows("SELECT content, status, evidence_count FROM candidate ORDER BY id"))
     shown.append(home.rows("SELECT id, sz FROM memory_fts_docsize ORDER BY id"))
     shown.append(home.rows("SELECT id, active FROM scope ORDER BY id"))
-    return [*shown, sorted(home.rows("SELECT term, doc, col, offset FROM memory_terms"))]
+    return [*shown, sorted(home.rows("SELECT term, doc FROM memory_terms"))]
 
 
 def unchecked(home: MemoryHome, *statements: str) -> None:
@@ -79,8 +79,7 @@ def unchecked(home: MemoryHome, *statements: str) -> None:
 
 
 def terms_of_row(home: MemoryHome, row: int) -> str:
-    places = home.rows(f"SELECT offset, term FROM memory_terms WHERE doc = {row}")  # noqa: S608
-    return " ".join(term for _, term in sorted(places))
+    return " ".join(term for (term,) in home.rows(f"SELECT term FROM memory_terms WHERE doc = {row}"))  # noqa: S608
 
 
 def lose_a_row(home: MemoryHome) -> None:
