@@ -9,6 +9,7 @@ Rule 3: an alternative that begins with a Latin letter starts a word; Cyrillic a
 
 from gateway import secret_checks as check
 from gateway import secret_numbers as number
+from gateway.secret_engine import Pattern
 from gateway.secret_rules import LONG, Rule, prose
 
 _GAP = r"(?:[ \t]+[^\s:=.,;!?\"\x00]+){0,6}?"
@@ -50,6 +51,8 @@ _KEY = (
     r"|ключ(?:а|ом|и)?(?: api| доступа)?|токен(?:а|ом|у)?|密钥|密鑰|令牌|秘钥|apiキー|キー|トークン|シークレット|키|토큰)"
 )
 _KEY_WORDS = "key token secret api pat ключ токен schlussel cle clave jeton chave chiave 密钥 密鑰 令牌 秘钥 キー トークン シークレット 키 토큰"
+_DIGITS = Pattern("[0-9]{2}")
+"""What a number that opens something needs, and most talk of codes and passwords has not."""
 _CODES = (
     prose(
         "wallet_key",
@@ -67,6 +70,7 @@ _CODES = (
         _PIN_WORDS,
         rf"{_PIN}{_GAP}(?:{_IS})[\"']?([0-9]{{4,8}}|[0-9]{{2,5}}(?:[a-f]|к)[0-9]{{0,5}})(?:[^0-9a-z:/.-]|[.](?:[^0-9]|$)|-[^0-9]|$)",
         number.pin,
+        _DIGITS,
     ),
     prose(
         "pin",
@@ -80,12 +84,14 @@ _CODES = (
         r"(?:\b(?:pin[ -]?code|pin number|(?:my|card|phone|bank|sim|atm|debit|voicemail|karten|handy)[ -]?pin|(?:door|alarm|gate|entry|unlock|garage) code|geheimzahl)"
         r"|(?:пин(?:[ -]?код)?(?:а|ом)?|код от)(?: [\x80-\xff]{2,24}){0,3})[ \t,]{1,3}([0-9]{4,8})(?:[^0-9a-z:/.-]|[.](?:[^0-9]|$)|$)",
         number.pin,
+        _DIGITS,
     ),
     prose(
         "pin",
         "pin code geheimzahl пин код",
         r"(?:^|[^0-9a-z.:/-])([0-9]{4,8})(?: is (?:my|the|our)(?: new)?| ist (?:meine?|die|der)| est (?:mon|le|ma)| es (?:mi|el|la)|,? ?- ?(?:мои|это))"
         r" (?:[a-z\x80-\xff']{1,24} ){0,2}?(?:pin|passcode|code|pin-?code|geheimzahl|codigo|clave|пин|код)",
+        needs=_DIGITS,
     ),
     prose(
         "pin",
@@ -97,6 +103,7 @@ _CODES = (
         "otp 2fa mfa tan code codigo код 验证码 驗證碼 コード 인증번호 one-time one",
         rf"{_CODE}(?:{_GAP}{_IS}|[^\n0-9]{{0,24}}(?:is|it's|says|lautet|est|es|это|:|：|是|は) ?|[ \t]{{1,2}})[\"']?([0-9]{{3}}[ -]?[0-9]{{3}}|[0-9]{{4,8}})(?:[^0-9a-z:/.-]|[.](?:[^0-9]|$)|$)",
         number.one_time_code,
+        _DIGITS,
     ),
     prose(
         "one_time_code",

@@ -178,7 +178,7 @@ _CODE = (
     ),
     _token("terraform_token", "atlasv1", r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{50,}"),
     _token("vault_token", r"hv[sbr]\.", r"\bhv[sbr]\.[A-Za-z0-9_-]{24,}"),
-    _token("vault_token", "s[.]", r"\bs\.[A-Za-z0-9]{24}\b", check.random_token),
+    _token("vault_token", "s[.][0-9a-z]{12}", r"\bs\.[A-Za-z0-9]{24}\b", check.random_token),
     _text(
         "ansible_vault",
         r"\$ansible_vault;",

@@ -12,8 +12,10 @@ import base64
 import binascii
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import TypeAlias
 
 from gateway.secret_checks import Found, Range, is_jagged
@@ -37,17 +39,11 @@ _BEFORE_BREAK = " \t\r\\+.&\"'`"
 MAX_BEFORE_BREAK = 12
 """A line that goes on ends in a quote, a plus, a backslash, some blanks."""
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|&#x([0-9A-Fa-f]{2});")
-_APART = re.compile(
-    r"(?<![!-~])(?:(?:[!-~] ){9,255}[!-~]|"
-    + "|".join(rf"(?:[!-~]{{{n}}} ){{{max(2, 12 // n)},128}}[!-~]{{1,{n}}}" for n in range(2, 11))
-    + r")(?![!-~])"
-)
-_EQUAL_WORDS = re.compile(
-    rb"\x01{9}|\x02{6}|\x03{4}|\x04{3}|" + b"|".join(rb"\x%02x{2}[\x01-\x%02x]" % (n, n) for n in range(5, 11))
-)
-"""The lengths of words among which `_APART` may find something: what it finds takes seven times as long to look for."""
-_VISIBLE = re.compile(r"[!-~]+")
-_AT_MOST_11 = bytes(min(length, 11) for length in range(256))
+_ALIKE = re.compile(rb"([\x01-\x0a])\1+")
+"""Among the lengths of words, those of as many letters as the one before, up to ten."""
+_MOST_OF_TOKEN = {1: 9, **{size: max(2, 12 // size) for size in range(2, 11)}}
+"""How many groups of a size are not yet enough: one more, which may be shorter, may be a token."""
+_UNSEEN = re.compile(r"[^ -~]+")
 _PACKED = re.compile(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
 _PACKED_SEEN = Pattern(r"[A-Za-z0-9+/_-]{24}")
 _PLAIN_ASCII = re.compile(r"[\t\n\r -~]*")
@@ -101,21 +97,14 @@ class _View:
 
     def edited(self, edits: Iterable[Edit]) -> "_View | None":
         """The view after the edits, which are in order; None when there are none."""
+        done: list[Edit] = []
         pieces: list[str] = []
-        kept: list[int] = []
-        widths: dict[int, int] = {}
         last = 0
         for start, end, new in edits:
             pieces += (self.text[last:start], new)
-            kept.extend(range(last, start))
-            if new:
-                widths[len(kept)] = end - start
-                kept.append(start)
+            done.append((start, end, new))
             last = end
-        if not last:
-            return None
-        kept.extend(range(last, len(self.text)))
-        return _Edited("".join(pieces) + self.text[last:], self, kept, widths)
+        return _Edited("".join(pieces) + self.text[last:], self, done) if done else None
 
 
 class _Read(_View):
@@ -136,14 +125,24 @@ class _Read(_View):
 class _Edited(_View):
     """Another view with parts cut out or replaced by one character."""
 
-    def __init__(self, text: str, base: _View, places: Sequence[int], widths: dict[int, int]) -> None:
+    def __init__(self, text: str, base: _View, edits: Sequence[Edit]) -> None:
         super().__init__(text)
         self._base = base
-        self._places = places
-        self._widths = widths
+        self._edits = edits
+
+    @cached_property
+    def _places(self) -> list[Range]:
+        """Where each character stood; most views are only looked through."""
+        places: list[Range] = []
+        last = 0
+        for start, end, new in self._edits:
+            places += [(place, place + 1) for place in range(last, start)]
+            places += [(start, end)] * len(new)
+            last = end
+        return places + [(place, place + 1) for place in range(last, len(self._base.text))]
 
     def original(self, start: int, end: int) -> Range:
-        return self._base.original(self._places[start], self._places[end - 1] + self._widths.get(end - 1, 1))
+        return self._base.original(self._places[start][0], self._places[end - 1][1])
 
 
 def _cleaned(text: str) -> _View:
@@ -176,22 +175,44 @@ def _escapes(view: _View) -> Iterator[Edit]:
                 yield *m.span(), char
 
 
-def _lengths(text: str) -> bytes:
-    """How long each word is, those of more than ten characters alike."""
-    words = text.split() if text.isascii() else _VISIBLE.findall(text)
-    try:
-        return bytes(map(len, words)).translate(_AT_MOST_11)
-    except ValueError:  # one is longer than a byte tells
-        return bytes([min(len(word), 11) for word in words])
-
-
 def _spaces(view: _View) -> Iterator[Edit]:
-    """The blanks within what is written letter by letter, or in groups of one size."""
-    if _EQUAL_WORDS.search(_lengths(view.text)):
-        for m in _APART.finditer(view.text):
-            for i in range(*m.span()):
-                if view.text[i] == " ":
-                    yield i, i + 1, ""
+    """The blanks within what is written letter by letter, or in groups of one size, as the lengths of the words tell."""
+    text = view.text
+    is_seen = text.isascii() and text.isprintable()
+    spaced = text if is_seen else _UNSEEN.sub("  ", text)  # groups stand apart by one blank, and by nothing else
+    lengths = [*map(len, spaced.split(" "))]
+    runs = _groups(lengths)
+    if not runs:
+        return
+    ends = [*accumulate(lengths)]
+    moved, moves = [-1], [0]  # from where on in `spaced`, and by how much, a place stands nearer than in the text
+    for m in () if is_seen else _UNSEEN.finditer(text):
+        moved.append(m.start() - moves[-1])
+        moves.append(moves[-1] + m.end() - m.start() - 2)
+    for first, behind in runs:
+        for word in range(first, behind - 1):
+            place = ends[word] + word
+            place += moves[bisect_right(moved, place) - 1]
+            yield place, place + 1, ""
+
+
+def _groups(lengths: Sequence[int]) -> list[Range]:
+    """The words that may be one token written in groups, by their lengths: which are the first, and the one behind the last."""
+    try:
+        told = bytes(lengths)
+    except ValueError:  # one is longer than a byte tells
+        told = bytes([min(length, 255) for length in lengths])
+    runs: list[Range] = []
+    behind = 0
+    for m in _ALIKE.finditer(told):
+        first, last = max(m.start(), behind), m.end()
+        size = told[last - 1]
+        if last < len(told) and 0 < told[last] < size:
+            last += 1
+        if last - first > _MOST_OF_TOKEN[size]:
+            runs.append((first, last))
+            behind = last
+    return runs
 
 
 class _Rules:

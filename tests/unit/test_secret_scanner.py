@@ -451,26 +451,39 @@ def test_a_marker_in_a_secrets_place_is_no_secret() -> None:
     assert SCANNER.mask(text) == text
 
 
-@given(st.text(alphabet="ab \n\u00e9", max_size=40), st.integers(0, 300))
-def test_lengths_of_words_are_told_up_to_eleven(text: str, long: int):
-    text = f"{text} {'x' * long}"
-    words = text.replace("\u00e9", " ").split()
-    assert list(secret_scanner._lengths(text)) == [min(len(word), 11) for word in words]
+APART = re.compile(
+    r"(?<![!-~])(?:(?:[!-~] ){9,}[!-~]|"
+    + "|".join(rf"(?:[!-~]{{{n}}} ){{{max(2, 12 // n)},}}[!-~]{{1,{n}}}" for n in range(2, 11))
+    + r")(?![!-~])"
+)
+"""Letters apart, and groups of one size, as they stand in a text."""
+SEAMS = st.sampled_from([" ", " ", " ", " ", " ", "\n", "\r\n", "  ", "\u00e9", " \u00e9 ", "\u044f\u044f"])
 
 
 @given(
     st.integers(1, 10).flatmap(
         lambda size: st.lists(
-            st.tuples(st.integers(1, 11) | st.just(size), st.sampled_from([" ", " ", " ", "\n", "  ", "\u00e9"])),
-            min_size=2,
-            max_size=13,
+            st.tuples(st.integers(0, 11) | st.just(size) | st.just(size) | st.just(300), SEAMS), max_size=20
         )
     )
 )
-def test_no_groups_are_missed_by_the_lengths_of_words(words: list[tuple[int, str]]):
+def test_blanks_within_groups_are_those_that_the_text_shows(words: list[tuple[int, str]]):
+    """They are found by the lengths of the words, which takes a fraction of the time."""
     text = "".join("x" * size + seam for size, seam in words)
-    if secret_scanner._APART.search(text):
-        assert secret_scanner._EQUAL_WORDS.search(secret_scanner._lengths(text))
+    shown = [place for m in APART.finditer(text) for place in range(*m.span()) if text[place] == " "]
+    found = list(secret_scanner._spaces(secret_scanner._View(text)))
+    assert found == [(place, place + 1, "") for place in shown]
+
+
+@given(st.text("aB3 \n%41\u00e9+'", max_size=60), st.data())
+def test_a_place_in_a_text_that_was_put_together_is_known_in_the_text(text: str, data: st.DataObject):
+    view = secret_scanner._View(text)
+    for edits in (secret_scanner._spaces, secret_scanner._joints, secret_scanner._escapes):
+        undone = view.edited(edits(view))
+        if undone is not None and undone.text:
+            start = data.draw(st.integers(0, len(undone.text) - 1))
+            first, behind = undone.original(start, start + 1)
+            assert undone.text[start] in (text[first], chr(int(text[first + 1 : behind] or "0", 16)))
 
 
 def test_groups_on_a_line_of_their_own_are_a_secret():
