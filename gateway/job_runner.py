@@ -232,10 +232,9 @@ class JobRunner:
             self._note_works(kind)
         except Exception as failure:  # noqa: BLE001  # whose it is, is found out and told when each is tried alone
             log.warning("tried_alone", kind=kind, count=len(jobs), type=type(failure).__name__)
+        self._end([held.job for held in jobs if held.is_finished])
         for held in jobs:
-            if held.is_finished:
-                self._end(held.job)
-            else:
+            if not held.is_finished:
                 group.start_soon(self._work, held)
 
     def _note_works(self, kind: JobKind) -> None:
@@ -266,12 +265,13 @@ class JobRunner:
             log.incident(failure)
             await self._fail(job, "internal")
         finally:
-            self._end(job)
+            self._end([job])
 
-    def _end(self, job: Job) -> None:
-        self._running[job.kind] -= 1
-        if _is_suspect(job):
-            self._has_suspect = False
+    def _end(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self._running[job.kind] -= 1
+            if _is_suspect(job):
+                self._has_suspect = False
         self.wake()
         for waiter in self._idle_waiters:
             waiter.set()

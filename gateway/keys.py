@@ -4,7 +4,6 @@ Rule 1: a key is made once, with the home. A home that has lost its key gets no 
 was forgotten would be known again.
 """
 
-import hashlib
 import hmac
 import secrets
 from pathlib import Path
@@ -62,7 +61,7 @@ class HomeKey:
         """32 bytes; the domain keeps equal texts of different meaning apart."""
         name = domain.encode()
         framed = VERSION + len(name).to_bytes(2, "big") + name + text.encode("utf-8", "surrogatepass")
-        return hmac.new(self._key, framed, hashlib.sha256).digest()
+        return hmac.digest(self._key, framed, "sha256")
 
 
 class LostKey(HomeKey):

@@ -193,7 +193,8 @@ def _parts(token: str) -> tuple[list[str], list[str]]:
 
 def _word_terms(token: str) -> tuple[str, ...]:
     if token.isascii() and token.isalpha() and (len(token) == 1 or token[1:].islower()):
-        return (_stem(token.lower()),)  # most words have no seam: looking for one takes longest
+        with _stemming:  # most words have no seam, and looking for one takes longest; what this gives is kept already
+            return (_english(token.lower()[:MAX_TERM_CHARS]),)
     words, wholes = _parts(token)
     return tuple(_stem(word) for word in (*words, *wholes))
 

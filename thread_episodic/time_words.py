@@ -8,7 +8,7 @@ Rule 3: an unknown phrase is no time; a guess would hide what was said.
 # ruff: noqa: RUF001  # months and weekdays of several scripts are the subject here
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
@@ -294,6 +294,17 @@ class _Anchors(NamedTuple):
             yield from (rule for rule in self.rules[anchor] if rule.words is None or rule.words.fullmatch(word))
 
 
+def _any_of(words: Sequence[str]) -> str:
+    """The pattern of words none of which begins another, letter by letter: what begins alike is looked at once."""
+    by_letter: dict[str, list[str]] = {}
+    for word in words:
+        by_letter.setdefault(word[:1], []).append(word[1:])
+    if len(by_letter) == 1:
+        ((letter, rest),) = by_letter.items()
+        return letter + (_any_of(rest) if letter else "")
+    return "(?:" + "|".join(letter + _any_of(rest) for letter, rest in by_letter.items()) + ")"
+
+
 @cache
 def _anchors() -> _Anchors:
     """An anchor begins a word. Where one begins another, the shorter is found and stands for both."""
@@ -302,7 +313,7 @@ def _anchors() -> _Anchors:
     rules = {
         one: [rule for rule in _rules() if any(anchor.startswith(one) for anchor in rule.anchors)] for one in shortest
     }
-    return _Anchors(re.compile(rf"(?<!\w)({'|'.join(shortest)})\w*"), rules)
+    return _Anchors(re.compile(rf"(?<!\w)({_any_of(shortest)})\w*"), rules)
 
 
 MAX_TIMES = 8
