@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from benchmarks.search_scale import cpu_ms
-from benchmarks.wire import spent
+from benchmarks.wire import cpu_ms, spent
 from gateway.client import console_script
 
 READ_BYTES = 1 << 16

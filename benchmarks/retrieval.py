@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from benchmarks.conversations import Conversation, Question
 from benchmarks.report import percentile, show_table
-from benchmarks.search_scale import cpu_ms
 from benchmarks.stage import Stage
+from benchmarks.wire import cpu_ms
 from protocol import methods as call
 from protocol.thread_episodic import ThreadSearchParams
 

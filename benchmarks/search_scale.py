@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from benchmarks.report import machine, percentile, show_table
-from benchmarks.wire import spent
+from benchmarks.wire import cpu_ms
 from gateway.client import Client, console_script
 from gateway.clock import SystemClock
 from gateway.ids import SortableIds
@@ -179,13 +179,6 @@ def spread(words: Words, count: int) -> Iterator[tuple[Scope, str]]:
     scopes = Scope(kind="user", key="default"), Scope(kind="workspace", key=WORKSPACE)
     for number in range(count):
         yield scopes[number % SHARE == 0], words.sentence(number)
-
-
-def cpu_ms(pid: int) -> float:
-    """Processor time of a process so far: to the nanosecond where the system has a clock for each process."""
-    if sys.platform.startswith("linux"):
-        return time.clock_gettime_ns((~pid << 3) | 2) / 1e6  # what clock_getcpuclockid(3) makes of a process id
-    return spent(pid).cpu_ms or 0.0
 
 
 class Cost(NamedTuple):

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import speed_load, speed_process, speed_search
-from benchmarks.goals import Row, keep, kept, load_average, show
+from benchmarks.goals import Row, keep, kept, load_average, show, shown
 from benchmarks.report import machine
 from benchmarks.search_scale import SEED
 from benchmarks.speed_search import HomeSize
 from benchmarks.turn_scale import model_folder
-from benchmarks.wire import HOUSES
+from benchmarks.wire import HOUSES, python_alone
 
 
 class Plan(NamedTuple):
@@ -41,6 +41,8 @@ PLANS = {
 }  # fmt: skip
 """The tiny one tells whether all of it works, and nothing of how fast."""
 PARTS = ("process", "search", "load")
+GOALS_SET_AT_MS = 11.3
+"""What an empty Python took on the machine whose figures the goals were made from: there is no absolute time without a machine."""
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -53,6 +55,16 @@ def _compile() -> None:
 def _size(text: str) -> HomeSize:
     memories, _, chunks = text.partition("x")
     return HomeSize(int(memories), int(chunks))
+
+
+def _pace() -> list[Row]:
+    """How fast the machine is just then: what others do on it changes that by half and more."""
+    alone = python_alone()
+    return (
+        [shown("`python -I -c pass`, CPU", alone, "ms", beside="where the goals were set", floor=GOALS_SET_AT_MS)]
+        if alone
+        else []
+    )
 
 
 async def _measure(options: argparse.Namespace, plan: Plan) -> tuple[dict[str, list[Row]], list[dict[str, Any]]]:
@@ -68,6 +80,7 @@ async def _measure(options: argparse.Namespace, plan: Plan) -> tuple[dict[str, l
             parts[part], points = await speed_search.measure(plan.homes, model, plan.calls)
         else:
             parts[part] = await speed_load.measure(model, plan.load)
+        parts[part] = [*_pace(), *parts[part]]
         show(f"{part} ({time.perf_counter() - begun:.0f} s)", parts[part])
     return parts, points
 

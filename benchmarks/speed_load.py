@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from benchmarks.big_home import FIRST_AT, MINUTE, Talk
 from benchmarks.goals import OUT, Row, at_least, at_most, shown
 from benchmarks.report import percentile
-from benchmarks.search_scale import SEED, Words, cpu_ms
+from benchmarks.search_scale import SEED, Words
 from benchmarks.speed_search import CHARS, Model, questions
 from benchmarks.turn_scale import search
+from benchmarks.wire import cpu_ms
 from gateway.client import Client, console_script
 from gateway.embedder import load
 from gateway.model_files import locate

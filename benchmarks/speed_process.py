@@ -17,9 +17,9 @@ from agent.runtime import HookRuntime
 from benchmarks.goals import Row, at_least, at_most, shown
 from benchmarks.pipes import echo, gateway, ping, sdk_echo
 from benchmarks.report import percentile
-from benchmarks.search_scale import cpu_ms
 from benchmarks.wire import (
     PIPELINED,
+    cpu_ms,
     imported_modules,
     measure_disk,
     measure_starts,

@@ -4,10 +4,12 @@ Rule 1: a home is made once for its sizes and kept; what is asked of it changes 
 Rule 2: what memory adds to a turn is the turn with memory less the same turn without.
 """
 
+import hashlib
 import math
 import random
 import time
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from benchmarks.turn_scale import Cost, anchors_of, cost_of, disk, loaded, searc
 from benchmarks.wire import spent
 from gateway.client import Client
 from gateway.embedder import load
+from gateway.migrations import HOUSES
 from gateway.model_files import locate
 from gateway.spaces import Identity
 from protocol.settings import EmbeddingSettings
@@ -75,9 +78,15 @@ async def model_of(folder: Path | None) -> Model:
     return Model(folder if identity is not None else None, anchors, identity)
 
 
+def _schema() -> str:
+    """What tells the tables of a home from those of another version."""
+    tables = b"".join(files(house).joinpath("schema.sql").read_bytes() for house in HOUSES)
+    return hashlib.sha256(tables).hexdigest()[:8]
+
+
 async def home_of(size: HomeSize, model: Model, chars: int = CHARS) -> Path:
     """A home of that size, made if there is none yet."""
-    kept = HOMES / f"home-{size.memories}-{size.chunks}-{chars}-{len(model.anchors)}"
+    kept = HOMES / f"home-{size.memories}-{size.chunks}-{chars}-{len(model.anchors)}-{_schema()}"
     if not kept.exists():
         HOMES.mkdir(parents=True, exist_ok=True)
         making = HOMES / f"making-{time.time_ns()}" / "home"

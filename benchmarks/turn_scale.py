@@ -21,8 +21,8 @@ import apsw
 from benchmarks.big_home import BigHome, make, workspaces_of
 from benchmarks.episodic import MODEL_PLACE, MODEL_VARIABLE
 from benchmarks.report import machine, percentile, show_table
-from benchmarks.search_scale import KINDS, SEED, Words, cpu_ms
-from benchmarks.wire import spent
+from benchmarks.search_scale import KINDS, SEED, Words
+from benchmarks.wire import cpu_ms, spent
 from gateway.client import Client, console_script
 from gateway.embedder import Embedder, load
 from gateway.model_files import locate

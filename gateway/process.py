@@ -33,6 +33,8 @@ EXIT_DEFECT = 70
 
 PULSE_SECONDS = 0.5
 """How often the process looks for what nobody tells it: other processes' changes, the clock, dead owners."""
+LONE_PULSE_SECONDS = 0.8
+"""The same while it is alone in its home: a process that comes, and what it writes, is still told of within a second."""
 TIDY_MS = 86_400_000
 """How often old bookkeeping is dropped where nothing else is due; at first when the process starts."""
 FLUSH_SECONDS = 2.0
@@ -45,22 +47,33 @@ class Metronome:
     """One timer for all who look again and again: an idle process wakes once for all of them."""
 
     def __init__(self) -> None:
-        self._beat = anyio.Event()
+        self.seconds = PULSE_SECONDS
+        self._next = anyio.Event()
 
     async def run(self) -> None:
         """Beat until cancelled."""
-        while True:
-            await anyio.sleep(PULSE_SECONDS)
-            beat, self._beat = self._beat, anyio.Event()
-            beat.set()
+        self._wait()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._timer.cancel()
+
+    def _wait(self) -> None:
+        """A timer of the loop, not a task that sleeps: waking for nothing is what an idle process costs."""
+        self._timer = asyncio.get_running_loop().call_later(self.seconds, self._beat)
+
+    def _beat(self) -> None:
+        self._wait()
+        now, self._next = self._next, anyio.Event()
+        now.set()
 
     async def next(self) -> None:
         """Wait for the next beat; who is late for one takes the one after it."""
-        await self._beat.wait()
+        await self._next.wait()
 
 
 class Pulse:
-    """Looks, twice a second, for what nobody tells this process."""
+    """Looks, once or twice a second, for what nobody tells this process."""
 
     def __init__(self, app: App, is_reading: Callable[[], bool], metronome: Metronome) -> None:
         self._app = app
@@ -114,6 +127,7 @@ class Pulse:
             self.apply_settings()
         await self.look()
         seen = (db.commits, app.base.owners.alone_since())
+        self._metronome.seconds = PULSE_SECONDS if seen[1] is None else LONE_PULSE_SECONDS
         if seen[1] is None or seen != self._seen or self._version < 0:
             version = await db.data_version()
             self._seen = seen

@@ -1,8 +1,7 @@
 """Which rows share the most telling words: one choice for every index that lists rows by word."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -25,18 +24,16 @@ def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> I
         more = {row: sums[row] + weight for row in sums.keys() & rows}
         sums |= dict.fromkeys(rows, weight) | more
         rest -= weight
-        if sum(map(rest.__lt__, sums.values())) - len(told) >= enough or place == len(lists):
+        is_last = place == len(lists)
+        if is_last or sum(map(rest.__lt__, sums.values())) - len(told) >= enough:
             whole = dict(sums)
             for lighter, others in lists[place:]:
                 for row in whole.keys() & others:
                     whole[row] += lighter
-            equal: defaultdict[float, list[int]] = defaultdict(list)
-            for row, total in whole.items():
-                if row not in told and (total > rest or place == len(lists)):
-                    equal[total].append(row)
-            for total in sorted(equal, reverse=True):
-                yield from sorted(equal[total], reverse=True)
-            told.update(chain.from_iterable(equal.values()))
+            ahead = [row for row, total in whole.items() if row not in told and (is_last or total > rest)]
+            ranked = sorted(sorted(ahead, reverse=True), key=whole.__getitem__, reverse=True)
+            yield from ranked
+            told.update(ranked)
 
 
 def best_of(

@@ -11,7 +11,8 @@ from spawned import Den, drain, journey, refusal, remember
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # `benchmarks` is not installed
 
-from benchmarks.search_scale import FREQUENT, SEED, WORKSPACE, Words, cpu_ms, fill, opened, spread
+from benchmarks.search_scale import FREQUENT, SEED, WORKSPACE, Words, fill, opened, spread
+from benchmarks.wire import cpu_ms
 
 HELD = int(os.environ.get("PIONEER_RECORDS", "20000"))
 """Records of the home that hostile queries search: the promise is made for 100,000."""
