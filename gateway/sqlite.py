@@ -24,6 +24,9 @@ Trouble: TypeAlias = Literal["storage_full", "storage_read_only", "io_error", "d
 
 BUSY_MS = 30_000  # how long another process may hold the write lock; only a stuck one holds it longer than milliseconds
 JOURNAL_LIMIT = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
+CACHE_KIB = 16_000
+"""Pages that a connection keeps, as far as it met them. SQLite's own 2,000 are less than what one search of 10,000 records reads: with them
+160 vectors take 1.7 times as long, a search with meaning a twelfth more; twice as many bring nothing."""
 
 _FULL_CODES = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _READ_ONLY_CODES = {errno.EROFS, errno.EACCES, errno.EPERM}
@@ -162,6 +165,7 @@ def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creat
             "foreign_keys = on",
             "secure_delete = on",
             "temp_store = memory",
+            f"cache_size = -{CACHE_KIB}",
             f"journal_size_limit = {JOURNAL_LIMIT}",
             *(("fullfsync = on", "checkpoint_fullfsync = on") if sys.platform == "darwin" else ()),
         ):
