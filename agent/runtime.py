@@ -234,6 +234,7 @@ class HookRuntime:
             (partial(subscription.call, own), subscription.timeout_ms / 1000)
             for subscription, own in zip(batch, inputs, strict=True)
         ])  # fmt: skip
+        all_ended_at = self._clock.now()
         outcomes: list[tuple[HookRun, list[Contribution]]] = []
         for subscription, run, call in zip(batch, runs, calls, strict=True):
             verdict = settled(subscription, self._verdict(subscription.phase, call))
@@ -243,7 +244,7 @@ class HookRuntime:
                 verdict,
                 attempts=1,
                 started_at=started_at,
-                completed_at=started_at + duration,
+                completed_at=min(started_at + duration, all_ended_at),  # a clock may stand still
                 duration_ms=duration,
             )
             outcomes.append((done, verdict.contributions))

@@ -23,6 +23,8 @@ OPENING = """# Performance
 Made by `python -m benchmarks performance` from the results of `python -m benchmarks speed` and `python -m benchmarks peers`;
 nothing here is written by hand. CPU is processor time of the gateway's process, and what is judged: wall time depends on who else
 uses the machine. A floor is measured in the same run: the least that the work could cost, or what another implementation costs.
+Each part begins with what an empty Python took just then, beside the machine that the goals come from: others use this one too, and
+its pace changes by half and more within an hour. Goals are held against figures as they are.
 Homes and texts are generated from one seed; conversations beside peers are LoCoMo's.
 """
 
