@@ -24,9 +24,9 @@ Trouble: TypeAlias = Literal["storage_full", "storage_read_only", "io_error", "d
 
 BUSY_MS = 30_000  # how long another process may hold the write lock; only a stuck one holds it longer than milliseconds
 JOURNAL_LIMIT = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
-CACHE_KIB = 16_000
-"""Pages that a connection keeps, as far as it met them. SQLite's own 2,000 are less than what one search of 10,000 records reads: with them
-160 vectors take 1.7 times as long, a search with meaning a twelfth more; twice as many bring nothing."""
+CACHE_KIB = 8_000
+"""Pages that a connection keeps, as far as it met them. SQLite's own 2,000 are less than what a search of 10,000 records reads: with them 160
+vectors take half as long again. Twice as many save another tenth of that, and are twice the memory of each process."""
 
 _FULL_CODES = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _READ_ONLY_CODES = {errno.EROFS, errno.EACCES, errno.EPERM}
