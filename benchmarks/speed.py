@@ -8,6 +8,7 @@ import asyncio
 import compileall
 import os
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Sequence
@@ -47,9 +48,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def _compile() -> None:
-    """Byte code as an installed package has it, whatever the environment says of writing it."""
-    for house in HOUSES:
-        compileall.compile_dir(ROOT / house, quiet=2)
+    """Byte code as an installed package has it, and what it needs, whatever the environment says of writing it."""
+    for folder in (*(ROOT / house for house in HOUSES), Path(sysconfig.get_path("purelib"))):
+        compileall.compile_dir(folder, quiet=2)
 
 
 def _size(text: str) -> HomeSize:

@@ -163,6 +163,7 @@ async def _one_gateway(
         if model is not None:
             await loaded(client)
             rss["with model"] = spent(client.pid).rss_mb or 0.0
+        await client.request("gateway/drain", {})  # a start looks through its home, for a second where that is large
         asked = questions(calls + WARM_UP)
         warm, asked = asked[:WARM_UP], asked[WARM_UP:]
         await _settle(client, [_remembered(query, mode) for query in warm])
