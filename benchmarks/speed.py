@@ -61,11 +61,9 @@ def _size(text: str) -> HomeSize:
 def _pace() -> list[Row]:
     """How fast the machine is just then: what others do on it changes that by half and more."""
     alone = python_alone()
-    return (
-        [shown("`python -I -c pass`, CPU", alone, "ms", beside="where the goals were set", floor=GOALS_SET_AT_MS)]
-        if alone
-        else []
-    )
+    if alone is None:
+        return []
+    return [shown("`python -I -c pass`, CPU", alone, "ms", beside="where the goals were set", floor=GOALS_SET_AT_MS)]
 
 
 async def _measure(options: argparse.Namespace, plan: Plan) -> tuple[dict[str, list[Row]], list[dict[str, Any]]]:

@@ -22,7 +22,7 @@ from protocol.gateway import ClientInfo, DrainParams, InitializeParams
 from protocol.memory import RememberParams, SearchParams
 
 STARTS = 7
-ALONE = 20
+ALONE = 20  # of so many the least: one alone is chance
 PINGS = 1000
 PIPELINED = 4000
 IN_FLIGHT = 64

@@ -139,8 +139,7 @@ _german = cast("Callable[[str], str]", Stemmer.Stemmer("german", 0).stemWord)  #
 _stemming = threading.Lock()  # a stemmer is not safe for several threads at once; hits of the cache do not come here
 
 
-@lru_cache(CACHED_WORDS)
-def _stem(word: str) -> str:
+def _stem_of(word: str) -> str:
     word = word[:MAX_TERM_CHARS]
     if "\u0400" <= word[0] <= "\u04ff":
         stem = _russian
@@ -152,6 +151,9 @@ def _stem(word: str) -> str:
         return word
     with _stemming:
         return stem(word)
+
+
+_stem = lru_cache(CACHED_WORDS)(_stem_of)
 
 
 @lru_cache(CACHED_WORDS)
@@ -193,8 +195,9 @@ def _parts(token: str) -> tuple[list[str], list[str]]:
 
 def _word_terms(token: str) -> tuple[str, ...]:
     if token.isascii() and token.isalpha() and (len(token) == 1 or token[1:].islower()):
-        with _stemming:  # most words have no seam, and looking for one takes longest; what this gives is kept already
-            return (_english(token.lower()[:MAX_TERM_CHARS]),)
+        return (
+            _stem_of(token.lower()),
+        )  # most words have no seam, and looking for one takes longest; kept by the caller
     words, wholes = _parts(token)
     return tuple(_stem(word) for word in (*words, *wholes))
 

@@ -109,6 +109,7 @@ _CODES = (
         "one_time_code",
         "code otp code. пароль",
         r"(?:^|[^0-9a-z.:/-]|\bg-)([0-9]{3}[ -]?[0-9]{3}|[0-9]{6,8}) (?:is (?:your|my|the)|ist (?:dein|ihr|mein)|est (?:votre|ton|mon)|es (?:tu|su|mi)) (?:[a-z-]{1,16} ){0,3}?(?:code|otp|tan|codigo)",
+        needs=_DIGITS,
     ),
 )
 
@@ -123,6 +124,7 @@ _MORE_CODES = (
         "one_time_code",
         "use enter",
         r"\b(?:use|enter|type) ([0-9]{3}[ -]?[0-9]{3}|[0-9]{6,8}) (?:to|as|for) (?:[a-z]{1,12} ){0,2}(?:verify|log in|login|sign in|confirm|authenticate|verification)",
+        needs=_DIGITS,
     ),
 )
 

@@ -86,5 +86,4 @@ def stop_words_for(words: list[str]) -> frozenset[str]:
 
 def is_german(words: list[str]) -> bool:
     """Whether most of the words speak German."""
-    english, german = (sum(map(LATIN[place].__contains__, words)) for place in (0, 1))
-    return german > english and _spoken(words) is GERMAN  # English wins a tie; most texts are no German at first sight
+    return _spoken(words) is GERMAN

@@ -148,11 +148,11 @@ def plan_item(waiting: Waiting, sizes: ChunkSizes, lexicon: Lexicon, scanner: Se
         own = lexicon.index_terms(said)
         if waiting.echoes and not own:
             continue
-        words = " ".join((*header, *own)) if own else ""
+        terms = [*header, *own] if own else []
+        words = " ".join(terms)
         chunks.append(
             NewChunk(
-                position=len(chunks), start=start, end=end, words=words, terms=store.pack(words),
-                term_count=len(header) + len(own) if own else 0,
+                position=len(chunks), start=start, end=end, words=words, terms=store.pack(words), term_count=len(terms),
                 asks=is_question(said), is_dated=tells_time(said),
             )
         )  # fmt: skip

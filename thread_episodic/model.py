@@ -73,7 +73,10 @@ class StoredChunk:
 
 
 class NewChunk(NamedTuple):
-    """A chunk that is to be stored: its range, its words as the index takes them and as its row keeps them, and how it speaks."""
+    """A chunk that is to be stored: its range, its words as the index takes them and as its row keeps them, and how it speaks.
+
+    Both forms of the words: packing takes a while, and is done before the write lock is held.
+    """
 
     position: int
     start: int
