@@ -16,6 +16,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -221,9 +222,7 @@ def model_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _embed(texts: Sequence[str]) -> np.ndarray:
-    folder = model_folder()
-    assert folder is not None
+def _embed(folder: Path, texts: Sequence[str]) -> np.ndarray:
     located = locate(EmbeddingSettings(model_path=str(folder)), folder)
 
     async def embed() -> list[bytes]:
@@ -257,7 +256,7 @@ def main(arguments: list[str]) -> int:
     print(f"{sum(len(g.facts) for g in groups)} facts, {sum(len(g.asks) for g in groups)} messages; {machine()}")
     rows: list[tuple[object, ...]] = []
     for group in groups:
-        for way, outcomes in _naive_rows(group, _embed if folder is not None else None).items():
+        for way, outcomes in _naive_rows(group, partial(_embed, folder) if folder is not None else None).items():
             rows.append((group.name, way, len(group.facts), *figures(outcomes)))
         for mode in (mode for mode in given.modes if mode in modes):
             with tempfile.TemporaryDirectory() as place:

@@ -14,23 +14,22 @@ from typing import NamedTuple
 from memory.identity import folded
 from memory.matching import Match, Question
 from memory.ports import Collaborators
+from memory.presentation import is_presentable, text_of
 from memory.ranking import RECALL_FLOOR, recallable
 from memory.reads import Found, Reader, Wanted
 from memory.store import SQL, encoded
-from promt.render import carries_own_block
 from promt.tokens import estimated_tokens
 from protocol.base import Scope
 from protocol.errors import Unavailable
 from protocol.memory import Filters, Hit, RankedCandidate
 from protocol.ports import Tx
-from protocol.settings import RecallFloors, RecallSettings
+from protocol.settings import RecallSettings
 
 EMBEDDING_PATIENCE = 0.25  # seconds that a turn waits for its query's vector: it has its words
 ENOUGH_TERMS = 3
 """A message of fewer terms ("and in winter?") is searched together with what was said just before."""
 NEAR_MISSES = 20
 CACHED = 64
-MAX_ITEM_CHARS = 280
 
 
 class Recall(NamedTuple):
@@ -64,27 +63,11 @@ class _Kept(NamedTuple):
 def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
     """Return what is searched for a message: its beginning, after what was said just before where it says too little itself."""
     own = text.strip()[:max_chars]
-    if count_terms(own) >= ENOUGH_TERMS:
+    is_repeated = any(folded(part) == folded(own) for part in before)
+    if is_repeated or count_terms(own) >= ENOUGH_TERMS:
         return own
     context = " ".join(part.strip() for part in before if part.strip())
     return f"{context[: max(0, max_chars - len(own) - 1)]} {own}".strip()
-
-
-def text_of(hit: Hit) -> str:
-    """Return a hit's text as the prompt shows it: whole if it is short, else the part that was found."""
-    content = hit.record.content
-    return content if len(content) <= MAX_ITEM_CHARS else hit.snippet or content
-
-
-def is_presentable(hit: Hit, floors: RecallFloors) -> bool:
-    """Return whether a hit says something, is none of our own blocks, and is above each floor that is set and applies."""
-    values = {"lexical": hit.breakdown.get("lexical"), "semantic": hit.breakdown.get("semantic"), "total": hit.score}
-    is_low = any(
-        value is not None and least is not None and value < least
-        for name, value in values.items()
-        for least in [getattr(floors, name)]
-    )
-    return bool(hit.record.content.strip()) and not carries_own_block(hit.record.content) and not is_low
 
 
 def choose(scopes: Sequence[Given], most: int) -> list[Found]:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from memory.hooks.policy import policy_of
 from memory.ports_hooks import MemoryForTurns, RecallOutcome
-from memory.recall import MAX_ITEM_CHARS, text_of
+from memory.presentation import MAX_ITEM_CHARS, text_of
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
 from protocol.memory import Hit
 from protocol.threads import RecallStatus, SourceRef
