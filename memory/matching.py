@@ -33,6 +33,8 @@ BY_WORDS = 40
 BY_MEANING = 50
 """Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one order of them, whatever
 its size; what comes after them is another order of as many."""
+FULL = min(BY_WORDS, BY_MEANING)
+"""Fewer candidates than this are all that there are."""
 WALKED = 4000
 """Of the nearest, how many are looked at for some that may be shown and are asked for."""
 
