@@ -39,6 +39,10 @@ FROM thread
 WHERE id < :before AND (:workspace_id IS NULL OR workspace_id = :workspace_id) AND (:archived IS NULL OR archived = :archived)
 ORDER BY id DESC LIMIT :limit
 
+-- name: thread_names_of_workspace
+-- The named threads of a workspace, those last spoken in first.
+SELECT thread_id, name FROM thread WHERE workspace_id = :workspace_id AND name <> '' AND memory_mode <> 'ignored' ORDER BY updated_at DESC LIMIT :limit
+
 -- name: thread_ids_of_workspace
 -- Every thread of a workspace.
 SELECT thread_id FROM thread WHERE workspace_id = :workspace_id ORDER BY id

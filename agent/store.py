@@ -118,6 +118,12 @@ def workspace_threads(tx: Tx, workspace_id: str) -> list[str]:
     return [row[0] for row in tx.all(SQL["thread_ids_of_workspace"], {"workspace_id": workspace_id})]
 
 
+def thread_names(tx: Tx, workspace_id: str, limit: int) -> dict[str, str]:
+    """The names of a workspace's threads by id, at most so many: those last spoken in."""
+    values = {"workspace_id": workspace_id, "limit": limit}
+    return {thread_id: name for thread_id, name in tx.all(SQL["thread_names_of_workspace"], values)}
+
+
 class StoredTurn(NamedTuple):
     """A turn with what only this house needs."""
 

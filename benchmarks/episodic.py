@@ -128,7 +128,7 @@ class Index:
             scanner=RuleScanner(), jobs=self._jobs, notify=lambda *_: None, settings=lambda: SETTINGS,
             read_items=lambda _, wanted: {one: self.items[one] for one in wanted if one in self.items},
             read_thread=self._thread, workspace_exists=lambda *_: True, echo_spans=lambda *_: [],
-            turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns}, thread_turns=lambda *_: [], workspace_threads=lambda *_: [],
+            turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns}, thread_turns=lambda *_: [], workspace_threads=lambda *_: [], thread_names=lambda *_: {},
             read_artifacts=lambda *_: {}, paused=lambda: None,
         )  # fmt: skip
 

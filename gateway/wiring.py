@@ -24,6 +24,7 @@ from agent.store import (
     read_items,
     read_thread,
     thread_turns,
+    thread_names,
     turn_items,
     workspace_exists,
     workspace_threads,
@@ -119,6 +120,7 @@ def build(core: MemoryCore) -> App:
         turn_items=turn_items,
         thread_turns=thread_turns,
         workspace_threads=workspace_threads,
+        thread_names=thread_names,
         read_artifacts=read_artifacts,
         paused=lambda: runner.paused("index"),
     )

@@ -19,6 +19,9 @@ ThreadTurns: TypeAlias = Callable[[Tx, str], list[str]]
 WorkspaceThreads: TypeAlias = Callable[[Tx, str], list[str]]
 """The thread ids of a workspace."""
 
+ThreadNames: TypeAlias = Callable[[Tx, str, int], Mapping[str, str]]
+"""The names of a workspace's threads by id, at most so many."""
+
 ReadArtifacts: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, list[ArtifactRef]]]
 """The files that messages carried, by item id; an item without any may be absent."""
 

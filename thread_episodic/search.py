@@ -33,8 +33,8 @@ class Request:
     limits: Limits
     work: int
     max_segments: int
-    browses: bool = False
-    """Whether no words are asked for, but all that was said in the time range."""
+    is_newest: bool = False
+    """Whether the newest is wanted: what has any of the words comes first, and the rest after it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,8 +110,8 @@ class Searcher:
         return Places(workspace, thread=thread) if thread is not None else None
 
     def _rank(self, tx: Tx, places: Places, request: Request) -> Ranking:
-        if request.browses:  # newest first; each of it is what was asked for
-            newest = lookups.find_chunks_by_time(tx, places, request.wanted, request.work)
+        if request.is_newest:
+            newest = lookups.newest_chunks(tx, places, request.wanted, request.asked.terms, request.work)
             return Ranking([Ranked(one.id, 1.0, {"time": 1.0}) for one in newest], {one.id: one for one in newest}, {})
         finder = Finder(
             tx, self._meaning, places, request.wanted, work=request.work, max_segments=request.max_segments

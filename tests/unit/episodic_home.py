@@ -85,6 +85,7 @@ class Home:
             },
             thread_turns=lambda _, thread: list(dict.fromkeys(i.turn_id for i in self._in_order() if i.thread_id == thread)),
             workspace_threads=lambda _, workspace: sorted({i.thread_id for i in self.items.values() if i.workspace_id == workspace}),
+            thread_names=lambda _, workspace, limit: {t: n for t, n in list(self.names.items())[:limit] if t.startswith(workspace)},
             read_artifacts=lambda _, ids: {i: self.artifacts[i] for i in ids if i in self.artifacts},
             paused=lambda: self.held,
         )  # fmt: skip
