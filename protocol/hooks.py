@@ -310,7 +310,7 @@ ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[Too
 class ItemFact(Wire):
     """A stored message as the other houses may know it.
 
-    `indexable` is false for what neither user nor assistant said, for partial answers, and in threads that ignore memory.
+    `indexable` is false for what neither user nor assistant said but a host's summaries of its tools, for partial answers, and in threads that ignore memory.
     """
 
     item_id: str

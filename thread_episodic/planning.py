@@ -31,6 +31,8 @@ _QUESTION = re.compile(
     r"\?|^\W*(?:what|which|when|where|who|why|how|remind|что|о чем|какой|какую|какие|когда|где|кто|почему|зачем|как|напомни"
     r"|was|wann|wo|wer|warum|wie|welche[rsn]?|woruber|que|cual|cuando|donde|quien|como|recuerdame)(?!\w)"
 )
+
+
 def _asks_about_our_past(text: str) -> bool:
     folded = fold(text)
     return all(pattern.search(folded) for pattern in (_QUESTION, _PAST, _THOSE_WHO_SPOKE))
@@ -62,7 +64,5 @@ def _queries(text: str, rest: str, when: TimeRange | None) -> list[EpisodicQuery
     if _SPOKEN_HERE.search(fold(text)):
         queries.append(EpisodicQuery(mode="current_thread", query=subject))
     if when is not None:
-        queries.append(
-            EpisodicQuery(mode="workspace_threads", query=subject, from_at=when.from_at, to_at=when.to_at)
-        )
+        queries.append(EpisodicQuery(mode="workspace_threads", query=subject, from_at=when.from_at, to_at=when.to_at))
     return [*queries, EpisodicQuery(mode="workspace_threads", query=subject)]

@@ -9,6 +9,7 @@ said is the answer, and what sounds like a decision first where decisions are as
 import re
 from collections.abc import Collection, Mapping
 
+from protocol.thread_episodic import Understood
 from thread_episodic.budget import cut_at_word
 from thread_episodic.chunking import split_sentences
 from thread_episodic.time_words import TimeRange, fold
@@ -59,6 +60,12 @@ def without_times(text: str, when: TimeRange | None) -> str:
         kept.append(text[place:start])
         place = end
     return " ".join(" ".join((*kept, text[place:])).split())
+
+
+def understood(text: str, when: TimeRange) -> Understood:
+    """The time that a message names as an answer says it."""
+    said = ", ".join(text[start:end] for start, end in when.spans)
+    return Understood(from_at=when.from_at, to_at=when.to_at, text=said)
 
 
 def subject_of(text: str) -> str:

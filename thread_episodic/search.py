@@ -21,6 +21,7 @@ from thread_episodic.model import Filter, Places
 from thread_episodic.ports import ReadArtifacts
 from thread_episodic.ranking import Ranked, rank
 
+TOOL_PART = 0.7  # of the score: what a tool did is seldom what was said about it
 TELLING_WORD = "zebrafish"  # any word that is no function word in any language
 
 
@@ -118,6 +119,11 @@ class Searcher:
         )  # fmt: skip
         found = finder.find(request.asked)
         ranked = rank(found.question, found.passages, has_meaning=request.asked.vector is not None)
+        if any(one.role == "tool" for one in found.candidates.values()):
+            ranked = sorted(
+                (one if found.candidates[one.row].role != "tool" else one._replace(score=one.score * TOOL_PART) for one in ranked),
+                key=lambda one: -one.score,
+            )  # fmt: skip
         return Ranking(ranked, found.candidates, found.question.weights, found.is_limited)
 
     def _told(self, tx: Tx, places: Places, request: Request, shown: Display, *, is_limited: bool) -> Found:

@@ -5,9 +5,11 @@ Rule 2: a search never fails because the index is slow or behind: its status and
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import anyio.to_thread
 from msgspec import structs
 
 from protocol.base import Diagnostic
@@ -30,6 +32,7 @@ from protocol.ports import (
     Lexicon,
     Meaning,
     Notify,
+    ReadDate,
     SecretScanner,
     Transact,
     Tx,
@@ -58,12 +61,21 @@ from thread_episodic.display import Limits
 from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
 from thread_episodic.model import Filter
-from thread_episodic.ports import Paused, ReadArtifacts, Settings, ThreadNames, ThreadTurns, TurnItems, WorkspaceThreads
-from thread_episodic.pointing import named_thread
+from thread_episodic.pointing import named_thread, subject_of, understood, without_times
+from thread_episodic.ports import (
+    Paused,
+    ReadArtifacts,
+    Settings,
+    ThreadNames,
+    ThreadTurns,
+    TimeZone,
+    TurnItems,
+    WorkspaceThreads,
+)
 from thread_episodic.reading import TurnReader
 from thread_episodic.search import Found, Request, Searcher, is_vague
 from thread_episodic.status import StatusReader
-from thread_episodic.time_words import asks_when
+from thread_episodic.time_words import TimeRange, asks_when, find_time, zone_of
 from thread_episodic.vectors import Vectors
 
 SEARCH_PATIENCE = (
@@ -103,8 +115,11 @@ class EpisodicService:
         scanner: SecretScanner, jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, read_thread: ReadThread,
         workspace_exists: WorkspaceExists, echo_spans: EchoSpans, turn_items: TurnItems, thread_turns: ThreadTurns,
         workspace_threads: WorkspaceThreads, thread_names: ThreadNames, read_artifacts: ReadArtifacts, paused: Paused,
+        time_zone: TimeZone, read_date: ReadDate,
     ) -> None:  # fmt: skip
         self._db = db
+        self._time_zone = time_zone
+        self._read_date = read_date
         self._thread_names = thread_names
         self._clock = clock
         self._scanner = scanner
@@ -204,9 +219,39 @@ class EpisodicService:
             room=room_of(settings, params.max_prompt_chars), snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars,
         )  # fmt: skip
-        found = await self._find(wanted, params.query, limits, SEARCH_PATIENCE)
-        diagnostics = [Diagnostic(code=code) for code in found.diagnostics]
-        return ThreadSearchResult(hits=found.hits, status=found.status, diagnostics=diagnostics)
+        is_open = params.from_at is None and params.to_at is None
+        when = await self._time_of(params.query) if is_open else None
+        if when is None:
+            found = await self._find(wanted, params.query, limits, SEARCH_PATIENCE)
+        else:
+            found = await self._find_by_time(wanted, params.query, when, limits)
+        return ThreadSearchResult(
+            hits=found.hits, status=found.status, diagnostics=[Diagnostic(code=code) for code in found.diagnostics],
+            understood=understood(params.query, when) if when is not None else None,
+        )  # fmt: skip
+
+    async def _time_of(self, query: str) -> TimeRange | None:
+        """The time that a query names. Not on the loop: the first date that is ever named loads what reads dates."""
+        now, zone = self._clock.now(), zone_of(self._time_zone())
+        return await anyio.to_thread.run_sync(find_time, query, now, zone, self._read_date)
+
+    async def _find_by_time(self, wanted: Filter, query: str, when: TimeRange, limits: Limits) -> Found:
+        """What was said in the time that a query names, and after it what fits of all times: the time may be part of the matter."""
+        words = without_times(query, when)
+        within = replace(wanted, from_at=when.from_at, to_at=when.to_at)
+        if not subject_of(words):
+            return await self._find(within, "", limits, SEARCH_PATIENCE, is_newest=True)
+        first = await self._find(within, words, limits, SEARCH_PATIENCE)
+        rest = replace(
+            limits, hits=limits.hits - len(first.hits), room=limits.room - sum(len(hit.snippet) for hit in first.hits),
+            known_chunks=first.shown, floor=limits.floor._replace(kept=0) if first.hits else limits.floor,
+        )  # fmt: skip
+        if rest.hits <= 0 or rest.room <= 0:
+            return first
+        second = await self._find(wanted, query, rest, SEARCH_PATIENCE)
+        if not first.hits:
+            return second
+        return replace(first, hits=first.hits + second.hits)
 
     async def recall(self, turn: TurnContext, wish: Wish, shown: Shown, *, room: int) -> Found:
         """What a turn may be shown for one of its searches."""
@@ -221,9 +266,7 @@ class EpisodicService:
             hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
         )  # fmt: skip
         is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
-        return await self._find(
-            wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest
-        )
+        return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest)
 
     async def in_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
         """The thread that a query names, with what is asked of it; None where it names none."""
@@ -233,7 +276,9 @@ class EpisodicService:
         def read(tx: Tx) -> Mapping[str, str]:
             return self._thread_names(tx, turn.workspace_id, THREAD_NAMES)
 
-        names = {thread: frozenset(terms_of(name)) for thread, name in (await self._db.read(read)).items()} if said else {}
+        names = (
+            {thread: frozenset(terms_of(name)) for thread, name in (await self._db.read(read)).items()} if said else {}
+        )
         named = named_thread(said, names)
         if named is None:
             return None

@@ -184,7 +184,10 @@ _DAY_OF_MONTH = r"(?:0?[1-9]|[12]\d|3[01])"
 _DATES = (
     (rf"{_DAY_OF_MONTH}(?:st|nd|rd|th|-?го|\.)?(?: of| de)? {_MONTH}(?:,?(?: del?)? {_YEAR})?", _MONTHS),
     (rf"{_MONTH} {_DAY_OF_MONTH}(?:st|nd|rd|th)?(?:,? {_YEAR})?", _MONTHS),
-    (rf"(?:(?:at the |the )?(?:start|beginning|middle|end) of|in|during|back in|last|im|letzten|en|в) (?P<month>{_MONTH}(?:,?(?: del?)? {_YEAR})?)", _MONTHS),
+    (
+        rf"(?:(?:at the |the )?(?:start|beginning|middle|end) of|in|during|back in|last|im|letzten|en|в) (?P<month>{_MONTH}(?:,?(?: del?)? {_YEAR})?)",
+        _MONTHS,
+    ),
     (rf"{_YEAR}-\d\d-\d\d|\d\d?\.\d\d?\.{_YEAR}|\d\d?/\d\d?/{_YEAR}", r"19\d\d|20\d\d"),
 )
 """Dates of the calendar in any of the languages, and what none of them is without. A month's name alone is no time ("may",
