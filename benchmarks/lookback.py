@@ -1,11 +1,11 @@
 """How often a turn is shown what was said before: where it points to the past, and where it only asks. Through a spawned gateway.
 
 A set is a folder with `messages.jsonl` (thread, thread_name, id, role, at, text) and any of `sentences.jsonl` (they point to the past;
-`wanted`: any one is enough), `innocent.jsonl` (they do not), `questions.jsonl` (`evidence`), `unanswered.jsonl`.
+`wanted`: any one is enough), `innocent.jsonl` (they do not), `questions.jsonl` (`evidence`; `past` if they point), `unanswered.jsonl`.
 
 Rule 1: only the wire is used: messages come by `thread/import`, what a turn is shown is what `turn/prepare` answers.
 Rule 2: every text is asked in a thread of its own, which is deleted after it: no question finds another.
-Rule 3: strays are questions of the other sets, and those that the set's own author says nothing answers.
+Rule 3: strays are plain questions of other homes; what nothing in their own home answers is counted by itself.
 """
 
 import argparse
@@ -46,14 +46,24 @@ class Set(NamedTuple):
     unanswered: list[dict[str, Any]]
 
 
-def read_set(folder: Path) -> Set:
-    """A set of a folder; a file that is not there holds nothing."""
+def read_sets(folder: Path) -> list[Set]:
+    """The sets of a folder, one for each `home` that its rows name; a file that is not there holds nothing."""
 
     def rows(name: str) -> list[dict[str, Any]]:
         path = folder / f"{name}.jsonl"
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
-    return Set(folder.name, *map(rows, ("messages", "sentences", "innocent", "questions", "unanswered")))
+    files = [rows(name) for name in ("messages", "sentences", "innocent", "questions", "unanswered")]
+    homes = sorted({row.get("home", "") for row in files[0]})
+    sets: list[Set] = []
+    for home in homes:
+        messages, sentences, innocent, questions, unanswered = (
+            [row for row in file if row.get("home", "") == home] for file in files
+        )
+        pointing = [*sentences, *(row for row in questions if row.get("past"))]
+        plain = [row for row in questions if not row.get("past")]
+        sets.append(Set(f"{folder.name} {home}".strip(), messages, pointing, innocent, plain, unanswered))
+    return sets
 
 
 def others(count: int) -> list[dict[str, Any]]:
@@ -175,6 +185,7 @@ class Figures(NamedTuple):
     innocent: list[tuple[dict[str, Any], Asked]]
     plain: list[tuple[dict[str, Any], Asked]]
     strays: list[tuple[dict[str, Any], Asked]]
+    unanswered: list[tuple[dict[str, Any], Asked]]
 
 
 def wanted_of(row: dict[str, Any]) -> set[str]:
@@ -198,7 +209,7 @@ async def measure(home: Home, one: Set, strays: Sequence[dict[str, Any]]) -> Fig
     async def asked(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Asked]]:
         return [(row, await home.ask(row.get("text") or row["question"])) for row in rows]
 
-    lists = (one.sentences, one.innocent, one.questions, [*strays, *one.unanswered])
+    lists = (one.sentences, one.innocent, one.questions, strays, one.unanswered)
     return Figures(*[await asked(rows) for rows in lists])
 
 
@@ -214,6 +225,7 @@ def summary(name: str, found: Figures) -> list[object]:
         share([is_shown(row, asked) for row, asked in found.plain]),
         share([is_shown(row, asked) for row, asked in among]),
         share([bool(asked.items) for _, asked in found.strays]),
+        share([bool(asked.items) for _, asked in found.unanswered]),
         sum(len(asked.items) for _, asked in found.plain) / (len(found.plain) or 1),
         percentile(cpu, 50),
         percentile(cpu, 95),
@@ -232,16 +244,20 @@ def curve(found: Figures) -> list[list[object]]:
 
 async def run(options: argparse.Namespace) -> None:
     """Every set in every home, in every mode."""
-    sets = [read_set(Path(folder)) for folder in (options.sets or [BUNDLED])]
+    sets = [one for folder in (options.sets or [BUNDLED]) for one in read_sets(Path(folder))]
     models: list[tuple[str, Path | None]] = [("words", None)]
     if (model_folder() / "onnx").exists() or model_folder().is_dir():
         models.append(("words and meaning", model_folder()))
     rows: list[list[object]] = []
     for one in sets:
-        strays = [row for other in sets if other is not one for row in other.questions][:: options.every]
+        strays = (
+            [row for other in sets if other is not one for row in other.questions][:: options.every]
+            if one.questions
+            else []
+        )
         for count in options.others:
             with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
-                folder = Path(options.folder or temporary) / f"{one.name}-{count}"
+                folder = Path(options.folder or temporary) / f"{one.name}-{count}".replace(" ", "-")
                 if not folder.exists():
                     async with Home(folder, models[-1][1]) as home:
                         await home.fill([*others(count), *one.messages])
@@ -256,7 +272,7 @@ async def run(options: argparse.Namespace) -> None:
                         tell(found)
     heads = [
         "set", "pointing, shown", "innocent, any", "plain, in first 5", "plain, shown", "of those in 5", "strays, any",
-        "snippets", "cpu p50", "cpu p95",
+        "unanswered, any", "snippets", "cpu p50", "cpu p95",
     ]  # fmt: skip
     show_table("what turns are shown", heads, rows)
 
@@ -269,7 +285,7 @@ def tell(found: Figures) -> None:
                 print(
                     f"  {kind}: {row.get('text') or row['question']} {sorted(wanted_of(row))} {asked.items} {asked.hits}"
                 )
-    for kind, rows in (("innocent", found.innocent), ("stray", found.strays)):
+    for kind, rows in (("innocent", found.innocent), ("stray", found.strays), ("unanswered", found.unanswered)):
         for row, asked in rows:
             if asked.items:
                 print(f"  {kind}: {row.get('text') or row['question']} {asked.items} {asked.hits}")

@@ -27,9 +27,9 @@ HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
 TIMEOUT_MS = 800
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
-UNASKED_FLOOR = 0.45
+UNASKED_FLOOR = 0.37
 """The least score of what is shown to a message that does not speak of the past (`python -m benchmarks lookback`: the curve)."""
-UNASKED_HITS = 3
+UNASKED_HITS = 5
 ASKED_HITS = 8
 ASKED_FLOOR_PART = 0.2  # of the usual floor: who speaks of a conversation had it, so that a weak hit is likelier right
 NOT_PLANNED = "not_planned"

@@ -20,8 +20,8 @@ _SPOKEN_HERE = re.compile(
     r"|further up|выше|ранее (?:здесь|в этом)|weiter oben|oben|mas arriba|arriba)(?!\w)"
 )
 _THOSE_WHO_SPOKE = any_word(
-    "i we you me us my our your discussion conversation chat мы я ты вы мне нам нас меня мой моя мое мои наш наша wir ich du sie "
-    r"mir uns mein meine unser unsere nosotros yo tu me nos mi nuestro nuestra \w{2,}(?:amos|imos|aste|iste)"
+    "we you us our your discussion conversation chat мы ты вы нам нас наш наша wir du uns unser unsere nosotros tu nos nuestro "
+    r"nuestra \w{2,}(?:amos|imos|aste|iste)"
 )
 _PAST = re.compile(
     r"(?<!\w)(?:did|was|were|had|have|has|haben|habe|hast|hat|hatten|hatte|war|waren|wurde|fue|fueron|era|hicimos|\w{2,}ed"
