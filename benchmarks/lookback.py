@@ -5,7 +5,8 @@ A set is a folder with `messages.jsonl` (thread, thread_name, id, role, at, text
 
 Rule 1: only the wire is used: messages come by `thread/import`, what a turn is shown is what `turn/prepare` answers.
 Rule 2: every text is asked in a thread of its own, which is deleted after it: no question finds another.
-Rule 3: strays are plain questions of other homes; what nothing in their own home answers is counted by itself.
+Rule 3: what a tool said cannot be imported: rows of the role `tool` are left out.
+Rule 4: strays are plain questions of other homes; what nothing in their own home answers is counted by itself.
 """
 
 import argparse
@@ -58,7 +59,7 @@ def read_sets(folder: Path) -> list[Set]:
     sets: list[Set] = []
     for home in homes:
         messages, sentences, innocent, questions, unanswered = (
-            [row for row in file if row.get("home", "") == home] for file in files
+            [row for row in file if row.get("home", "") == home and row.get("role") != "tool"] for file in files
         )
         pointing = [*sentences, *(row for row in questions if row.get("past"))]
         plain = [row for row in questions if not row.get("past")]

@@ -27,7 +27,7 @@ HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
 TIMEOUT_MS = 800
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
-UNASKED_FLOOR = 0.37
+UNASKED_FLOOR = 0.4
 """The least score of what is shown to a message that does not speak of the past (`python -m benchmarks lookback`: the curve)."""
 UNASKED_HITS = 5
 ASKED_HITS = 8
