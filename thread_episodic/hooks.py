@@ -18,9 +18,10 @@ from protocol.settings import GatewayConfig
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
 from protocol.threads import ArtifactRef, RecallStatus, SourceRef
 from thread_episodic.budget import Floor
+from thread_episodic.model import Shown, Wish
 from thread_episodic.pointing import query_of
 from thread_episodic.search import Found
-from thread_episodic.service import EpisodicService, Shown, Wish
+from thread_episodic.service import EpisodicService
 from thread_episodic.time_words import zone_of
 
 HOOK_ID = "thread_episodic.recall"

@@ -7,7 +7,6 @@ Rule 2: a search never fails because the index is slow or behind: its status and
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import anyio.to_thread
 from msgspec import structs
@@ -55,12 +54,12 @@ from protocol.thread_episodic import (
     parts_of_chunk,
 )
 from thread_episodic import store
-from thread_episodic.budget import Floor, floor_of, most_hits, room_of
+from thread_episodic.budget import floor_of, most_hits, room_of
 from thread_episodic.chunking import overlaps
 from thread_episodic.display import Limits
 from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
-from thread_episodic.model import Filter
+from thread_episodic.model import Filter, Shown, Wish
 from thread_episodic.pointing import named_thread, subject_of, understood, without_times
 from thread_episodic.ports import (
     Paused,
@@ -87,24 +86,6 @@ REINDEX_TURNS = 500  # turns queued in one transaction, so that a large thread d
 KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
 THREAD_NAMES = 1000  # that a message is compared with, where it asks for what was said: three milliseconds
 MICROSECONDS = 1_000_000
-
-
-class Wish(NamedTuple):
-    """A search that a turn makes: what is asked, the least that is shown, and how much of it."""
-
-    query: EpisodicQuery
-    floor: Floor
-    hits: int
-    thread_id: str | None = None
-    """The only thread that is looked into, where it is not the query that says where."""
-
-
-class Shown(NamedTuple):
-    """What a turn's prompt has already: turns, chunks, and what its facts say."""
-
-    turns: Sequence[str]
-    chunks: set[str]
-    facts: Sequence[str]
 
 
 class EpisodicService:
