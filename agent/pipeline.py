@@ -105,10 +105,12 @@ class _Run:
         self.base = msgspec.structs.replace(self.base, **members)
 
     def recalled(self) -> Recalled:
-        refs = [i.ref for _, c in self.contributed if isinstance(c, PromptContext) for i in c.items]
+        items = [i for _, c in self.contributed if isinstance(c, PromptContext) for i in c.items]
+        refs = [i.ref for i in items]
         return Recalled(
             memory_ids=[ref.id for ref in refs if ref.kind == "memory"],
             chunk_ids=[ref.id for ref in refs if ref.kind == "chunk"],
+            facts=[i.text for i in items if i.ref.kind == "memory"],
         )
 
     def recall_failed(self) -> bool:

@@ -81,6 +81,8 @@ class EpisodicQuery(Wire):
     to_at: int | None = None
     max_chars: int | None = None
     roles: list[Literal["user", "assistant"]] | None = None
+    newest: bool = False
+    """Whether the newest is wanted: the words are then what comes first, and what is shown need not have them."""
 
 
 class EpisodicPlan(Wire):
@@ -88,6 +90,8 @@ class EpisodicPlan(Wire):
 
     status: Literal["recall", "skip"] = "skip"
     queries: list[EpisodicQuery] = []
+    is_asked: bool = False
+    """Whether the user clearly asks for what was said: then the best that there is is shown, though it fits badly."""
 
 
 class RecallPlan(Wire):
@@ -111,6 +115,8 @@ class Recalled(Wire):
 
     memory_ids: list[str] = []
     chunk_ids: list[str] = []
+    facts: list[str] = []
+    """What those memories say."""
 
 
 class ContextItem(Wire):
@@ -305,7 +311,7 @@ ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[Too
 class ItemFact(Wire):
     """A stored message as the other houses may know it.
 
-    `indexable` is false for what neither user nor assistant said, for partial answers, and in threads that ignore memory.
+    `indexable` is false for what neither user nor assistant said but a host's summaries of its tools, for partial answers, and in threads that ignore memory.
     """
 
     item_id: str
