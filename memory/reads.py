@@ -16,6 +16,7 @@ from memory.identity import key_part
 from memory.matching import USUAL, Finder, Match, Question, room_for
 from memory.pages import Rankings, listed, mark_of
 from memory.ports import Collaborators
+from memory.ports_hooks import ALREADY_SHOWN
 from memory.ranking import INJECTION_FLOOR, SEARCH_FLOOR, Score, snippet
 from memory.scopes import required
 from memory.store import (
@@ -249,7 +250,9 @@ class Reader:
         seen = [found.hit for found in ranking.found]
         hits = [hit for hit in seen if hit.score >= INJECTION_FLOOR and hit.record.memory_id not in exclude]
         considered = [_considered(n, hit, self._cut(hit, hits[:limit], exclude)) for n, hit in enumerate(seen, 1)]
-        reason = "recalled" if hits else ("below_floor" if seen else "no_match")
+        is_shown = any(hit.score >= INJECTION_FLOOR for hit in seen)  # and so left out: its prompt has it already
+        short = ALREADY_SHOWN if is_shown else "below_floor" if seen else "no_match"
+        reason = "recalled" if hits else short
         result = Recall(hits[:limit], INJECTION_FLOOR, considered[:NEAR_MISSES], reason)
         if is_rehearsal:  # an explanation shows what would happen; it leaves no trace
             return result
@@ -262,7 +265,7 @@ class Reader:
         if hit in kept:
             return None
         if hit.record.memory_id in exclude:
-            return "already_shown"
+            return ALREADY_SHOWN
         return "floor" if hit.score < INJECTION_FLOOR else "budget"
 
     async def _note_recall(self, question: Question, recall: Recall, turn_id: str | None, latency_us: int) -> None:

@@ -18,6 +18,7 @@ from protocol.ports import Tx
 from protocol.threads import (
     Domain,
     Driver,
+    ManifestBudget,
     MemoryMode,
     Mode,
     Phase,
@@ -107,10 +108,24 @@ class TranscriptItem(Wire):
 
 
 class Recalled(Wire):
-    """What is in the prompt already."""
+    """What is in the prompt already: what was recalled for this message, and what stands there in every turn."""
 
     memory_ids: list[str] = []
     chunk_ids: list[str] = []
+    standing_ids: list[str] = []
+
+    @property
+    def shown_ids(self) -> list[str]:
+        """Every memory that is in the prompt; none of them is given a second time."""
+        return [*self.memory_ids, *self.standing_ids]
+
+    def joined(self, more: "Recalled") -> "Recalled":
+        """Both together."""
+        return Recalled(
+            memory_ids=[*self.memory_ids, *more.memory_ids],
+            chunk_ids=[*self.chunk_ids, *more.chunk_ids],
+            standing_ids=[*self.standing_ids, *more.standing_ids],
+        )
 
 
 class ContextItem(Wire):
@@ -150,14 +165,27 @@ class ToolBundle(Wire, tag_field="kind", tag="tool_bundle"):
     tools: list[ToolSpec]
 
 
+class ShownLine(Wire):
+    """A line of a section that shows a stored thing, as it stands in the section's text."""
+
+    ref: SourceRef
+    text: str
+
+
 class SectionContribution(Wire, tag_field="kind", tag="prompt_section"):
-    """A part of the system prompt."""
+    """A part of the system prompt. One without text is left out; what it used of a budget of its own is told all the same.
+
+    `lines` are whole lines of `text`, each with what it shows; `truncated` says that something did not fit.
+    """
 
     section_id: str
     domain: Domain
     title: str
     text: str
     stable: bool = True
+    lines: list[ShownLine] = []
+    truncated: bool = False
+    budget: ManifestBudget | None = None
 
 
 class DiagnosticContribution(Wire, tag_field="kind", tag="diagnostic"):
@@ -181,7 +209,7 @@ Contribution: TypeAlias = (
 
 ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
     "TurnPrePolicy": (PolicyContribution, DiagnosticContribution),
-    "TurnPrePromptContext": (PromptContext, DiagnosticContribution),
+    "TurnPrePromptContext": (PromptContext, SectionContribution, DiagnosticContribution),
     "TurnPostPreflightPromptContext": (PromptContext, DiagnosticContribution),
     "TurnPreToolMaterialization": (ToolBundle, DiagnosticContribution),
     "TurnPrePromptCompile": (SectionContribution, DiagnosticContribution),
@@ -189,7 +217,7 @@ ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
 }
 """A contribution of another kind fails that hook run."""
 
-DIAGNOSTIC_CODES: frozenset[str] = frozenset({"extraction_stats", "malformed_fact", "too_many_facts"})
+DIAGNOSTIC_CODES: frozenset[str] = frozenset({"extraction_stats", "malformed_fact", "standing_cut", "too_many_facts"})
 """What hooks say of their own work. Of any other code nothing but the code is kept; with strict diagnostics its run fails."""
 
 MAX_CONTRIBUTIONS = 64
@@ -380,6 +408,17 @@ EchoSpans: TypeAlias = Callable[[Tx, str, str], list[tuple[int, int]]]
 Marks: TypeAlias = Callable[[Tx, Sequence[SourceRef]], Mapping[str, bytes]]
 """Of the sources that may still be shown, by id: a mark, which is another once something else is said there. What was
 forgotten, excluded, muted or removed has none."""
+
+
+def recalled_in(contributions: Sequence[Contribution]) -> Recalled:
+    """What contributions put into the prompt."""
+    refs = [item.ref for c in contributions if isinstance(c, PromptContext) for item in c.items]
+    lines = [line for c in contributions if isinstance(c, SectionContribution) for line in c.lines]
+    return Recalled(
+        memory_ids=[ref.id for ref in refs if ref.kind == "memory"],
+        chunk_ids=[ref.id for ref in refs if ref.kind == "chunk"],
+        standing_ids=[line.ref.id for line in lines if line.ref.kind == "memory"],
+    )
 
 
 def diagnostics_of(contributions: Sequence[Contribution]) -> list[Diagnostic]:

@@ -42,7 +42,7 @@ class ActiveRecall:
 
     async def _found(self, given: HookInput, plan: DurablePlan) -> list[Hit]:
         """What the targets find, each record once: exact keys first, then categories, then words."""
-        seen = set(given.recalled.memory_ids)
+        seen = set(given.recalled.shown_ids)
         hits: list[Hit] = []
         for mode, search in (("key", self._by_key), ("category", self._by_category), ("query", self._by_words)):
             for target in plan.targets[:MAX_TARGETS] if mode in plan.modes else ():

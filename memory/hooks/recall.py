@@ -11,7 +11,7 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from memory.hooks.policy import policy_of
-from memory.ports_hooks import MemoryForTurns
+from memory.ports_hooks import ALREADY_SHOWN, MemoryForTurns
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
 from protocol.memory import Hit, Record
 from protocol.threads import RecallStatus, SourceRef
@@ -47,11 +47,13 @@ def item_of(record: Record, snippet: str, zone: tzinfo) -> ContextItem:
     )
 
 
-def context_of(given: HookInput, context_id: str, hits: Sequence[Hit]) -> HookOutput:
-    """The hits as a context, or an empty one that says `no_match`."""
+def context_of(given: HookInput, context_id: str, hits: Sequence[Hit], outcome: str = "no_match") -> HookOutput:
+    """The hits as a context, or an empty one that says `no_match`, or that all that fits is in the prompt already."""
     zone = _zone(given.context.time_zone)
     items = [item_of(hit.record, hit.snippet, zone) for hit in hits]
-    return _output(context_id, items, "recalled" if items else "empty", "matched" if items else "no_match")
+    if items:
+        return _output(context_id, items, "recalled", "matched")
+    return _output(context_id, [], "empty", outcome if outcome == ALREADY_SHOWN else "no_match")
 
 
 def skipped(context_id: str, reason: str) -> HookOutput:
@@ -104,6 +106,6 @@ class DeterministicRecall:
         if reason is not None:
             return skipped(CONTEXT_ID, reason)
         outcome = await self._service.recall(
-            given.context, given.text, limit=MAX_ITEMS, exclude=given.recalled.memory_ids
+            given.context, given.text, limit=MAX_ITEMS, exclude=given.recalled.shown_ids
         )
-        return context_of(given, CONTEXT_ID, outcome.hits[:MAX_ITEMS])
+        return context_of(given, CONTEXT_ID, outcome.hits[:MAX_ITEMS], outcome.reason)
