@@ -20,14 +20,9 @@ VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :cont
 SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
 
 -- name: standing_state
--- What the standing records of some scopes are; it is another text once one of them is another, and its index is all that is read.
+-- A mark of each standing record of some scopes, its row first: another one once the record is another. Their index is all that is read.
 SELECT coalesce(group_concat(id || ':' || updated_at || ':' || hex(checksum)), '') FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids))
   AND status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity')
-
--- name: standing_records
--- The standing records of some scopes.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
-WHERE scope_id IN (SELECT value FROM json_each(:scope_ids)) AND status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity')
 
 -- name: marks
 -- What stands for the words of some records; nothing for those that are forgotten.

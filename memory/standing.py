@@ -7,13 +7,14 @@ Rule 2: whose words may stand there is decided by the rows of `VOUCHERS`, and no
 import json
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from memory.doors import RULES
 from memory.ports import Collaborators
-from memory.store import SQL, Stored, scope_ids_of, stored_of
+from memory.store import SQL, Stored, scope_ids_of
+from memory.vectors import records_by_row
 from memory.visibility import ACTIVE, View, is_visible
 from memory.waiting import APPROVER
 from promt.brief import Brief, Statement, compose
@@ -22,7 +23,7 @@ from protocol.memory import ActorKind, Provenance, SourceKind
 from protocol.ports import Tx
 
 KEPT_BRIEFS = 64
-"""One for each set of scopes: a workspace, a thread, an agent. A turn of another thread reads its records anew."""
+"""One for each set of scopes that hold anything: of each workspace in use, most of the time."""
 
 _OWN_AUTHORS: frozenset[ActorKind] = frozenset({"user", "import"})
 _OWN_SOURCES: frozenset[SourceKind] = frozenset({"explicit_user_request", "user_correction", "import"})
@@ -56,12 +57,17 @@ def voucher_of(provenance: Provenance) -> Voucher | None:
 
 
 class _Kept(NamedTuple):
-    """A brief, what it was made from, and the time within which it holds."""
+    """A brief, the records that it was made from by what each of them was, and the time within which it holds."""
 
     state: str
+    records: Mapping[str, Stored]
     since: int
     until: float
     brief: Brief
+
+
+_Name: TypeAlias = tuple[tuple[int, ...], int]
+"""The rows of the scopes that a brief is of, and its budget."""
 
 
 class Standing:
@@ -69,14 +75,17 @@ class Standing:
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
-        self._kept: OrderedDict[tuple[tuple[Scope, ...], int], _Kept] = OrderedDict()
+        self._kept: OrderedDict[_Name, _Kept] = OrderedDict()
 
     async def read(self, scopes: Sequence[Scope]) -> Brief:
         """Return what stands in the prompts of these scopes, within the budget of the settings."""
-        room = self._means.settings().standing_chars
-        name = (tuple(scopes), room)
-        before, now = self._kept.get(name), self._means.clock.now()
-        kept = await self._means.db.read(lambda tx: _current(tx, scopes, room, now, before))
+        room, now = self._means.settings().standing_chars, self._means.clock.now()
+
+        def read(tx: Tx) -> tuple[_Name, _Kept]:
+            name = (tuple(scope_ids_of(tx, scopes)), room)
+            return name, _current(tx, name, now, self._kept.get(name))
+
+        name, kept = await self._means.db.read(read)
         self._kept[name] = kept
         self._kept.move_to_end(name)
         while len(self._kept) > KEPT_BRIEFS:
@@ -84,18 +93,25 @@ class Standing:
         return kept.brief
 
 
-def _current(tx: Tx, scopes: Sequence[Scope], room: int, now: int, before: _Kept | None) -> _Kept:
+def _current(tx: Tx, name: _Name, now: int, before: _Kept | None) -> _Kept:
     """The brief as it was, if nothing that it was made from has changed or expired; else a new one."""
-    ids = scope_ids_of(tx, scopes)
-    values = {"scope_ids": json.dumps(list(ids))}
-    row = tx.one(SQL["standing_state"], values)
+    ids, room = name
+    row = tx.one(SQL["standing_state"], {"scope_ids": json.dumps(ids)})
     state = row[0] if row is not None else ""
     if before is not None and before.state == state and before.since <= now < before.until:
         return before
+    records = _records(tx, state.split(",") if state else [], before.records if before is not None else {})
     view = View(frozenset(ids), ACTIVE, now, shows_regulated=False)
-    shown = [one for one in map(stored_of, tx.all(SQL["standing_records"], values)) if is_visible(one.seen, view)]
+    shown = [one for one in records.values() if is_visible(one.seen, view)]
     until = min((one.record.expires_at for one in shown if one.record.expires_at is not None), default=math.inf)
-    return _Kept(state, now, until, compose(map(_statement, filter(_may_stand, shown)), room))
+    return _Kept(state, records, now, until, compose(map(_statement, filter(_may_stand, shown)), room))
+
+
+def _records(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[str, Stored]:
+    """The records of these marks, which begin with their rows; what is known under its mark is not read again."""
+    rows = {mark: int(mark.partition(":")[0]) for mark in marks}
+    found = records_by_row(tx, [row for mark, row in rows.items() if mark not in known])
+    return {mark: known[mark] if mark in known else found[row] for mark, row in rows.items()}
 
 
 def _may_stand(stored: Stored) -> bool:

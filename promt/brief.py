@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from promt import load
-from promt.render import line_of, plain
+from promt.render import line_of
 from protocol.hooks import ContextItem, ShownLine
 from protocol.memory import Category
 from protocol.threads import SourceRef
 
 ORDER: Mapping[Category, int] = {"recurring_instruction": 0, "communication_style": 1, "identity": 2}
 """The categories of a brief, what comes first first."""
+BESIDE_WORDS = len("- []: \n")  # of a line, beside its id and its words
 MAX_LINE_CHARS = 280  # of a statement's own words, as of a recalled one
 
 
@@ -69,7 +70,7 @@ def _newest(statements: Iterable[Statement], of: Callable[[Statement], object]) 
 
 def choose(statements: Iterable[Statement]) -> list[Statement]:
     """What stands, in its order: of each key, and of equal words, the newest; by category, then the oldest first."""
-    chosen = _newest(_newest(statements, lambda one: one.key), lambda one: plain(one.text).casefold())
+    chosen = _newest(_newest(statements, lambda one: one.key), lambda one: " ".join(one.text.casefold().split()))
     return sorted(chosen, key=lambda one: (ORDER[one.category], one.first_said_at, one.memory_id))
 
 
@@ -80,6 +81,9 @@ def compose(statements: Iterable[Statement], max_chars: int, frame: Frame = STAN
     left_out: list[str] = []
     is_cut = False
     for one in choose(statements):
+        if room <= len(one.memory_id) + BESIDE_WORDS:  # not one letter would fit: no need to render it
+            left_out.append(one.memory_id)
+            continue
         ref = SourceRef(kind="memory", id=one.memory_id)
         line = line_of(ContextItem(ref=ref, text=one.text), "memory", MAX_LINE_CHARS)
         if line is None:  # nothing of it is seen

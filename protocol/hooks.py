@@ -15,6 +15,7 @@ from protocol.base import Diagnostic, Wire
 from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
 from protocol.models import Picture
 from protocol.ports import Tx
+from protocol.shown import ContextItem, Recalled, ShownLine
 from protocol.threads import (
     Domain,
     Driver,
@@ -107,36 +108,6 @@ class TranscriptItem(Wire):
     text: str
 
 
-class Recalled(Wire):
-    """What is in the prompt already: what was recalled for this message, and what stands there in every turn."""
-
-    memory_ids: list[str] = []
-    chunk_ids: list[str] = []
-    standing_ids: list[str] = []
-
-    @property
-    def shown_ids(self) -> list[str]:
-        """Every memory that is in the prompt; none of them is given a second time."""
-        return [*self.memory_ids, *self.standing_ids]
-
-    def joined(self, more: "Recalled") -> "Recalled":
-        """Both together."""
-        return Recalled(
-            memory_ids=[*self.memory_ids, *more.memory_ids],
-            chunk_ids=[*self.chunk_ids, *more.chunk_ids],
-            standing_ids=[*self.standing_ids, *more.standing_ids],
-        )
-
-
-class ContextItem(Wire):
-    """One recalled thing: its text as data, and the labels that the renderer shows."""
-
-    ref: SourceRef
-    text: str
-    labels: dict[str, str] = {}
-    attachments: list[str] = []
-
-
 # -- what a hook may give ------------------------------------------------------------------------------------------
 
 
@@ -163,13 +134,6 @@ class ToolBundle(Wire, tag_field="kind", tag="tool_bundle"):
 
     domain: Domain
     tools: list[ToolSpec]
-
-
-class ShownLine(Wire):
-    """A line of a section that shows a stored thing, as it stands in the section's text."""
-
-    ref: SourceRef
-    text: str
 
 
 class SectionContribution(Wire, tag_field="kind", tag="prompt_section"):
