@@ -131,7 +131,7 @@ class Pipeline:
                 run_id="",
                 context=context,
                 text=text,
-                previous_text=history.previous_text,
+                previous=history.previous,
                 history_turn_ids=history.sure_turn_ids,
                 provider_calls_tools=calls_tools,
             ),

@@ -17,7 +17,8 @@ from memory.forgetting import Forgetter
 from memory.idempotency import tell_after, write_once
 from memory.ports import Collaborators
 from memory.proposal import Proposed
-from memory.reads import Reader, Recall
+from memory.reads import Reader
+from memory.recall import Recall, Recaller
 from memory.scopes import narrowed, of_turn, required
 from memory.standing import Standing
 from memory.store import SQL, active_in, encoded, get_candidate, scope_ids_of
@@ -51,6 +52,7 @@ class TurnMemory:
     def __init__(self, means: Collaborators) -> None:
         self._means = means
         self._reader = Reader(means)
+        self.recaller = Recaller(means, self._reader)
         self._writer = Writer(means)
         self._forgetter = Forgetter(means)
         self._eraser = Eraser(means)
@@ -86,10 +88,13 @@ class TurnMemory:
         """Of memories that are not forgotten, a mark of what they say."""
         return dict(tx.all(SQL["marks"], {"memory_ids": encoded(list(memory_ids))}))
 
-    async def recall(self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = ()) -> Recall:
+    async def recall(
+        self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
+    ) -> Recall:
         """What is worth putting into a turn's prompt."""
-        scopes = self.turn_scopes(turn)
-        return await self._reader.recall(text, scopes, limit=limit, exclude=exclude, turn_id=turn.turn_id)
+        return await self.recaller.recall(
+            text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, turn_id=turn.turn_id
+        )
 
     async def standing(self, turn: TurnContext) -> Brief:
         """What stands in every prompt of the turn's scopes."""

@@ -38,13 +38,13 @@ class RecallOutcome(Protocol):
         ...
 
     @property
-    def floor(self) -> float:
-        """The score below which nothing is a hit."""
+    def reason(self) -> str:
+        """Why there are no more."""
         ...
 
     @property
-    def reason(self) -> str:
-        """Why there are no more."""
+    def is_partial(self) -> bool:
+        """Whether a scope is missing because it failed or came too late."""
         ...
 
 
@@ -55,8 +55,10 @@ class MemoryForTurns(Protocol):
         """The scopes that are active in the turn."""
         ...
 
-    async def recall(self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = ()) -> RecallOutcome:
-        """Records of the active scopes that bear on the text, above the injection floor."""
+    async def recall(
+        self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
+    ) -> RecallOutcome:
+        """Records of the active scopes that bear on a text; on a very short one together with what was said before."""
         ...
 
     async def standing(self, turn: TurnContext) -> Brief:

@@ -198,7 +198,8 @@ class HookInput(Wire):
     run_id: str
     context: TurnContext
     text: str = ""
-    previous_text: str | None = None
+    previous: list[str] = []
+    """The last message of the user before this one, and what was answered to it."""
     policy: TurnPolicy | None = None
     plan: RecallPlan | None = None
     recalled: Recalled = member(default_factory=Recalled)

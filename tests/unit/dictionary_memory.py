@@ -61,8 +61,8 @@ class Found(NamedTuple):
     """A recall's outcome."""
 
     hits: list[Hit]
-    floor: float
     reason: str
+    is_partial: bool = False
 
 
 def result_of(action: Action, reason_code: ReasonCode, record: Record | None) -> WriteResult:
@@ -103,10 +103,12 @@ class DictionaryMemory:
         ]
         return compose(stated, 1200)
 
-    async def recall(self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = ()) -> Found:
+    async def recall(
+        self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
+    ) -> Found:
         self.asked.append(("recall", text))
         hits = [hit for hit in self._hits(text) if hit.record.memory_id not in exclude]
-        return Found(hits[:limit], 0.3, "matched" if hits else "no_match")
+        return Found(hits[:limit], "recalled" if hits else "no_match")
 
     def _judge(self, turn: TurnContext, scopes: Sequence[Scope] | None) -> None:
         if any(scope not in self.turn_scopes(turn) for scope in scopes or ()):

@@ -176,7 +176,7 @@ def test_the_last_user_message_is_the_users_own_text() -> None:
     said = [Message(role="user", content="before"), Message(role="assistant", content="yes")]
     result = compiled(FOUND)
     system = system_text(result.sections, None, "Be brief.")
-    messages = messages_of(system, History([SaidTurn("trn_0", said)], "before"), result.blocks, "now")
+    messages = messages_of(system, History([SaidTurn("trn_0", said)]), result.blocks, "now")
     assert [message.role for message in messages] == ["system", "user", "assistant", "user", "user"]
     assert messages[-1].content == "now"
     assert "recalled_memory" in messages[-2].content

@@ -163,7 +163,6 @@ def test_date_is_the_users_own() -> None:
     [
         ({"text": "ok"}, "too_short"),
         ({"text": "  hm \n"}, "too_short"),
-        ({"text": "Which editor?", "previous_text": " which  EDITOR? "}, "repeated_message"),
         ({"turn": {"memory_mode": "ignored"}}, "memory_mode"),
         ({"turn": {"options": TurnOptions(skip_recall=True)}}, "skip_recall"),
         ({"policy": turn_policy(turn_context(memory_mode="ignored"), NOTHING_SAID)}, "memory_mode"),
@@ -230,10 +229,13 @@ def test_plan_is_carried_out_keys_first_and_nothing_twice() -> None:
 
 
 def test_active_recall_stays_within_its_budget() -> None:
-    records = [record_of(f"mem_{i}", f"note {i}", category=c) for i in range(4) for c in ("identity", "preference")]
+    categories = ("identity", "preference", "todo", "custom")
+    records = [record_of(f"mem_{i}", f"note {i}", category=c) for i in range(4) for c in categories]
     records = [record_of(f"mem_{n}", r.content, category=r.category) for n, r in enumerate(records)]
-    plan = DurablePlan(status="recall", modes=["category"], targets=["identity", "preference", "custom"])
+    plan = DurablePlan(status="recall", modes=["category"], targets=[*categories])
     assert len(context(active(DictionaryMemory(*records), plan)).items) == MAX_ITEMS
+    given_already = Recalled(memory_ids=[f"mem_x{n}" for n in range(MAX_ITEMS - 2)])
+    assert len(context(active(DictionaryMemory(*records), plan, recalled=given_already)).items) == 2
 
 
 def test_what_is_shown_already_is_not_shown_again() -> None:
