@@ -363,7 +363,7 @@ class TurnLifecycle:
         for run in fresh.runs if fresh is not None else runs:
             add_run(tx, run)
         if fresh is not None:
-            self._ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled.blocks))
+            self._ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled))
         tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
         said = read_items(tx, turn_items(tx, [turn.turn_id])[turn.turn_id]).values()
         self._on_items(tx, [fact for fact in said if fact.indexable])

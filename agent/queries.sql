@@ -253,6 +253,12 @@ WHERE turn_id = :turn_id AND status IN ('queued', 'running')
 INSERT INTO injection (workspace_id, thread_id, turn_id, block_id, line_hash, source_kind, source_id)
 VALUES (:workspace_id, :thread_id, :turn_id, :block_id, :line_hash, :source_kind, :source_id)
 
+-- name: add_standing_injection
+-- A line that goes into the prompt of every turn: once in a thread is enough.
+INSERT INTO injection (workspace_id, thread_id, turn_id, block_id, line_hash, source_kind, source_id)
+SELECT :workspace_id, :thread_id, :turn_id, :block_id, :line_hash, :source_kind, :source_id
+WHERE NOT EXISTS (SELECT 1 FROM injection WHERE line_hash = :line_hash AND thread_id = :thread_id)
+
 -- name: is_injected
 -- Whether a line went into a prompt of the workspace before; a memory's line, into any prompt: what is the user's goes into all of them.
 SELECT 1 FROM injection WHERE line_hash = :line_hash AND (source_kind = 'memory' OR workspace_id = :workspace_id) LIMIT 1

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from memory.identity import folded
 from memory.matching import Match, Question
 from memory.ports import Collaborators
+from memory.ports_hooks import ALREADY_SHOWN
 from memory.presentation import is_presentable, text_of
 from memory.ranking import RECALL_FLOOR, recallable
 from memory.reads import Found, Reader, Wanted
@@ -35,7 +36,7 @@ CACHED = 64
 class Recall(NamedTuple):
     """What is worth showing a model, what was considered, and why there is no more.
 
-    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, or `scope_unavailable`, where nothing was found and a scope failed.
+    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing was found and a scope failed.
     """
 
     hits: list[Hit]
@@ -157,13 +158,12 @@ class Recaller:
         is_partial: bool,
     ) -> Recall:  # fmt: skip
         given: list[Given] = []
+        is_shown = False
         for scope, ranked in found.items():
-            good = ranked[: recallable([one.log_odds for one in ranked])]
-            fresh = [
-                one
-                for one in good
-                if one.hit.record.memory_id not in exclude and is_presentable(one.hit, settings.floors)
-            ]
+            best = ranked[: recallable([one.log_odds for one in ranked])]
+            good = [one for one in best if is_presentable(one.hit, settings.floors)]
+            fresh = [one for one in good if one.hit.record.memory_id not in exclude]
+            is_shown |= len(fresh) < len(good)
             given.append(Given(fresh, self._tokens(scope, settings)))
         hits = [one.hit for one in choose(given, min(limit, settings.items))]
         seen = sorted((one for ranked in found.values() for one in ranked), key=lambda one: -one.log_odds)
@@ -173,11 +173,12 @@ class Recaller:
             if hit in hits:
                 return None
             if hit.record.memory_id in exclude:
-                return "already_shown"
+                return ALREADY_SHOWN
             return "budget" if hit.record.memory_id in good_ids else "floor"
 
         considered = [_considered(n, one.hit, cut_of(one.hit)) for n, one in enumerate(seen[:NEAR_MISSES], 1)]
-        empty = "scope_unavailable" if is_partial else "below_floor" if seen else "no_match"
+        missed = ALREADY_SHOWN if is_shown else "below_floor" if seen else "no_match"
+        empty = "scope_unavailable" if is_partial else missed
         return Recall(hits, RECALL_FLOOR, considered, "recalled" if hits else empty, is_partial)
 
     # -- the cache -------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ MEANINGS: Mapping[str, str] = {
     "memory.strict_diagnostics_enabled": "Whether a failing memory hook fails the turn instead of being noted.",
     "memory.review_enabled": "Whether facts of middling confidence wait for a person as candidates.",
     "memory.retention_days": "How many days a forgotten memory can be restored, and a candidate waits.",
+    "memory.standing_chars": "How much of every prompt the user's standing instructions, style and identity may fill; 0: none.",
     "thread_episodic.enabled": "Whether conversations are searched at all.",
     "thread_episodic.indexing_enabled": "Whether new messages are indexed; off, they wait.",
     "thread_episodic.recall_enabled": "Whether turns are given what was said before.",
