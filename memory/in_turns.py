@@ -143,7 +143,7 @@ class TurnMemory:
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
-        by_rules: bool,
+        by_rules: bool = False,
     ) -> list[WriteResult]:
         """Decide on the facts of an extraction, all in one transaction, once for a run."""
         scopes = self.turn_scopes(turn)

@@ -93,7 +93,7 @@ class MemoryForTurns(Protocol):
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
-        by_rules: bool,
+        by_rules: bool = False,
     ) -> list[WriteResult]:
         """The decision on each fact, all in one transaction, exactly once for a run; `by_rules`: no model found them."""
         ...

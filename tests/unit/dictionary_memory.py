@@ -158,7 +158,7 @@ class DictionaryMemory:
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
-        by_rules: bool,
+        by_rules: bool = False,
     ) -> list[WriteResult]:
         assert policy_allows
         self.by_rules = by_rules
