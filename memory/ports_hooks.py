@@ -23,6 +23,7 @@ from protocol.memory import (
     SearchResult,
     WriteResult,
 )
+from protocol.ports import Lexicon
 
 
 class RecallOutcome(Protocol):
@@ -46,6 +47,11 @@ class RecallOutcome(Protocol):
 
 class MemoryForTurns(Protocol):
     """Durable memory as one turn may use it."""
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """What cuts texts into terms."""
+        ...
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
         """The scopes that are active in the turn."""
@@ -71,8 +77,10 @@ class MemoryForTurns(Protocol):
         """`memory/forget` within the turn's scopes."""
         ...
 
-    async def remember_in_turn(self, turn: TurnContext, params: RememberParams, *, explicit: bool) -> WriteResult:
-        """`memory/remember`, explicit only where the user asked for it in this turn; a refusal is a result."""
+    async def remember_in_turn(
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None
+    ) -> WriteResult:
+        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`; a refusal is a result."""
         ...
 
     async def propose(
@@ -83,6 +91,7 @@ class MemoryForTurns(Protocol):
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
+        is_by_rule: bool = False,
     ) -> list[WriteResult]:
         """The decision on each fact, all in one transaction, exactly once for a run."""
         ...

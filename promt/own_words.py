@@ -12,13 +12,10 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
-Span: TypeAlias = tuple[int, int]
-"""A half-open range of characters."""
+from promt.layout import INLINE_FENCE, MASK, QUOTED, Block, Span, blocks_of, fences, mask_quotes, sentences
 
-MASK: Final = "\ufffc"
-"""Stands for each character of quoted text, so that places keep their numbers."""
 READ_CHARS: Final = 12_000
 HEAD_CHARS: Final = 4000
 TAIL_CHARS: Final = 2000
@@ -29,68 +26,18 @@ ASIDE_CHARS: Final = 200
 """As much may follow a question that points at nothing and still be the user's: a page is longer."""
 STEERED_CHARS: Final = 300
 """The first and last sentences of a long message that may be orders to the assistant lie within so many characters."""
+EDGE_CHARS: Final = 600
+"""A first or last paragraph that steers is no longer."""
 MENTIONED_WORDS: Final = 7
 MENTIONED_CHARS: Final = 14
 """Quoted words of a sentence of one's own that are a name, a term or a short saying; longer ones are a text."""
 HANDING_CHARS: Final = 120
 """Who hands a text over with words that no table knows does it in a short sentence that points at it."""
-COUNTED_LINES: Final = 2
-"""As many lines of a form that a single line may have by chance are a log, a table or a transcript."""
-JOINED_LINES: Final = 8
-"""Two lines of code, markup, log or talk so near belong to one text, and so does what stands between them."""
 ASKED_AGAIN: Final = 16
 
-_FENCE = re.compile(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-_INLINE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_QUOTED = re.compile(
-    r"`[^`\n]{1,500}`"
-    r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”|„[^“”\n]{1,3000}[“”]|«[^»\n]{1,3000}»|»[^«\n]{1,500}«|‹[^›\n]{1,500}›'
-    r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
-    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
-)
-_SENTENCE = re.compile(
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)(?<!\bbzw)(?<!\be\.g)(?<!\bi\.e)(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+"
-    r"|(?<=[。！？])|\n+"
-)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _BLANK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
-
-_HEADER = re.compile(
-    r"[ \t>]*\**(?:from|to|cc|bcc|subject|date|sent|reply-to|von|an|betreff|datum|gesendet|de|para|asunto|fecha|à|objet|envoyé|"
-    r"от|кому|тема|дата|发件人|收件人|主题|日期|寄件者|差出人|宛先|件名|日付)\**[ \t]*[:：]",
-    re.IGNORECASE,
-)
-_LETTER = re.compile(
-    r"[ \t>]*(?:-{2,}[^\n]{0,40}(?:forwarded|original|weitergeleitet|ursprüngliche|reenviado|original|transféré|пересыла)[^\n]*"
-    r"|(?:on|am|el|le) [^\n]{6,120}(?:wrote|schrieb[^\n:]{0,60}|escribió|a écrit)\s*:)\s*$",
-    re.IGNORECASE,
-)
-"""What a forwarded or answered mail begins with. Nothing says where a mail ends: it goes to the end of the message."""
-_ROLE = re.compile(
-    r"[ \t]*[\[(<*]*(?:user|assistant|system(?: note| prompt| message)?|human|ai|bot|customer|agent|nutzer|benutzer|assistent|usuario|asistente|"
-    r"utilisateur|пользователь|ассистент|система|用户|助手|系统|ユーザー|アシスタント|システム)[\])>*]*[ \t]*[:：\]]"
-    r"|[ \t]*[\[<](?:system|assistant|user|inst|im_start)\b|[ \t]*<\|",
-    re.IGNORECASE,
-)
-_STRONG = re.compile(
-    r"[ \t]*(?:>|\|.*\||[★☆]|(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$|\d{1,3}(?:\.\d{1,3}){3}\b"
-    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
-    r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \"|at [\w.$]+\([\w.]+:\d+\)"
-    r"|(?:import|from|package|using|include|#include|#!|def|class|public|private|protected|static|function|async|export|const|var)\b[^\n]*[;{(:]\s*$"
-    r"|(?:const|let|var) \w+ ?=|//|/\*|[{}\])]+[;,)]*\s*$|SELECT\b.*\bFROM\b|INSERT INTO\b)"
-    r"|[^\n]*(?:[;{]|=> ?\{)\s*$(?<![^\W\d_] ;)|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
-)
-"""A line that no sentence looks like: of a quotation, a table, a diff, markup, a log, a program."""
-_MARKUP = re.compile(r"</?(?:html|head|body|div|span|p|h[1-6]|a|ul|ol|li|table|tr|td|meta|script|style|img|br|title|section|article)\b[^<>]{0,300}>", re.I)
-_SEPARATOR = r"(?:;(?=\S)|,(?=\S)(?!(?<=\d,)\d))"
-_WEAK: Final = (
-    re.compile(r"[ \t]*(?:[^\W\d_]\w{0,15}[ :：]+){0,3}\[?\d{1,2}:\d\d\b"),  # a time, perhaps after a speaker
-    re.compile(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
-    re.compile(r"[^\n]*\S\t\S"),
-)
-_SPEAKER = re.compile(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
-_LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–—・·]|\(?\d{1,2}[.)])[ \t]*\S")
 
 _POINTS = re.compile(
     r"\b(?:th(?:is|ese)(?! (?:is|are|was|were|will|has|one|(?:\w+ )?(?:year|month|week|weekend|morning|afternoon|evening|summer|winter|time|way|project|repo|team)s?)\b)"
@@ -112,12 +59,13 @@ _POLITE = (
 )
 _CHINESE_POLITE = r"(?:^|[，。：！？,]|请|帮我|帮忙|麻烦你?|能不能|可以|你)"
 _QUESTION = re.compile(r"[?？]")
-_KEEPS = re.compile(
-    _POLITE + r"(?:remember|remeber|memori[sz]e|note|notes|save|store|keep|record|merk\w*|denk\w* daran|notier\w*|speicher\w*|souviens(?:-toi)?|retiens|retenez|"
-    r"mémorise|enregistre|recuerda|recuerde|apunta|anota|guarda|запомни\w*|запиши\w*|учти|сохрани\w*|ricorda|lembr[ae]|onthoud)\b|[记記]住|[记記]得|覚えて",
+KEEPS = re.compile(
+    r"(?:remember|remeber|memori[sz]e|note|notes|save|store|keep|record|merk\w*|denk\w*|notier\w*|speicher\w*|souviens(?:-toi)?|retiens|retenez|"
+    r"mémorise|enregistre|recuerda|recuerde|apunta|anota|guarda|запомни\w*|запиши\w*|учти|сохрани\w*|ricorda|lembr[ae]|onthoud)",
     re.IGNORECASE,
 )
-"""Asks that what follows be kept: that is the user's own."""
+"""Words that ask for what follows them to be kept: that is the user's own."""
+_KEPT = re.compile(rf"{_POLITE}(?:{KEEPS.pattern})(?!\w)|[记記][住得]|覚えて", re.IGNORECASE)
 _COLON = re.compile(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])")
 _ALWAYS = re.compile(
     r"\b(?:always|never|from now on|immer|niemals|nie|ab sofort|siempre|nunca|jamás|toujours|jamais|всегда|никогда)\b|总是|永远|一直|いつも|絶対",
@@ -129,14 +77,6 @@ _SUBJECT = re.compile(
     re.IGNORECASE,
 )
 """Speaks of the speaker as the one who does or has, not as the one something is done for."""
-
-
-class _Block(NamedTuple):
-    """A paragraph of prose, or a run of lines that have a form of their own."""
-
-    start: int
-    end: int
-    is_formed: bool
 
 
 @cache
@@ -169,9 +109,21 @@ def own_words(text: str, material: Sequence[Span] = ()) -> list[Span]:
     return _without(text, found, material) if material else list(found)
 
 
+def own_stretches(text: str, material: Sequence[Span] = ()) -> list[str]:
+    """The user's own words, stretch by stretch."""
+    return [text[start:end] for start, end in own_words(text, material)]
+
+
 def only_own(text: str, material: Sequence[Span] = ()) -> str:
     """The user's own words, a line for each stretch."""
-    return "\n".join(text[start:end] for start, end in own_words(text, material))
+    return "\n".join(own_stretches(text, material))
+
+
+def edges(text: str) -> str:
+    """The first and the last paragraph, as far as they are short and nothing quotes them: where people steer."""
+    bare = mask_quotes(f"{text[:HEAD_CHARS]}\n\n{text[-TAIL_CHARS:]}" if len(text) > READ_CHARS else text)
+    paragraphs = [one for one in _BLANK.split(bare.strip()) if one.strip()]
+    return "\n\n".join(one for one in dict.fromkeys([*paragraphs[:1], *paragraphs[-1:]]) if len(one) <= EDGE_CHARS)
 
 
 def mask_material(text: str, material: Sequence[Span] = ()) -> str:
@@ -187,43 +139,19 @@ def mask_material(text: str, material: Sequence[Span] = ()) -> str:
 _LINE_TEXT = re.compile(r"[^\n]+")
 
 
-def mask_quotes(text: str) -> str:
-    """The text with every character of code and quotations replaced by `MASK`; its length is the same."""
-    for start, end in _fences(text):
-        text = f"{text[:start]}{MASK * (end - start)}{text[end:]}"
-    text = _INLINE_FENCE.sub(lambda found: MASK * len(found[0]), text)
-    text = _QUOTED_LINE.sub(lambda found: MASK * len(found[0]), text)
-    return _QUOTED.sub(lambda found: MASK * len(found[0]), text)
-
-
-_QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
-
-
 def is_about_user(sentence: str) -> bool:
     """Whether somebody speaks of themselves in it."""
     return _own().search(sentence.replace("’", "'")) is not None
 
 
-def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
-    """The ranges of the sentences of a text, without the white space around them."""
-    end = len(text) if end is None else end
-    for found in [*_SENTENCE.finditer(text, start, end), None]:
-        until = found.start() if found is not None else end
-        said = text[start:until]
-        if stripped := said.strip():
-            first = start + said.index(stripped[0])
-            yield first, first + len(stripped)
-        start = found.end() if found is not None else end
-
-
 @lru_cache(maxsize=ASKED_AGAIN)
 def _spans(text: str) -> tuple[Span, ...]:
     spans: list[Span] = []
-    blocked = _fences(text)
-    blocked += [found.span() for found in _INLINE_FENCE.finditer(text[:READ_CHARS])]
+    blocked = fences(text)
+    blocked += [found.span() for found in INLINE_FENCE.finditer(text[:READ_CHARS])]
     if len(text) > READ_CHARS:
         blocked.append((HEAD_CHARS, len(text) - TAIL_CHARS))
-    blocks = _blocks(text, sorted(blocked))
+    blocks = blocks_of(text, sorted(blocked))
     for start, end in _spoken(text, blocks):
         spans += _unquoted(text, start, end)
     prose = sum(block.end - block.start for block in blocks if not block.is_formed)
@@ -232,145 +160,45 @@ def _spans(text: str) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def _fences(text: str) -> list[Span]:
-    """Fenced parts; an open one goes to the end."""
-    found: list[Span] = []
-    opened: re.Match[str] | None = None
-    for mark in _FENCE.finditer(text):
-        if opened is None:
-            opened = mark
-        elif mark[1][0] == opened[1][0] and len(mark[1]) >= len(opened[1]):
-            found.append((opened.start(), mark.end()))
-            opened = None
-    return [*found, (opened.start(), len(text))] if opened is not None else found
-
-
-# -- layout ----------------------------------------------------------------------------------------------------------
-
-
-def _lines(text: str, blocked: Sequence[Span]) -> Iterator[tuple[int, int, bool]]:
-    """The lines of the text with whether they are blocked; a blocked stretch is one line."""
-    place = 0
-    for start, end in [*blocked, (len(text), len(text))]:
-        if start < place:
-            place = max(place, end)
-            continue
-        at = place
-        while at < start:
-            until = text.find("\n", at, start)
-            until = start if until < 0 else until
-            yield at, until, False
-            at = until + 1
-        if end > start:
-            yield start, end, True
-        place = end
-
-
-def _blocks(text: str, blocked: Sequence[Span]) -> list[_Block]:
-    """Paragraphs of prose and stretches with a form, in order."""
-    lines = list(_lines(text, blocked))
-    formed = _formed(text, lines)
-    blocks: list[_Block] = []
-    begun = False
-    for (start, end, _), is_formed in zip(lines, formed, strict=True):
-        if not text[start:end].strip():
-            begun = False
-            continue
-        if begun and blocks[-1].is_formed and not is_formed:
-            is_formed = not blocks[-1].end < start - 1  # the rest of a paragraph belongs to what has a form
-        if begun and blocks[-1].is_formed == is_formed:
-            blocks[-1] = blocks[-1]._replace(end=end)
-        else:
-            blocks.append(_Block(start, end, is_formed))
-        begun = True
-    return blocks
-
-
-def _formed(text: str, lines: Sequence[tuple[int, int, bool]]) -> list[bool]:
-    """Of each line, whether it has a form that is no prose; what stands between two such lines of one text has it as well."""
-    formed = [is_blocked for _, _, is_blocked in lines]
-    said = [text[start:end] for start, end, _ in lines]
-    kinds: list[list[int]] = [[] for _ in range(len(_WEAK))]
-    headers: list[int] = []
-    joined: list[int] = []
-    speakers: dict[str, list[int]] = {}
-    for at, line in enumerate(said):
-        if formed[at] or not line.strip():
-            continue
-        if _STRONG.match(line) or _MARKUP.search(line):
-            formed[at] = True
-            if not line.lstrip().startswith(">"):
-                joined.append(at)
-            continue
-        if _ROLE.match(line):
-            formed[at] = True
-            joined.append(at)
-        if _LETTER.match(line):
-            return formed[:at] + [True] * (len(lines) - at)
-        if _HEADER.match(line):
-            headers.append(at)
-            if len(headers) >= COUNTED_LINES and headers[-1] - headers[-2] <= COUNTED_LINES:
-                first = headers[-2]
-                return formed[:first] + [True] * (len(lines) - first)
-        if speaker := _SPEAKER.match(line):
-            speakers.setdefault(speaker["name"].strip(), []).append(at)
-        for kind, pattern in zip(kinds, _WEAK, strict=True):
-            if pattern.match(line):
-                kind.append(at)
-    for kind in [*kinds, *speakers.values()]:
-        joined += [at for near in _near(kind, COUNTED_LINES) if len(near) >= COUNTED_LINES for at in near]
-    for near in _near(sorted(joined), JOINED_LINES):
-        formed[near[0] : near[-1] + 1] = [True] * (near[-1] + 1 - near[0])
-    return formed
-
-
-def _near(places: Sequence[int], reach: int) -> list[list[int]]:
-    """The places in runs, of which each is within reach of the one before."""
-    runs: list[list[int]] = []
-    for at in places:
-        if runs and at - runs[-1][-1] <= reach:
-            runs[-1].append(at)
-        else:
-            runs.append([at])
-    return runs
-
-
 # -- who speaks ------------------------------------------------------------------------------------------------------
 
 
 class _Cover(NamedTuple):
-    """Where a request to work on something leaves off, and how sure it is that a text follows."""
+    """Where a request to work on something leaves off, how sure it is that a text follows, and where the first ends that points at one."""
 
     ends: int
     is_sure: bool
+    points: int | None = None
 
 
-def _cover(text: str, block: _Block) -> _Cover | None:
+def _cover(text: str, block: Block) -> _Cover | None:
     """Where in a paragraph the user hands something over, or None: a request, a question, words that point."""
     found: _Cover | None = None
     for start, end in sentences(text, block.start, block.end):
         said = text[start:end].replace("’", "'")
-        bare = _QUOTED.sub(lambda quoted: MASK * len(quoted[0]), said)
+        bare = QUOTED.sub(lambda quoted: MASK * len(quoted[0]), said)
         works = _works().search(bare)
         ahead = _POINTS_AHEAD.search(bare)
         points = ahead or _POINTS.search(bare)
         asks = _QUESTION.search(bare)
         colon = _COLON.search(bare, works.end() if works else 0)
-        is_kept = _KEEPS.search(bare) is not None
+        is_kept = _KEPT.search(bare) is not None
         if works and colon and not is_kept:
-            return _Cover(start + colon.end(), is_sure=True)
+            return _Cover(start + colon.end(), True)
         if colon and colon.end() == len(bare) and (ahead or asks) and not is_kept:
-            return _Cover(end, is_sure=True)
+            return _Cover(end, True)
         if (works or asks) and not is_kept and not (works and _ALWAYS.search(bare) and not asks):
-            found = _Cover(end, is_sure=bool(works or points) or (found is not None and found.is_sure))
+            known = found.points if found is not None else None
+            pointed = known or (end if works and points and not QUOTED.search(said) else None)
+            found = _Cover(end, bool(works or points) or (found is not None and found.is_sure), pointed)
         elif is_kept or (colon and colon.end() == len(bare)):
             continue  # a label
         elif ahead or (points and not _SUBJECT.search(bare) and len(bare) <= HANDING_CHARS):
-            found = _Cover(end, is_sure=True)
+            found = _Cover(end, True)
     return found
 
 
-def _spoken(text: str, blocks: Sequence[_Block]) -> Iterator[Span]:
+def _spoken(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
     """The stretches of prose that the user speaks, by where they stand to what was handed over."""
     prose = [at for at, block in enumerate(blocks) if not block.is_formed]
     if prose and _is_about_before(text, blocks[prose[-1]], is_alone=len(prose) == 1):
@@ -384,7 +212,10 @@ def _spoken(text: str, blocks: Sequence[_Block]) -> Iterator[Span]:
         rest = text[cover.ends : block.end].strip()
         is_inside = bool(rest) and text[: cover.ends].rstrip()[-1:] in {":", "："}
         if not following and not is_inside:
-            continue
+            is_last = cover.points is not None and cover.points < block.end and len(prose) == len(blocks)
+            if not is_last:
+                continue
+            cover, is_inside = cover._replace(ends=cover.points or block.end), True
         after = blocks[at + 1] if at + 1 < len(blocks) else None
         if after is not None and after.is_formed and not is_inside and len(following) == 1:
             continue  # what was handed over has a form of its own, which ends before the rest
@@ -398,7 +229,7 @@ def _spoken(text: str, blocks: Sequence[_Block]) -> Iterator[Span]:
     yield from _without_cover(text, [blocks[at] for at in prose])
 
 
-def _without_cover(text: str, prose: Sequence[_Block]) -> Iterator[Span]:
+def _without_cover(text: str, prose: Sequence[Block]) -> Iterator[Span]:
     """All of it, unless the last paragraph but asks; then what of the ones before is about the user, or short."""
     before = prose[:-1]
     if before:
@@ -411,18 +242,23 @@ def _without_cover(text: str, prose: Sequence[_Block]) -> Iterator[Span]:
         yield block.start, block.end
 
 
-def _is_about_before(text: str, last: _Block, *, is_alone: bool) -> bool:
+def _is_about_before(text: str, last: Block, *, is_alone: bool) -> bool:
     """Whether the last paragraph begins with words that point at a text above it."""
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
     points = _POINTS_AHEAD.search(opening) or _POINTS.search(opening)
-    if is_alone or points is None or _SUBJECT.search(opening[: points.start()]) or end < last.end and _COLON.search(opening):
+    if (
+        is_alone
+        or points is None
+        or _SUBJECT.search(opening[: points.start()])
+        or (end < last.end and _COLON.search(opening))
+    ):
         return False
     is_asked = _works().search(opening) is not None or _QUESTION.search(opening) is not None
     return end == last.end or is_asked or points.start() == 0
 
 
-def _is_mostly_about_user(text: str, block: _Block) -> bool:
+def _is_mostly_about_user(text: str, block: Block) -> bool:
     said = [is_about_user(text[start:end]) for start, end in sentences(text, block.start, block.end)]
     return 2 * sum(said) >= len(said)
 
@@ -430,7 +266,7 @@ def _is_mostly_about_user(text: str, block: _Block) -> bool:
 def _unquoted(text: str, start: int, end: int) -> Iterator[Span]:
     """The stretch without quoted texts; a quoted name, term or short saying of a sentence of one's own stays."""
     place = start
-    for found in _QUOTED.finditer(text, start, end):
+    for found in QUOTED.finditer(text, start, end):
         line = text.rfind("\n", start, found.start()) + 1 or start
         before = [text[first:until] for first, until in sentences(text, line, found.start())][-1:]
         after = [text[first:until] for first, until in sentences(text, found.end(), end)][:1]
@@ -462,7 +298,7 @@ def _of_long(text: str, spans: Sequence[Span]) -> Iterator[Span]:
     for start, end in spans:
         for first, until in sentences(text, start, end):
             said = text[first:until]
-            is_at_edge = until <= STEERED_CHARS or first >= len(text) - STEERED_CHARS
+            is_at_edge = first < STEERED_CHARS or until > len(text) - STEERED_CHARS
             if is_about_user(said) or (is_at_edge and not _QUESTION.search(said)):
                 yield first, until
 
