@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
+from memory.hygiene import NOBODY, find_junk
 from memory.identity import folded
 from memory.likeness_words import languages
 from memory.rule_extraction import extract_statements
@@ -66,7 +67,8 @@ _OF_USER: Final = re.compile(
 )
 _EXACT: Final = re.compile(r"[\w@:/.+#%$€£-]*(?:\d|@|://|\w[./]\w)[\w@:/.+#%$€£-]*")
 """A number, an address, a path: it stands in the quote as it is."""
-_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
+_STOP: Final = re.compile(r"(?<=[.!?])\s+")
 _LABEL: Final = re.compile(r"[:：–—]|^[ \t]*(?:[-*•・·]|\(?\d{1,2}[.)])", re.MULTILINE)
 _REMINDER: Final = re.compile(
     r"\b(?:do(?:n't| not)|never) (?:ever )?forget\b|\bvergi(?:ss|ß) (?:bitte )?nicht\b|\bnicht vergessen\b|\bno (?:te )?olvides\b|"
@@ -129,6 +131,10 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
         return _as_said(claim, sentence)
+    junk = find_junk(claim.content)
+    if junk is not None and junk.name == NOBODY:
+        said = _with_antecedent(sentence, text)
+        return Borne(said, None, claim.quote, said, is_as_said=True)
     value = claim.value if _is_within(claim.value, claim.quote, lexicon) else None
     return Borne(claim.content, value, claim.quote, sentence)
 
@@ -168,9 +174,23 @@ def _as_said(claim: Claim, sentence: str) -> Borne:
     return Borne(said, None, claim.quote, sentence, is_as_said=True)
 
 
+def _with_antecedent(sentence: str, text: str) -> str:
+    """The sentence after those before it, as far as they tell who "he" or "it" is."""
+    for stretch in own_stretches(text):
+        place = stretch.find(sentence)
+        for start, _ in reversed(list(sentences(stretch, 0, max(place, 0)))[-MAX_SENTENCES:]):
+            said = stretch[start : place + len(sentence)]
+            junk = find_junk(said)
+            if junk is None or junk.name != NOBODY:
+                return said
+    return sentence
+
+
 def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
     """Whether the quote is long enough, and no mere question: what is asked is not said."""
-    is_question = sentence.rstrip("\"”»') ").endswith(("?", "？"))
+    wanted = compared(quote)
+    said = next((part for part in _STOP.split(sentence) if wanted in compared(part)), sentence)
+    is_question = said.rstrip("\"”»') ").endswith(("?", "？"))
     return _is_long(quote, sentence, lexicon) and (not is_question or is_about_user(quote))
 
 
@@ -221,6 +241,8 @@ def holds(term: str, known: set[str]) -> bool:
 
 def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
     """Whether the content has a word, number, address, denial or obligation that the quote has not."""
+    if compared(content) in compared(quote):
+        return False
     known = {*lexicon.index_terms(quote), *pieces_of(quote)}
     if not all(holds(term, known) for term in telling_terms(content, lexicon)):
         return True
