@@ -68,6 +68,7 @@ _OF_USER: Final = re.compile(
 _EXACT: Final = re.compile(r"[\w@:/.+#%$€£-]*(?:\d|@|://|\w[./]\w)[\w@:/.+#%$€£-]*")
 """A number, an address, a path: it stands in the quote as it is."""
 _WORD: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
+_POSSESSIVE: Final = re.compile("['’]s$")
 _STOP: Final = re.compile(r"(?<=[.!?])\s+")
 _LABEL: Final = re.compile(r"[:：–—]|^[ \t]*(?:[-*•・·]|\(?\d{1,2}[.)])", re.MULTILINE)
 _REMINDER: Final = re.compile(
@@ -215,7 +216,8 @@ def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
     for words in _chunks(UNSPACED.sub(" ", text)):
         asked = set(lexicon.query_terms(f"{_ANY} {' '.join(words)}"))
         for word in words:
-            if word.casefold() not in _added() and not KEEPS.fullmatch(word):
+            bare = _POSSESSIVE.sub("", word.casefold())
+            if bare not in _added() and not KEEPS.fullmatch(word):
                 found += [term for term in lexicon.index_terms(word) if term in asked]
     return [*found, *sorted(pieces_of(text))]
 

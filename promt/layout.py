@@ -53,8 +53,8 @@ _STRONG = re.compile(
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
     r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \"|at [\w.$]+\([\w.]+:\d+\)"
     r"|(?:import|from|package|using|include|#include|#!|def|class|public|private|protected|static|function|async|export|const|var)\b[^\n]*[;{(:]\s*$"
-    r"|(?:const|let|var) \w+ ?=|//|/\*|[{}\])]+[;,)]*\s*$|SELECT\b|INSERT\b)"
-    r"|[^\n]*(?:[;{]|=> ?\{)\s*$(?<![^\W\d_] ;)|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
+    r"|(?:const|let|var) \w+ ?=|//|/\*|[{}\])]+[;,)]*\s*$|(?:import|from) [\w.]+(?: import [^\n]*)?\s*(?:#[^\n]*)?$|SELECT\b|INSERT\b)"
+    r"|[^\n]*\{[^\n]*\}[\s;]*$|[^\n]*(?:[;{]|=> ?\{)\s*$(?<![^\W\d_] ;)|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
 )
 """A line that no sentence looks like: of a quotation, a table, a diff, markup, a log, a program."""
 _MARKUP = re.compile(

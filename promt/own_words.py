@@ -31,8 +31,8 @@ EDGE_CHARS: Final = 600
 MENTIONED_WORDS: Final = 7
 MENTIONED_CHARS: Final = 14
 """Quoted words of a sentence of one's own that are a name, a term or a short saying; longer ones are a text."""
-HANDING_CHARS: Final = 120
-"""Who hands a text over with words that no table knows does it in a short sentence that points at it."""
+HANDING_CHARS: Final = 200
+"""Who hands a text over with words that no table knows does it in a short paragraph that points at it."""
 ASKED_AGAIN: Final = 16
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -48,12 +48,12 @@ _POINTS = re.compile(
 )
 """Points at a text that stands near."""
 _POINTS_AHEAD = re.compile(
-    r"\b(?:below(?! (?:zero|\d|average))|the following|the above|above (?:text|mail|message)|folgende[rnsm]?|unten(?:stehend\w*)?|siguientes?|abajo|suivante?s?|qui suit|ci-dessous|следующ\w+|ниже)\b|以下|下面|下記|次の",
+    r"\b(?:(?<!in )(?<!from )(?<!floor )below(?! (?:zero|\d|average|is|are))|(?<!have )(?<!have got )the following|the above|above(?= (?:text|mail|message)|[?.!,:]|$)|folgende[rnsm]?|unten(?:stehend\w*)?|siguientes?|abajo|suivante?s?|qui suit|ci-dessous|следующ\w+|ниже)\b|以下|下面|下記|次の",
     re.IGNORECASE,
 )
 """Says that a text follows, or stood before."""
 _POLITE = (
-    r"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:please|pls|plz|kindly|and|now|then|just|so|(?:can|could|would|will) you|(?:i(?:'d| would) like|i want|i need)(?: you)? to|"
+    r"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:please|pls|plz|kindly|and|now|(?:can|could|would|will) you|(?:i(?:'d| would) like|i want|i need)(?: you)? to|"
     r"help me(?: to)?|bitte|und|jetzt|mal|nun|kannst du|könntest du|por favor|y|ahora|puedes|podrías|ayúdame a|et|maintenant|peux-tu|tu peux|"
     r"pourrais-tu|aide-moi à|и|пожалуйста|теперь|можешь|помоги)\s+,?\s*)"
 )
@@ -71,8 +71,15 @@ _ALWAYS = re.compile(
     r"\b(?:always|never|from now on|immer|niemals|nie|ab sofort|siempre|nunca|jamás|toujours|jamais|всегда|никогда)\b|总是|永远|一直|いつも|絶対",
     re.IGNORECASE,
 )
+_WHENEVER = re.compile(
+    r"\b(?:when(?:ever)?|if|every time|wenn|falls|cuando|si|quand|когда|если) (?:i|you|ich|du|je|tu|я|ты)\b|的时候|ときは",
+    re.IGNORECASE,
+)
+"""What holds whenever something happens is an order for good, and hands nothing over."""
+_THAT = re.compile(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))", re.IGNORECASE)
+"""What a request to work on it means, where that stands before."""
 _SUBJECT = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|my|mine|we|we're|we've|our|ich|mein\w*|wir|unser\w*|yo|mi|mis|nuestr\w+|je|j'\w+|mon|ma|mes|nous|notre|nos|on|"
+    r"\b(?:i|i'm|i've|i'd|i'll|my|mine|we|we're|we've|our|ich|mein\w*|wir|unser\w*|yo|mi|mis|nuestr\w+|je|j'\w+|mon|ma|mes|nous|notre|nos|on (?:a|est|va|fait|utilise|habite|travaille|préfère|ne|n'\w+)|"
     r"я|мой|моя|моё|мои|у меня|мы|наш\w*)\b|我|咱|私|僕|俺|うち",
     re.IGNORECASE,
 )
@@ -85,11 +92,15 @@ def statements() -> dict[str, dict[str, Any]]:
     return tomllib.loads(files("promt").joinpath("statements.toml").read_text(encoding="utf-8"))
 
 
+_ON = r"on (?=(?:a|est|va|fait|utilise|habite|travaille|préfère|ne)\b|n')"
+"""The French word for "we" is an English one for a place."""
+
+
 @cache
 def _own() -> re.Pattern[str]:
     """Any word by which people speak of themselves."""
     rows = [row for name, table in statements().items() if name != "languages" for row in table["own"]]
-    return re.compile("|".join(rows), re.IGNORECASE)
+    return re.compile("|".join(rows).replace("|on)", f"|{_ON})"), re.IGNORECASE)
 
 
 @cache
@@ -151,7 +162,10 @@ def _spans(text: str) -> tuple[Span, ...]:
     blocked += [found.span() for found in INLINE_FENCE.finditer(text[:READ_CHARS])]
     if len(text) > READ_CHARS:
         blocked.append((HEAD_CHARS, len(text) - TAIL_CHARS))
-    blocks = blocks_of(text, sorted(blocked))
+    blocks = [
+        block._replace(is_formed=block.is_formed or QUOTED.fullmatch(text, block.start, block.end) is not None)
+        for block in blocks_of(text, sorted(blocked))
+    ]
     for start, end in _spoken(text, blocks):
         spans += _unquoted(text, start, end)
     prose = sum(block.end - block.start for block in blocks if not block.is_formed)
@@ -174,10 +188,11 @@ class _Cover(NamedTuple):
 def _cover(text: str, block: Block) -> _Cover | None:
     """Where in a paragraph the user hands something over, or None: a request, a question, words that point."""
     found: _Cover | None = None
-    for start, end in sentences(text, block.start, block.end):
-        said = text[start:end].replace("’", "'")
-        bare = QUOTED.sub(lambda quoted: MASK * len(quoted[0]), said)
-        works = _works().search(bare)
+    masked = QUOTED.sub(lambda quoted: MASK * len(quoted[0]), text[block.start : block.end])
+    for first, until in sentences(masked):
+        start, end = block.start + first, block.start + until
+        bare = masked[first:until].replace("’", "'")
+        works = None if _WHENEVER.search(bare) else _works().search(bare)
         ahead = _POINTS_AHEAD.search(bare)
         points = ahead or _POINTS.search(bare)
         asks = _QUESTION.search(bare)
@@ -189,11 +204,11 @@ def _cover(text: str, block: Block) -> _Cover | None:
             return _Cover(end, True)
         if (works or asks) and not is_kept and not (works and _ALWAYS.search(bare) and not asks):
             known = found.points if found is not None else None
-            pointed = known or (end if works and points and not QUOTED.search(said) else None)
+            pointed = known or (end if works and points and MASK not in bare else None)
             found = _Cover(end, bool(works or points) or (found is not None and found.is_sure), pointed)
         elif is_kept or (colon and colon.end() == len(bare)):
             continue  # a label
-        elif ahead or (points and not _SUBJECT.search(bare) and len(bare) <= HANDING_CHARS):
+        elif ahead or (points and not _SUBJECT.search(bare) and block.end - block.start <= HANDING_CHARS):
             found = _Cover(end, True)
     return found
 
@@ -222,8 +237,13 @@ def _spoken(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
         size = sum(blocks[one].end - blocks[one].start for one in following)
         if not cover.is_sure and size <= ASIDE_CHARS:
             continue
-        for before in prose[:number]:
-            yield blocks[before].start, blocks[before].end
+        before = [blocks[one] for one in prose[:number]]
+        if number and following and _only_asks(text, blocks[prose[-1]]):
+            before = [one for one in before if _is_mostly_about_user(text, one)]
+            block = block if _is_mostly_about_user(text, block) else block._replace(end=block.start)
+            cover = cover._replace(ends=min(cover.ends, block.end))
+        for one in before:
+            yield one.start, one.end
         yield block.start, cover.ends if is_inside else block.end
         return
     yield from _without_cover(text, [blocks[at] for at in prose])
@@ -232,12 +252,10 @@ def _spoken(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
 def _without_cover(text: str, prose: Sequence[Block]) -> Iterator[Span]:
     """All of it, unless the last paragraph but asks; then what of the ones before is about the user, or short."""
     before = prose[:-1]
-    if before:
-        last = prose[-1]
-        said = [text[start:end] for start, end in sentences(text, last.start, last.end)]
-        if all(_QUESTION.search(one) or _works().search(one) for one in said):
-            size = sum(one.end - one.start for one in before)
-            before = [one for one in before if size <= ASIDE_CHARS or _is_mostly_about_user(text, one)]
+    if before and _only_asks(text, prose[-1]):
+        size = sum(one.end - one.start for one in before)
+        is_aside = len(before) == 1 and size <= ASIDE_CHARS
+        before = [one for one in before if is_aside or _is_mostly_about_user(text, one)]
     for block in [*before, *prose[-1:]]:
         yield block.start, block.end
 
@@ -246,7 +264,9 @@ def _is_about_before(text: str, last: Block, *, is_alone: bool) -> bool:
     """Whether the last paragraph begins with words that point at a text above it."""
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
+    is_asked = _works().search(opening) is not None or _QUESTION.search(opening) is not None
     points = _POINTS_AHEAD.search(opening) or _POINTS.search(opening)
+    points = points or (_THAT.search(opening) if _works().search(opening) else None)
     if (
         is_alone
         or points is None
@@ -254,8 +274,14 @@ def _is_about_before(text: str, last: Block, *, is_alone: bool) -> bool:
         or (end < last.end and _COLON.search(opening))
     ):
         return False
-    is_asked = _works().search(opening) is not None or _QUESTION.search(opening) is not None
-    return end == last.end or is_asked or points.start() == 0
+    is_bare = len(opening) <= HANDING_CHARS and _SUBJECT.search(opening) is None
+    return end == last.end or is_asked or is_bare or points.start() == 0
+
+
+def _only_asks(text: str, block: Block) -> bool:
+    """Whether a paragraph is nothing but questions and requests."""
+    said = [text[start:end] for start, end in sentences(text, block.start, block.end)]
+    return all(_QUESTION.search(one) or _works().search(one) for one in said)
 
 
 def _is_mostly_about_user(text: str, block: Block) -> bool:
