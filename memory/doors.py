@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from memory.proposal import Proposed
 from memory.quotes import Borne, Claim, bear_out, compared, find_sentence
+from memory.same_matter import corrects
 from memory.scopes import PROJECT_CATEGORIES
 from memory.sensitivity import clean
 from memory.store import Stored, encoded
@@ -118,11 +119,8 @@ def from_fact(
         content, value, sentence = borne.content, borne.value, borne.sentence
     else:
         refused = refused or borne
-    if (
-        not is_by_rule
-        and semantic.intent == "explicit_store"
-        and not detect(user_items.get(item_id or "", "")).remember
-    ):
+    is_asked = is_by_rule or corrects(sentence) or detect(user_items.get(item_id or "", "")).remember
+    if semantic.intent == "explicit_store" and not is_asked:
         semantic = msgspec.structs.replace(semantic, intent="implicit_candidate")
     return Proposed(
         semantic=semantic, content=content, workspace_id=turn.workspace_id, value=value,

@@ -69,6 +69,14 @@ _EXACT: Final = re.compile(r"[\w@:/.+#%$€£-]*(?:\d|@|://|\w[./]\w)[\w@:/.+#%$
 """A number, an address, a path: it stands in the quote as it is."""
 _WORD: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE: Final = re.compile("['’]s$")
+_ASKS: Final = re.compile(
+    r"\W*(?:(?:is|are|am|was|were|do|does|did|can|could|would|will|should|shall|may|have|has|what|how|which|who|whose|where|when|why|any|"
+    r"ist|sind|bin|kann|kannst|können|soll|was|wie|wer|wo|wann|warum|welche\w*|es|qué|cómo|quién|dónde|cuándo|puedes|est-ce|que|quel\w*|comment|où|quand|peux|"
+    r"что|как|кто|где|когда|почему|можешь)\b|什么|怎么|何|どう)",
+    re.IGNORECASE,
+)
+"""Begins a question."""
+_CLAUSE: Final = re.compile(r"[,;:，、；：—–]\s*")
 _STOP: Final = re.compile(r"(?<=[.!?])\s+")
 _LABEL: Final = re.compile(r"[:：–—]|^[ \t]*(?:[-*•・·]|\(?\d{1,2}[.)])", re.MULTILINE)
 _REMINDER: Final = re.compile(
@@ -126,7 +134,7 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     is_asked = detect(sentence).remember
     if not _is_statement(claim.quote, sentence, lexicon) and not is_asked:
         return "quote_too_short"
-    if _adds(claim.content, claim.quote, lexicon):
+    if _adds(claim.content, sentence, lexicon):
         return _as_said(claim, sentence) if is_asked else "beyond_quote"
     is_obeyed = claim.category in OBEYED or _OBLIGES.search(claim.content) is not None
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
@@ -136,7 +144,7 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
     if junk is not None and junk.name == NOBODY:
         said = _with_antecedent(sentence, text)
         return Borne(said, None, claim.quote, said, is_as_said=True)
-    value = claim.value if _is_within(claim.value, claim.quote, lexicon) else None
+    value = claim.value if _is_within(claim.value, sentence, lexicon) else None
     return Borne(claim.content, value, claim.quote, sentence)
 
 
@@ -144,7 +152,7 @@ def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
     """What of a wish the user's message bears out: the claim where it says the same, else the sentence as it was said."""
     quote = claim.quote or _sentence_like(claim.content, text, lexicon)
     sentence = find_sentence(quote, text) if quote else None
-    if sentence is None or not (_is_long(quote, sentence, lexicon)):
+    if sentence is None or not (_is_statement(quote, sentence, lexicon) or _asks_to_keep(quote, sentence, lexicon)):
         return None
     if (
         claim.category in OBEYED
@@ -187,12 +195,22 @@ def _with_antecedent(sentence: str, text: str) -> str:
     return sentence
 
 
+def _states(question: str) -> bool:
+    """Whether a clause of a question states something of the user: "I live in Graz, any tips?"."""
+    return any(is_about_user(clause) and not _ASKS.match(clause) for clause in _CLAUSE.split(question))
+
+
+def _asks_to_keep(quote: str, sentence: str, lexicon: Lexicon) -> bool:
+    """Whether a question is a polite wish: "can you remember that …?"."""
+    return _is_long(quote, sentence, lexicon) and detect(sentence).remember
+
+
 def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
     """Whether the quote is long enough, and no mere question: what is asked is not said."""
     wanted = compared(quote)
     said = next((part for part in _STOP.split(sentence) if wanted in compared(part)), sentence)
     is_question = said.rstrip("\"”»') ").endswith(("?", "？"))
-    return _is_long(quote, sentence, lexicon) and (not is_question or is_about_user(quote))
+    return _is_long(quote, sentence, lexicon) and (not is_question or _states(said))
 
 
 def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
