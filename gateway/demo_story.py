@@ -66,7 +66,7 @@ STORY: tuple[Said, ...] = (
         tool=(
             "memory_remember",
             {
-                "content": "Mira lives in Aldermouth, two streets from the north pier.",
+                "content": "The user lives in Aldermouth, two streets from the north pier.",
                 "category": "biography",
                 "key": "home",
             },
@@ -134,7 +134,7 @@ STORY: tuple[Said, ...] = (
         "Every two hours it is.",
         (
             fact(
-                "Harbor syncs its timetables every two hours.",
+                "Harbor syncs every two hours.",
                 "Harbor syncs every two hours now",
                 "project_decision",
                 "sync_interval",

@@ -9,10 +9,13 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from memory.proposal import Proposed, compared
+from memory.proposal import Proposed
+from memory.quotes import Borne, Claim, bear_out, compared, find_sentence
+from memory.same_matter import corrects
 from memory.scopes import PROJECT_CATEGORIES
 from memory.sensitivity import clean
 from memory.store import Stored, encoded
+from promt.phrases import detect
 from protocol.errors import CallerError
 from protocol.hooks import TurnContext
 from protocol.memory import (
@@ -22,6 +25,7 @@ from protocol.memory import (
     Actor,
     Evidence,
     Fact,
+    FactEvidence,
     Provenance,
     ReasonCode,
     RememberParams,
@@ -29,6 +33,7 @@ from protocol.memory import (
     UpdateParams,
     WriteParams,
 )
+from protocol.ports import Lexicon
 
 EXTRACTOR = Actor(kind="extractor")
 RULES = Actor(kind="extractor", id="rules")
@@ -100,35 +105,57 @@ def from_fact(
     fact: Fact,
     run_id: str,
     user_items: Mapping[str, str],
-    author: Actor,
     *,
+    lexicon: Lexicon,
     policy_allows: bool,
+    is_by_rule: bool = False,
 ) -> Proposed:
-    """A fact of the extractor; a quote without a message may stand in any message of the user."""
-    item_id = fact.evidence.item_id or _item_with(fact.evidence.quote, user_items)
+    """A fact of the extractor, as far as the user's own words of this turn bear it out; what a rule found is their words."""
+    item_id = _item_with(fact.evidence, user_items)
+    borne = _as_found(fact) if is_by_rule else _borne(fact, user_items.get(item_id or "", ""), lexicon)
     evidence = Evidence(
         quote=fact.evidence.quote, thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id or "itm_none"
     )  # fmt: skip
-    forbidden = None if policy_allows else "no_memory_requested"
-    malformed = "malformed_fact" if is_malformed(fact) else None
+    refused: ReasonCode | None = None if policy_allows else "no_memory_requested"
+    refused = refused or forbidden_in(turn) or ("malformed_fact" if is_malformed(fact) else None)
+    semantic, content, value, sentence = fact.semantic, fact.content, fact.value, fact.evidence.quote
+    if isinstance(borne, Borne):
+        content, value, sentence = borne.content, borne.value, borne.sentence
+    else:
+        refused = refused or borne
+    is_asked = is_by_rule or corrects(sentence) or detect(user_items.get(item_id or "", "")).remember
+    if semantic.intent == "explicit_store" and not is_asked:
+        semantic = msgspec.structs.replace(semantic, intent="implicit_candidate")
     return Proposed(
-        semantic=fact.semantic, content=fact.content, workspace_id=turn.workspace_id, value=fact.value,
-        evidence=[evidence], run_id=run_id, heard="\n".join(user_items.values()),
-        forbidden=forbidden or forbidden_in(turn) or malformed,
-        is_explicit=fact.semantic.intent == "explicit_store" and fact.semantic.explicitness == "explicit",
-        owner="user" if turn.origin == "user" else turn.origin,
+        semantic=semantic, content=content, workspace_id=turn.workspace_id, value=value,
+        evidence=[evidence], run_id=run_id, heard="\n".join(user_items.values()), forbidden=refused,
+        is_explicit=semantic.intent == "explicit_store" and semantic.explicitness == "explicit",
+        owner="user" if turn.origin == "user" else turn.origin, retold=None if is_by_rule else sentence,
         provenance=Provenance(
             source_kind="user_statement", thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id,
-            created_by=author,
+            created_by=RULES if is_by_rule else EXTRACTOR,
         ),
     )  # fmt: skip
 
 
-def _item_with(quote: str, user_items: Mapping[str, str]) -> str | None:
-    wanted = compared(quote)
-    return next(
-        (item_id for item_id, text in user_items.items() if wanted in compared(text)), next(iter(user_items), None)
-    )
+def _as_found(fact: Fact) -> Borne:
+    return Borne(fact.content, fact.value, fact.evidence.quote, fact.evidence.quote)
+
+
+def _borne(fact: Fact, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
+    claim = Claim(fact.content, fact.value, fact.semantic.category, fact.evidence.quote)
+    return bear_out(claim, text, lexicon)
+
+
+def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | None:
+    """The message that holds the quote: the named one, else the only one; without a name the first."""
+    holding = [item_id for item_id, text in user_items.items() if find_sentence(evidence.quote, text) is not None]
+    if evidence.item_id in holding:
+        return evidence.item_id
+    if len(holding) == 1 or (holding and evidence.item_id is None):
+        return holding[0]
+    wanted = compared(evidence.quote)
+    return next((item_id for item_id, text in user_items.items() if wanted in compared(text)), None)
 
 
 def correction(params: UpdateParams, stored: Stored, content: str, workspace_id: str | None) -> Proposed:
@@ -184,8 +211,8 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
     )
 
 
-def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool) -> Proposed:
-    """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn."""
+def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None) -> Proposed:
+    """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn; `said` is their sentence."""
     given = params.provenance or Provenance()
     source = "explicit_user_request" if explicit else "assistant_inference"
     provenance = msgspec.structs.replace(
@@ -196,7 +223,7 @@ def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool) -> P
         created_by=Actor(kind="assistant", id=given.created_by.id if given.created_by is not None else None),
     )
     proposed = explicit_wish(params, provenance, turn.workspace_id)._replace(
-        owner="user" if turn.origin == "user" else turn.origin, forbidden=forbidden_in(turn)
+        owner="user" if turn.origin == "user" else turn.origin, forbidden=forbidden_in(turn), retold=said
     )
     if not explicit:
         semantic = msgspec.structs.replace(proposed.semantic, intent="implicit_candidate", explicitness="implicit")

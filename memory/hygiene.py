@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from protocol.memory import ReasonCode
 
+NOBODY = "nobody"
+"""Names the rule for what says something of a "he" or "it" that it does not name."""
 MAX_FACT_CHARS = 800
 """The bound that the extractor is told; what is longer is a summary, or a text that was pasted."""
 
@@ -90,7 +92,7 @@ _ROWS: tuple[tuple[ReasonCode, str, str, str], ...] = (
     ("transient", "mood", "it holds for a moment", rf"\A\W*{_THIRD}(?:'m|'s| am| is| are| feels?| seems?| looks?| was| were| felt| got)? (?:\w+ ){{0,2}}(?:{_FEELING})(?: (?:{_NOW}))?\W*\Z"),
     ("transient", "moment", "it holds for the day it was said on", r"\A[^.]{0,160}\b(?:is|are|am|feels?|has|have|wants?|needs?|will|'s|'m|going)\b[^.]{0,100}\b(?:today|tonight|right now|at the moment|just now|this (?:morning|afternoon|evening))\W*\Z|\b(?:ist|bin|fühlt|hat|habe) (?:\w+ )?(?:heute|gerade|im moment)\b|\b(?:está|estoy|tiene|tengo) (?:\w+ ){0,3}(?:hoy|ahora mismo)\b|\best (?:\w+ ){0,3}aujourd'hui\b|(?:^|\s)сегодня\s|今天.{0,12}(?:累|困|忙|饿|心情)"),
     ("malformed_fact", "fragment", "it is cut off, or hangs in the air", r"(?:\.\.\.|…|[,:;(\[{–—-]|\b(?:the|an?|and|or|to|of|with|that|because|is|are|und|oder|dass|weil|der|die|das|y|que|porque|el|la|et|ou|le|les|и|что|или))\s*\Z"),
-    ("malformed_fact", "nobody", "it says of nobody in particular", r"\A\W*(?:he|she|they|it|this|that|these|those)(?:'s|'re)?\b(?! (?:user|project|repo|workspace|team|company)\b)|\A\W*(?:er|sie|es) (?:ist|hat|mag|wohnt|arbeitet|war)\b|\A\W*(?:elle|il) (?:est|a|aime)\b|\A\W*(?:он|она|они|это)\s"),
+    ("malformed_fact", NOBODY, "it says of nobody in particular", r"\A\W*(?:he|she|they|it|this|that|these|those)(?:'s|'re)?\b(?! (?:user|project|repo|workspace|team|company)\b)|\A\W*(?:er|sie|es) (?:ist|hat|mag|wohnt|arbeitet|war)\b|\A\W*(?:elle|il) (?:est|a|aime)\b|\A\W*(?:он|она|они|это)\s"),
 )  # fmt: skip
 
 _TOO_LONG = Junk("malformed_fact", "too_long", f"it is longer than {MAX_FACT_CHARS} characters")

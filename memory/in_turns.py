@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from memory.answers import manifest_entry
-from memory.doors import EXTRACTOR, RULES, check_bounds, from_fact, from_tool
+from memory.doors import check_bounds, from_fact, from_tool
 from memory.erasing import Eraser
 from memory.extraction_stats import count
 from memory.forgetting import Forgetter
@@ -42,7 +42,7 @@ from protocol.memory import (
     SearchResult,
     WriteResult,
 )
-from protocol.ports import Tx
+from protocol.ports import Lexicon, Tx
 from protocol.sizes import ScopeSize
 
 
@@ -58,6 +58,11 @@ class TurnMemory:
         self._eraser = Eraser(means)
         self._vectors = Vectors(means)
         self._standing = Standing(means)
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """What cuts texts into terms."""
+        return self._means.lexicon
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
         """The scopes that are active in a turn."""
@@ -120,13 +125,15 @@ class TurnMemory:
 
         return [*shown, *await self._means.db.read(waiting)][:limit]
 
-    async def remember_in_turn(self, turn: TurnContext, params: RememberParams, *, explicit: bool) -> WriteResult:
-        """A model's `memory_remember`: a wish of the user where they asked in this turn, else a mere proposal."""
+    async def remember_in_turn(
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None
+    ) -> WriteResult:
+        """A model's `memory_remember`: a wish of the user where they asked, in the sentence `said`, else a mere proposal."""
         check_bounds(params.content, params.value, params.metadata)
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
             required(scopes, params.scope)
-        proposed = await self._vectors.meant(from_tool(turn, params, explicit=explicit), scopes)
+        proposed = await self._vectors.meant(from_tool(turn, params, explicit=explicit, said=said), scopes)
         write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
         return (
             await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
@@ -143,14 +150,13 @@ class TurnMemory:
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
-        by_rules: bool = False,
+        is_by_rule: bool = False,
     ) -> list[WriteResult]:
         """Decide on the facts of an extraction, all in one transaction, once for a run."""
         scopes = self.turn_scopes(turn)
         outcomes: list[Outcome] = []
-        author = RULES if by_rules else EXTRACTOR
-        made = [from_fact(turn, fact, run_id, user_items, author, policy_allows=policy_allows) for fact in facts]
-        proposals = [await self._vectors.meant(proposed, scopes) for proposed in made]
+        take = partial(from_fact, lexicon=self._means.lexicon, policy_allows=policy_allows, is_by_rule=is_by_rule)
+        proposals = [await self._vectors.meant(take(turn, fact, run_id, user_items), scopes) for fact in facts]
 
         def apply(tx: Tx) -> None:
             key = f"run:{run_id}"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from memory.wordings import AND, Kind, Tongue, no_names, spoken
-from promt.phrases import MASK
+from promt.layout import MASK
 
 MAX_NAME_WORDS = 4
 MIN_CONTENT_CHARS = 3

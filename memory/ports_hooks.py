@@ -24,6 +24,7 @@ from protocol.memory import (
     SearchResult,
     WriteResult,
 )
+from protocol.ports import Lexicon
 
 ALREADY_SHOWN = "already_shown"
 """Why a recall gives nothing where all that it found is in the prompt already."""
@@ -50,6 +51,11 @@ class RecallOutcome(Protocol):
 
 class MemoryForTurns(Protocol):
     """Durable memory as one turn may use it."""
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """What cuts texts into terms."""
+        ...
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
         """The scopes that are active in the turn."""
@@ -81,8 +87,10 @@ class MemoryForTurns(Protocol):
         """`memory/forget` within the turn's scopes."""
         ...
 
-    async def remember_in_turn(self, turn: TurnContext, params: RememberParams, *, explicit: bool) -> WriteResult:
-        """`memory/remember`, explicit only where the user asked for it in this turn; a refusal is a result."""
+    async def remember_in_turn(
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None
+    ) -> WriteResult:
+        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`; a refusal is a result."""
         ...
 
     async def propose(
@@ -93,9 +101,9 @@ class MemoryForTurns(Protocol):
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
-        by_rules: bool = False,
+        is_by_rule: bool = False,
     ) -> list[WriteResult]:
-        """The decision on each fact, all in one transaction, exactly once for a run; `by_rules`: no model found them."""
+        """The decision on each fact, all in one transaction, exactly once for a run; `is_by_rule`: no model found them."""
         ...
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """A proposal as the pipeline takes it, from whichever door it came, and what its evidence is worth.
 
 Rule 1: who spoke is read from the stored message, not from what the proposer claims.
-Rule 2: words that the gateway itself had injected are nobody's evidence.
+Rule 2: a user's evidence is their own words; what they pasted, and what the gateway itself had injected, is nobody's.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
-from memory.identity import folded, value_text
+from memory.identity import value_text
 from memory.ports import Collaborators
+from memory.quotes import compared
 from memory.sensitivity import clean, clean_value
 from memory.store import SQL, encoded
 from memory.write_plan import ORIGINS, Origin
+from promt.own_words import own_stretches
 from protocol.base import Scope
 from protocol.hooks import ItemFact
 from protocol.memory import (
@@ -31,12 +33,6 @@ from protocol.memory import (
 from protocol.ports import Lexicon, Tx, Vector
 from protocol.threads import Role, ThreadOrigin
 
-_TYPOGRAPHY = {
-    **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u2032"), "'"),
-    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb\u2033"), '"'),
-    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
-}
-
 ROLE_ORIGINS: dict[Role, Origin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
 ROLE_SOURCES: dict[Role, SourceKind] = {
     "user": "user_statement", "assistant": "assistant_inference", "tool": "tool_observation", "system": "system",
@@ -47,7 +43,7 @@ _OWNERS: tuple[ThreadOrigin, ...] = ("user", "task", "system")
 """Words that the user also said in a thread of their own are theirs."""
 
 
-_OWN_WORDS = frozenset({"", SemanticFields().attribute})
+_UNSAID = frozenset({"", SemanticFields().attribute})
 """What the contract says where nobody says anything."""
 
 
@@ -85,6 +81,8 @@ class Proposed(NamedTuple):
     forbidden: ReasonCode | None = None
     owner: ThreadOrigin = "user"
     approves: str | None = None
+    retold: str | None = None
+    """The user's sentence that a model's claim rests on: its key is the model's. None where no model chose one."""
     meant: Vector | None = None
     near: Sequence[Near] = ()
 
@@ -119,7 +117,7 @@ def texts_of(proposed: Proposed) -> list[str]:
     parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
     parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
     parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
-    return [part for part in dict.fromkeys(parts) if part not in _OWN_WORDS]
+    return [part for part in dict.fromkeys(parts) if part not in _UNSAID]
 
 
 def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
@@ -132,19 +130,21 @@ def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
     return find_junk(p.content) or (None if is_heard else UNSUPPORTED)
 
 
-def compared(text: str) -> str:
-    """A quote as it is looked for: NFKC, case, white space; typographic quotes and dashes as ASCII."""
-    return folded(text.translate(_TYPOGRAPHY))
+def _stands(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
+    """Whether the words were really said in a message: a user's in their own words, and nothing that was injected."""
+    wanted = compared(quote)
+    echoes = means.echo_spans(tx, item.workspace_id, item.text)
+    own = own_stretches(item.text, echoes) if item.role == "user" else [_without(item.text, echoes)]
+    return bool(wanted) and any(wanted in compared(stretch) for stretch in own)
 
 
-def _own_words(tx: Tx, means: Collaborators, item: ItemFact) -> str:
-    """What was really said in a message, without what the gateway had injected."""
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
     kept: list[str] = []
     place = 0
-    for start, end in means.echo_spans(tx, item.workspace_id, item.text):
-        kept.append(item.text[place:start])
+    for start, end in spans:
+        kept.append(text[place:start])
         place = end
-    return compared(" ".join([*kept, item.text[place:]]))
+    return " ".join([*kept, text[place:]])
 
 
 def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
@@ -163,8 +163,7 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
             continue
         item = means.read_items(tx, [evidence.item_id]).get(evidence.item_id)
         is_there = item is not None and item.workspace_id == proposed.workspace_id
-        quote = compared(evidence.quote)
-        if item is None or not is_there or not quote or quote not in _own_words(tx, means, item):
+        if item is None or not is_there or not _stands(tx, means, evidence.quote, item):
             failed = True
             continue
         thread = means.read_thread(tx, item.thread_id)

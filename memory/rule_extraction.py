@@ -15,7 +15,9 @@ import msgspec
 
 from memory.licence import Statement, beginnings, fits, is_question, is_stated, requests
 from memory.wordings import AND, Kind, Tongue, code_of, spoken
-from promt.phrases import MASK, detect, mask_quotes
+from promt.layout import mask_quotes
+from promt.own_words import mask_material
+from promt.phrases import detect
 from promt.render import shorten
 from protocol.memory import Category, Fact, FactEvidence, SemanticFields
 
@@ -23,7 +25,6 @@ MAX_QUOTE_CHARS = 500
 MAX_CONTENT_CHARS = 800
 MAX_ITEM_CHARS = 20_000  # what people state about themselves is not found further down
 MAX_SENTENCE_CHARS = 1500  # a longer "sentence" is no prose
-MAX_LABELLED_LINES = 2  # "Note: …" is a note; more lines that begin like this are the log of a conversation
 MAX_STATEMENTS = 4  # of one sentence: "My name is Anna, I live in Graz and I'm vegan"
 
 
@@ -87,11 +88,6 @@ _SENTENCE_END = re.compile(
 )
 _TRAILING = ".!?。！？…;, ，"
 _GAP = re.compile(rf"[\s,;:，；—–-]*(?:{AND}\b)?\s*", re.IGNORECASE)
-_WHOLE_TEXT = re.compile(
-    r"[:：\n]|\b(?:this|following|below|above|dies\w*|folgend\w*|est[aeo]|siguiente|ce(?:ci|t|tte)?|suivant\w*|это\w*|следующ\w+)\b|这|以下|下面|"
-    + MASK,
-    re.IGNORECASE,
-)
 _IN_PROJECT = re.compile(
     r"\b(?:this|diesem|dieses|est[ae]|ce|этом|этого) (?:project|repo|repository|codebase|workspace|projekt|proyecto|projet|dépôt|"
     r"проект|репозитор)|(?:这个|本|该)(?:项目|仓库)",
@@ -103,11 +99,6 @@ _MAIN_CLAUSE = re.compile(
     r" (?P<rest>[^,;:]+) (?P<verb>[a-zäöüß]+)\Z"
 )
 """A German "dass ich in Graz wohne" reads "ich wohne in Graz" when it stands alone; nothing but the verb moves."""
-_ROLE = re.compile(
-    r"^[ \t]*(?:user|assistant|system|human|ai|bot|me|you|пользователь|用户|助手)[ \t]*[:：].*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_SPEAKER = re.compile(r"^[ \t]*[^\W\d_]\w{0,20}(?: \w{1,20})?[ \t]*[:：][^\n]+$", re.MULTILINE)
 
 
 class _Said(NamedTuple):
@@ -134,11 +125,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _own_words(text: str) -> str:
-    """The text with quotations, code and what looks like a log of a conversation masked; its length is the same."""
-    masked = _ROLE.sub(lambda found: MASK * len(found[0]), mask_quotes(text))
-    if len(_SPEAKER.findall(masked)) > MAX_LABELLED_LINES:
-        masked = _SPEAKER.sub(lambda found: MASK * len(found[0]), masked)
-    return masked.replace("’", "'")
+    """The text with what is not the user's own, and every quotation, masked; its length is the same."""
+    return mask_quotes(mask_material(text)).replace("’", "'")
 
 
 def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> Statement | None:
@@ -244,18 +232,13 @@ def _fact(item_id: str, sentence: str, found: Statement) -> Fact:
     )
 
 
-def _ends_own_words(said: _Said, following: str) -> bool:
-    """Whether what follows is not meant: a game, a story, or a text that the assistant is to work on."""
-    for tongue in said.tongues:
-        if any(tongue.unreal.match(said.masked, begins) for begins in beginnings(said.masked, tongue.lead, 0)):
-            return True
-        for place in requests(said.masked, tongue):
-            if tongue.unreal.match(said.masked, place):
-                return True
-            is_whole = following.startswith("\n") or _WHOLE_TEXT.search(said.masked, place) is not None
-            if is_whole and tongue.handed.match(said.masked, place):
-                return True
-    return False
+def _is_unreal(said: _Said) -> bool:
+    """Whether from here on nothing is meant: a game, a story."""
+    return any(
+        tongue.unreal.match(said.masked, begins)
+        for tongue in said.tongues
+        for begins in (*beginnings(said.masked, tongue.lead, 0), *requests(said.masked, tongue))
+    )
 
 
 def _asks_to_keep(said: _Said) -> Tongue | None:
@@ -285,7 +268,7 @@ def _stated_in(item_id: str, text: str) -> Iterator[Fact]:
                 yield _fact(item_id, text[before.start : before.end], kept)
             before = None
             continue
-        if _ends_own_words(said, text[said.end : said.end + 1]) or said.masked.rstrip().endswith((":", "：")):
+        if _is_unreal(said) or said.masked.rstrip().endswith((":", "：")):
             return
         is_kept = place + 1 < len(all_said) and _asks_to_keep(all_said[place + 1]) is not None
         found = _statements(said)

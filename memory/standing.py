@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from memory.doors import RULES
+from memory.doors import EXTRACTOR, RULES
 from memory.ports import Collaborators
 from memory.store import SQL, Stored, scope_ids_of
 from memory.vectors import records_by_row
@@ -43,12 +43,21 @@ def _is_own(provenance: Provenance) -> bool:
     return author in _OWN_AUTHORS and provenance.source_kind in _OWN_SOURCES and provenance.item_id is None
 
 
+def _is_borne_out(provenance: Provenance) -> bool:
+    """Whether a model kept the words, and they were held against the user's own words of a turn."""
+    is_found = provenance.created_by == EXTRACTOR and provenance.item_id is not None
+    author = provenance.created_by.kind if provenance.created_by is not None else None
+    is_wished = author == "assistant" and provenance.source_kind == "explicit_user_request"
+    return provenance.turn_id is not None and (is_found or is_wished)
+
+
 VOUCHERS: tuple[Voucher, ...] = (
     Voucher("written by a person or their host, corrected by them, or brought in with their bundle", _is_own),
     Voucher("approved by a person", lambda provenance: provenance.created_by == APPROVER),
     Voucher("stated in so many words, found by rule", lambda provenance: provenance.created_by == RULES),
+    Voucher("kept by a model, and borne out by the user's own words of its turn", _is_borne_out),
 )
-"""What a model kept or an extractor found is not here: nothing proves yet that its words are the user's own."""
+"""What a model inferred, or found in words that are not the user's own, is not here."""
 
 
 def voucher_of(provenance: Provenance) -> Voucher | None:

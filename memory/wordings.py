@@ -6,12 +6,12 @@ Rule 2: a row is a regular expression with named parts in braces; it is matched 
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+from promt.own_words import statements
 
 Kind: TypeAlias = Literal[
     "remember", "project", "decided", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "home", "job",
@@ -103,21 +103,16 @@ def _any(rows: Sequence[str], before: str = "", after: str = "") -> re.Pattern[s
 
 
 @cache
-def _table() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(files("promt").joinpath("statements.toml").read_text(encoding="utf-8"))
-
-
-@cache
 def _spoken(name: str) -> Tongue:
     """A language, compiled when a sentence needs it: neither a start nor a turn pays for those that nobody speaks."""
-    return _tongue(_table()[name])
+    return _tongue(statements()[name])
 
 
 @cache
 def _hints() -> Mapping[str, frozenset[str]]:
     """The languages that a small word points to."""
     hints: dict[str, set[str]] = {}
-    for name, rows in _table().items():
+    for name, rows in statements().items():
         for words in rows.get("words", []):
             for word in str(words).split():
                 hints.setdefault(word, set()).add(name)
@@ -141,7 +136,7 @@ def spoken(sentence: str, within: str = "") -> list[Tongue]:
 
 
 def _tongue(rows: Mapping[str, Any]) -> Tongue:
-    languages = "|".join(str(names) for names in _table()["languages"].values())
+    languages = "|".join(str(names) for names in statements()["languages"].values())
     parts = {**_PARTS, "do": rows["do"], "language": f"(?P<language>{languages})"}
 
     def filled(row: str) -> str:
@@ -187,10 +182,12 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
 @cache
 def no_names() -> frozenset[str]:
     """Words that cannot be part of a name."""
-    return frozenset(word for name, rows in _table().items() if name != "languages" for word in rows.get("no_name", []))
+    return frozenset(
+        word for name, rows in statements().items() if name != "languages" for word in rows.get("no_name", [])
+    )
 
 
 def code_of(language: str) -> str | None:
     """The code of a language by its name in any of the languages."""
-    names: dict[str, str] = _table()["languages"]
+    names: dict[str, str] = statements()["languages"]
     return next((code for code, name in names.items() if _pattern(name).fullmatch(language)), None)

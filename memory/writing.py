@@ -25,6 +25,7 @@ from memory.proposal import (
     sourced,
     texts_of,
 )
+from memory.same_matter import without_foreign_key
 from memory.scopes import default_of
 from memory.sensitivity import Findings, judge, level_of
 from memory.store import (
@@ -138,6 +139,7 @@ class _Write:
 
     def _meet(self, active: Sequence[Scope]) -> _Known:
         tx, scope_id = self._tx, self._scope_id
+        self._p, self._identity = without_foreign_key(tx, self._means, (self._scope, scope_id), self._p, self._identity)
         if self._p.alias is not None:
             named = active_by_key(tx, scope_id, self._identity._replace(key=self._p.alias, alias=None))
             if named is not None:  # the caller gave a canonical key: it stays the key, and so does the caller's own

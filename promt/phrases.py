@@ -1,10 +1,10 @@
 """What a message asks of memory, told by the phrases of its language.
 
 Rule 1: the phrases are data (`phrases.toml`, `policy_phrases.toml`, `policy_slots.toml`); this module only knows how to read them.
-Rule 2: quoted text and code never speak for the user.
+Rule 2: only the user's own words speak for the user; that nothing be kept is heard from the edges of any message as well.
 Rule 3: pure, and bounded: only the beginning and the end of a long message are read, for that is where people steer.
 """
-# ruff: noqa: RUF001  # quotation marks of many languages are the subject here
+# ruff: noqa: RUF001  # signs of many languages are the subject here
 
 import re
 import threading
@@ -17,14 +17,13 @@ from importlib.resources import files
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
+from promt.layout import MASK, mask_quotes
+from promt.own_words import edges, only_own
 from promt.render import UNSEEN
 
 HEAD_CHARS: Final = 4000
 TAIL_CHARS: Final = 2000
 """People steer and ask at the beginning and at the end of what they write; what they paste stands between."""
-MASK: Final = "\ufffc"
-"""Stands for each character of quoted text, so that places keep their numbers."""
-
 _TABLES: Final = ("phrases.toml", "policy_phrases.toml", "policy_slots.toml")
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
 _READING = threading.Lock()
@@ -42,15 +41,6 @@ _NOT_STEERING: Final = "not_steering"
 """The list of talk that steers nothing though it has the words: other people's sayings, texts to write, programs, machines."""
 _STEERING: Final = frozenset(("no_save", "no_recall", "remember", "forget"))
 
-_QUOTED = re.compile(
-    r"(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)"
-    r"|`[^`\n]{1,500}`"
-    r"|^[ \t]*>[^\n]*$"
-    r'|"[^"\n]{1,500}"|“[^”\n]{1,500}”|„[^“”\n]{1,500}[“”]|«[^»\n]{1,500}»|»[^«\n]{1,500}«|‹[^›\n]{1,500}›'
-    r"|「[^」\n]{1,500}」|『[^』\n]{1,500}』"
-    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)",
-    re.DOTALL | re.MULTILINE,
-)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _WORDS = re.compile(rf"[\w{MASK}]+(?:'[\w{MASK}]+)*|[?？¿]|[^\s\w'’\-‐‑*_#]")
 _QUESTION_MARKS = frozenset("?？")
@@ -228,11 +218,6 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", lowered))).translate(_SIMPLIFIED)
 
 
-def mask_quotes(text: str) -> str:
-    """The text with every character of code and quotations replaced by `MASK`; its length is the same."""
-    return _QUOTED.sub(lambda found: MASK * len(found[0]), text)
-
-
 def _tokens(text: str) -> Iterator[str]:
     for word in _WORDS.findall(text):
         if word[0].isalnum() or word[0] in MASK + "_":
@@ -330,9 +315,18 @@ def detect(text: str) -> Intents:
         return _detect(text)
 
 
+def _denies_keeping(text: str) -> bool:
+    """Whether it says that nothing be kept: what may be the user's own is enough for that, for it only takes away."""
+    folded = _read(text)
+    return any(
+        _occurs(language, "no_save", folded, _NOT_STEERING) for language in _languages() if language.may_be(folded)
+    )
+
+
 @lru_cache(maxsize=ASKED_AGAIN)
 def _detect(text: str) -> Intents:
-    folded = _read(text)
+    own = only_own(text)
+    folded = _read(own)
     said = Counter[str]()
     found: set[str] = set()
     for language in _languages():
@@ -340,6 +334,8 @@ def _detect(text: str) -> Intents:
             intents = _heard(language, folded)
             found.update(intents)
             said[language.name] += len(intents)
+    if "no_save" not in found and own != text and _denies_keeping(edges(text)):
+        found.add("no_save")
     return Intents(
         no_save="no_save" in found,
         no_recall="no_recall" in found,

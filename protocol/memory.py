@@ -46,6 +46,7 @@ ReasonCode: TypeAlias = Literal[
     "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source", "generated_summary",
     "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found", "malformed_fact",
     "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope", "too_many_facts",
+    "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said",
 ]  # fmt: skip
 IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
@@ -589,7 +590,7 @@ class ExplainParams(Params):
 
 GateName: TypeAlias = Literal[
     "memory_enabled", "extraction_enabled", "turn_succeeded", "policy", "eligibility", "extractor", "fact_valid",
-    "quote", "secret", "scope", "duplicate", "admission", "recall_enabled", "scope_active", "status", "expiry",
+    "quote", "own_words", "secret", "scope", "duplicate", "admission", "recall_enabled", "scope_active", "status", "expiry",
     "sensitivity", "integrity", "excluded", "candidate", "floor", "budget", "already_shown",
 ]  # fmt: skip
 

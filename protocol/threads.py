@@ -564,6 +564,7 @@ class ToolFailure(Wire):
 
     code: str
     message: str
+    retryable: bool = False
 
 
 class ToolReply(Wire):

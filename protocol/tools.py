@@ -14,6 +14,7 @@ MAX_RESULT_CHARS = 8000
 """A tool's whole answer as JSON text; a cut says so."""
 
 ToolDomain = Literal["memory", "artifact"]
+Quote = Annotated[str, Meta(min_length=1, max_length=2000)]
 ToolLimit = Annotated[int, Meta(ge=1, le=20)]
 
 
@@ -44,9 +45,10 @@ class MemoryGetArgs(Params):
 
 
 class MemoryRememberArgs(Params):
-    """Keep a stable fact, preference or decision that the user stated."""
+    """Keep a stable fact, preference or decision that the user stated; `quote` is the sentence in which they did, word for word."""
 
     content: Content
+    quote: Quote | None = None
     category: Category = "custom"
     key: Key | None = None
     scope: Scope | None = None

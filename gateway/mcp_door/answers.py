@@ -86,9 +86,12 @@ class RememberAnswer(Wire):
 
 
 class ForgetAnswer(Wire):
-    """Which facts are forgotten."""
+    """Which facts are forgotten; none where the user has to say yes first, to these or by that command."""
 
     forgotten_memory_ids: list[str]
+    status: Literal["forgotten", "confirmation_needed", "declined"]
+    memory_ids: list[str] = []
+    command: str | None = None
 
 
 class SaidRow(Wire):
@@ -202,6 +205,11 @@ def _remember(data: Mapping[str, Any], _view: View) -> str:
 
 
 def _forget(data: Mapping[str, Any], _view: View) -> str:
+    if data["status"] == "confirmation_needed":
+        which = ", ".join(data["memory_ids"])
+        return (
+            f"Not forgotten yet: {which}. Ask the user; they can take the prompt `forget`, or run `{data['command']}`."
+        )
     return f"Forgotten: {', '.join(data['forgotten_memory_ids']) or 'nothing'}."
 
 

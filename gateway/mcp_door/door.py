@@ -24,7 +24,7 @@ from promt.phrases import Intents
 from promt.render import UNSEEN
 from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
 from protocol.hooks import ToolContext, TurnContext
-from protocol.memory import ListParams
+from protocol.memory import GetParams, ListParams
 from protocol.threads import ToolFailure, ToolReply, TurnOptions
 from thread_episodic.reading import Said
 
@@ -35,6 +35,7 @@ MAX_SAVES = 5
 MAX_ASKED_CHARS = 2000
 """Nobody agrees to what they did not see whole; what is longer is not asked about."""
 MAX_CLIENT_NAME = 60
+CONFIRMATION_NEEDED = "confirmation_needed"
 
 BRIEF_ORDER = (
     "identity", "communication_style", "recurring_instruction", "preference", "project_policy", "constraint",
@@ -103,13 +104,14 @@ class Door:
         self._view = view
         self._conversation = app.base.ids.new("mcp")  # ties together what came of one client's session
         self._words = _Words()
+        self._unwanted = _Words()
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
     async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> Answer:
         """The answer of one of `ANSWERS`."""
         try:
-            run = self._remember if name == "memory_remember" else self._run
+            run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(name, self._run)
             return await self._answer(name, await run(name, arguments, caller))
         except Interruption:
             raise
@@ -157,7 +159,8 @@ class Door:
         self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "", *, agreed: bool = False
     ) -> ToolReply:
         turn = self.turn(caller.name)
-        policy = turn_policy(turn, Intents(remember=bool(words)))
+        asked = Intents(forget=bool(words)) if name == "memory_forget" else Intents(remember=bool(words))
+        policy = turn_policy(turn, asked)
         context = ToolContext(turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed)
         return await self._app.tools[name](context, name, arguments)
 
@@ -183,15 +186,46 @@ class Door:
             self._words = self._words._replace(saves=self._words.saves - 1)
         return reply
 
+    async def _forget(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+        """Forget it by the words of the prompt, which stand for one memory, or by the user's yes to what they are shown."""
+        if caller.consent is False:
+            return _kept()
+        if caller.consent:
+            return await self._run(name, arguments, caller, agreed=True)
+        words = self._unwanted.text if self._stands(self._unwanted) else ""
+        reply = await self._run(name, arguments, caller, words)
+        if not reply.ok or reply.data["status"] != CONFIRMATION_NEEDED:
+            if words and reply.ok:
+                self._unwanted = _Words()
+            return reply
+        question = await self._question_of(reply.data["memory_ids"][0], caller)
+        said = await caller.ask(question) if question is not None else None
+        if said is None:
+            return reply
+        return await self._run(name, arguments, caller, agreed=True) if said else _kept()
+
+    async def _question_of(self, memory_id: str, caller: Caller) -> str | None:
+        """What the user is asked before a memory is forgotten; None where it cannot be shown whole."""
+        turn = self.turn(caller.name)
+        record = (await self._app.memory.turns.get_in_turn(turn, GetParams(memory_id=memory_id))).record
+        seen = UNSEEN.sub("", record.content) if record is not None else ""
+        return f"Forget this?\n\n{seen}" if 0 < len(seen) <= MAX_ASKED_CHARS else None
+
     # -- the user's own words --------------------------------------------------------------------------------------
 
     def hear(self, words: str) -> None:
         """The user asked, in these words, that something be remembered."""
         self._words = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
 
+    def hear_unwanted(self, words: str) -> None:
+        """The user asked, in these words, that something be forgotten."""
+        self._unwanted = _Words(words, self._app.base.clock.now() + WORDS_MS, 1)
+
     def _words_now(self) -> str:
-        stands = self._words.saves > 0 and self._app.base.clock.now() <= self._words.until
-        return self._words.text if stands else ""
+        return self._words.text if self._stands(self._words) else ""
+
+    def _stands(self, words: _Words) -> bool:
+        return words.saves > 0 and self._app.base.clock.now() <= words.until
 
     # -- what is read ----------------------------------------------------------------------------------------------
 
@@ -223,6 +257,10 @@ class Door:
 
 def _declined() -> ToolReply:
     return ToolReply(ok=True, data={"status": "rejected", "reason_code": "no_memory_requested"})
+
+
+def _kept() -> ToolReply:
+    return ToolReply(ok=True, data={"status": "declined", "forgotten_memory_ids": []})
 
 
 def question_of(arguments: Mapping[str, Any]) -> str | None:

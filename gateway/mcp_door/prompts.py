@@ -1,6 +1,6 @@
 """What a client may read without a tool, and what its user may begin a message with.
 
-Rule 1: a prompt is taken by the user: that is what the protocol makes it for. The words given to `remember` are theirs.
+Rule 1: a prompt is taken by the user: that is what the protocol makes it for. The words given to `remember` and `forget` are theirs.
 Rule 2: an address that we never gave, and one of something that may not be shown, are not found alike.
 """
 
@@ -107,6 +107,8 @@ async def render(door: Door, name: str, arguments: Mapping[str, str], caller: Ca
     found = await _FINDERS[name](door, words, caller) if name in _FINDERS else ""
     if name == "remember":
         door.hear(words)
+    elif name == "forget":
+        door.hear_unwanted(words)
     given = {"words": words, "found": found}
     return _PLACE.sub(lambda place: given[place[1]], load(f"mcp_{name}").text)
 

@@ -90,7 +90,10 @@ class _AskFirst(Interruption):
 
 
 def _form(question: str) -> types.ElicitRequestFormParams:
-    schema = {"type": "object", "properties": {QUESTION: {"type": "boolean", "title": "Keep it", "default": True}}}
+    schema = {
+        "type": "object",
+        "properties": {QUESTION: {"type": "boolean", "title": f"{question.split(maxsplit=1)[0]} it", "default": True}},
+    }
     return types.ElicitRequestFormParams(message=question, requested_schema=schema)
 
 

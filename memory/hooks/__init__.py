@@ -12,7 +12,7 @@ from memory.hooks.policy import decide
 from memory.hooks.prompt_contract import PromptContract
 from memory.hooks.recall import DeterministicRecall
 from memory.hooks.standing import StandingBlock
-from memory.hooks.tools import PERMISSION, MemoryTools, offer_tools
+from memory.hooks.tools import PERMISSION, MemoryTools
 from memory.ports_hooks import MemoryForTurns
 from protocol.hooks import Retry, Subscription, ToolCall
 from protocol.models import Model
@@ -82,7 +82,7 @@ def build(
         Subscription(
             hook_id="memory.tool_bundle",
             phase="TurnPreToolMaterialization",
-            call=offer_tools,
+            call=tools.offer,
             enabled=while_on("tools_enabled"),
         ),
         Subscription(

@@ -7,7 +7,7 @@ Rule 3: a run that was tried before and committed answers with what it did then.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from anyio import to_thread
@@ -17,7 +17,8 @@ from memory.hooks.policy import turn_policy
 from memory.ports_hooks import MemoryForTurns
 from memory.rule_extraction import extract_statements
 from promt import load
-from promt.phrases import detect
+from promt.own_words import own_stretches
+from promt.phrases import Intents, detect
 from promt.render import shorten
 from protocol.hooks import Contribution, DiagnosticContribution, HookFailure, HookInput, HookOutput, SkipRun
 from protocol.memory import MAX_FACTS, Fact
@@ -37,6 +38,15 @@ class _Answer(msgspec.Struct):
     facts: list[Any]
 
 
+class _Found(NamedTuple):
+    """Facts, how many more were malformed, and too many, and whether rules found them in the user's own words."""
+
+    facts: list[Fact]
+    malformed: int
+    too_many: int
+    is_by_rule: bool = False
+
+
 def user_items(given: HookInput) -> dict[str, str]:
     """What the user said in the turn, by item."""
     return {item.item_id: item.text for item in given.transcript if item.role == "user" and item.text.strip()}
@@ -51,13 +61,16 @@ def reason_to_skip(given: HookInput, config: GatewayConfig) -> str | None:
     if given.status != "succeeded":
         return "not_succeeded"
     said = user_items(given)
-    own = turn_policy(given.context, detect("\n".join([given.text, *said.values()])))
+    texts = dict.fromkeys([given.text, *said.values()])
+    own = turn_policy(given.context, Intents(no_save=any(detect(text).no_save for text in texts)))
     for policy in (own, given.policy):
         if policy is not None and not policy.extraction.allowed:
             return policy.extraction.reason_code
     if not any(item.role == "user" for item in given.transcript):
         return "system_or_tool_only"
-    return None if said else "no_user_text"
+    if not said:
+        return "no_user_text"
+    return None if any(map(own_stretches, said.values())) else "no_own_words"
 
 
 def _as_given(raw: Any) -> Any:
@@ -134,20 +147,22 @@ class Extraction:
         if earlier is not None:
             return _output({**NO_STATS, **earlier}, too_many=0)
         said = user_items(given)
-        facts, malformed, too_many, by_rules = await self._facts(given, said)
+        found = await self._facts(given, said)
         results = (
             await self._service.propose(
-                given.context, facts, run_id=given.run_id, user_items=said, policy_allows=True, by_rules=by_rules
+                given.context, found.facts, run_id=given.run_id, user_items=said, policy_allows=True,
+                is_by_rule=found.is_by_rule,
             )
-            if facts
+            if found.facts
             else []
-        )
-        stats = count(results) | {"facts": len(facts) + malformed + too_many, "malformed": malformed}
-        stats["rejected"] += too_many
-        return _output(stats, too_many=too_many)
+        )  # fmt: skip
+        everything = len(found.facts) + found.malformed + found.too_many
+        stats = count(results) | {"facts": everything, "malformed": found.malformed}
+        stats["rejected"] += found.too_many
+        return _output(stats, too_many=found.too_many)
 
-    async def _facts(self, given: HookInput, said: Mapping[str, str]) -> tuple[list[Fact], int, int, bool]:
-        """What a model found; without one, what was stated by rule. The last member says which of the two."""
+    async def _facts(self, given: HookInput, said: Mapping[str, str]) -> "_Found":
+        """Return what a model found; without one, what was stated by rule."""
         if self._model.is_configured("extractor"):
             try:
                 reply = await self._model.complete(await self._request(given, said))
@@ -155,11 +170,11 @@ class Extraction:
                 if failure.fault != "not_configured":
                     raise HookFailure(failure.reason, retryable=failure.retryable) from None
             else:
-                return *read_answer(reply.text), False
+                return _Found(*read_answer(reply.text))
         facts = await to_thread.run_sync(extract_statements, said)  # milliseconds that are not the loop's
         if not facts:
             raise SkipRun("extractor_unavailable")
-        return facts[:MAX_FACTS], 0, max(0, len(facts) - MAX_FACTS), True
+        return _Found(facts[:MAX_FACTS], 0, max(0, len(facts) - MAX_FACTS), is_by_rule=True)
 
     async def _request(self, given: HookInput, said: Mapping[str, str]) -> ModelRequest:
         manifest = await self._service.related(given.context, "\n".join(said.values()), MANIFEST_LIMIT)

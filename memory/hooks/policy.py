@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import anyio.to_thread
+import msgspec
 
 from promt.phrases import Intents, detect
 from protocol.hooks import HookInput, HookOutput, PolicyContribution, TurnContext
@@ -15,6 +16,8 @@ from protocol.threads import Permission, TurnPolicy
 
 DEFAULT = "default"
 USER_ASKED = "user_asked"
+POLICY_FAILED = "policy_failed"
+"""The reason that stands where the policy hook did not answer."""
 
 RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION = "recall", "read_tools", "remember", "forget", "extraction"
 PERMISSIONS: tuple[str, ...] = (RECALL, READ_TOOLS, REMEMBER, FORGET, EXTRACTION)
@@ -58,9 +61,24 @@ def turn_policy(turn: TurnContext, intents: Intents) -> TurnPolicy:
     return TurnPolicy(**{name: permission(name) for name in PERMISSIONS})
 
 
+def wishes_only(turn: TurnContext, text: str) -> TurnPolicy:
+    """The policy where the hook failed: all denials hold, explicit wishes go on, and nothing is inferred."""
+    found = turn_policy(turn, detect(text))
+    unasked = [
+        name
+        for name in (REMEMBER, FORGET, EXTRACTION)
+        if (held := getattr(found, name)).allowed and held.reason_code != USER_ASKED
+    ]
+    denied = Permission(allowed=False, reason_code=POLICY_FAILED)
+    return msgspec.structs.replace(found, **dict.fromkeys(unasked, denied))
+
+
 def policy_of(given: HookInput) -> TurnPolicy:
-    """The turn's policy; where no policy hook ran or it failed, the one that it would have given."""
-    return given.policy or turn_policy(given.context, detect(given.text))
+    """The turn's policy; where no policy hook ran, the one that it would have given; where it failed, that for wishes only."""
+    if given.policy is None:
+        return turn_policy(given.context, detect(given.text))
+    has_failed = given.policy.remember.reason_code == POLICY_FAILED
+    return wishes_only(given.context, given.text) if has_failed else given.policy
 
 
 async def decide(given: HookInput) -> HookOutput:

@@ -98,7 +98,13 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
         assert "memory_forget" in await prompt(client, "forget", what="my tea")
 
         forgotten = await data_of(client, "memory_forget", memory_id=ids["tea"])
-        assert forgotten == {"forgotten_memory_ids": [ids["tea"]]}
+        assert (forgotten["status"], forgotten["forgotten_memory_ids"]) == ("forgotten", [ids["tea"]])
+        another = await data_of(client, "memory_list")
+        (kept, *_) = [row["memory_id"] for row in another["records"]]
+        unasked = await data_of(client, "memory_forget", memory_id=kept)
+        assert (unasked["status"], unasked["memory_ids"]) == ("confirmation_needed", [kept])
+        assert unasked["command"] == f"pioneer forget {kept}"
+        assert (await data_of(client, "memory_get", memory_id=kept))["record"] is not None
         assert (await data_of(client, "memory_get", memory_id=ids["tea"]))["record"] is None
     assert not any(text in den.log() for text in ("tea", "harbour", "lighthouse"))
 
@@ -122,7 +128,7 @@ async def test_what_is_wrong_is_told_and_never_a_traceback(tmp_path, revision):
         assert (await data_of(client, "memory_get", memory_id=ids["elsewhere"]))["record"] is None
         for memory_id in (ids["elsewhere"], "mem_none"):
             forgotten = await data_of(client, "memory_forget", memory_id=memory_id)
-            assert forgotten == {"forgotten_memory_ids": []}
+            assert forgotten["forgotten_memory_ids"] == []
         assert (await failure_of(client, "memory_search", query="keys", scopes=[other])).startswith(
             "scope_out_of_context"
         )
@@ -231,18 +237,18 @@ async def test_the_words_of_a_prompt_license_nothing_beyond_them(tmp_path):
         ordered = await data_of(
             client, "memory_remember", content="User's accountant is Anna Smith", category="recurring_instruction"
         )
-        assert ordered["status"] == "rejected"
+        assert (ordered["status"], ordered["reason_code"]) == ("saved", "stored_as_said")
         kept = await data_of(
             client, "memory_remember", content="User's accountant is Anna Smith", category="relationship"
         )
         assert kept["status"] == "saved"
-        assert len(asked) == 2  # the words sufficed
+        assert len(asked) == 1  # the words sufficed
         await prompt(client, "remember", fact="I drink my coffee without sugar.")
         turned = await data_of(client, "memory_remember", content="I do not drink coffee without sugar and evil")
         assert turned["status"] == "rejected"
         sugarless = await data_of(client, "memory_remember", content="The user drinks coffee without sugar.")
         assert sugarless["status"] == "saved"
-        assert len(asked) == 3
+        assert len(asked) == 2
         brief = await resource(client, "memory://brief")
         assert "Anna Smith" in brief
         assert "evil" not in brief

@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gateway.lexicon import SnowballLexicon
 from promt.brief import ORDER, Brief, Statement, compose
 from protocol.base import Scope
 from protocol.errors import Refused
@@ -30,6 +31,7 @@ from protocol.memory import (
 )
 from protocol.threads import TurnOptions
 
+_LEXICON = SnowballLexicon()
 USER = Scope(kind="user", key="default")
 DAY = 86_400_000
 
@@ -82,6 +84,10 @@ class DictionaryMemory:
         self.asked: list[tuple[str, Any]] = []
         self.by_rules: bool | None = None
         self.proposals: dict[str, dict[str, Any]] = {}
+
+    @property
+    def lexicon(self) -> SnowballLexicon:
+        return _LEXICON
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
         return [USER, Scope(kind="workspace", key=turn.workspace_id)]
@@ -138,7 +144,9 @@ class DictionaryMemory:
         forgotten = [memory_id] if self.records.pop(memory_id, None) else []
         return ForgetResult(forgotten_memory_ids=forgotten, dry_run=False)
 
-    async def remember_in_turn(self, turn: TurnContext, params: RememberParams, *, explicit: bool) -> WriteResult:
+    async def remember_in_turn(
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None
+    ) -> WriteResult:
         self.asked.append(("remember", explicit))
         if not explicit:
             return result_of("reject", "assistant_inference", None)
@@ -158,10 +166,10 @@ class DictionaryMemory:
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
-        by_rules: bool = False,
+        is_by_rule: bool = False,
     ) -> list[WriteResult]:
         assert policy_allows
-        self.by_rules = by_rules
+        self.by_rules = is_by_rule
         self.asked.append(("propose", list(facts)))
         results: list[WriteResult] = []
         for fact in facts:

@@ -28,12 +28,10 @@ def home(tmp_path: Path) -> Iterator[MemoryHome]:
 # -- evidence --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("quote", ["i LIKE\n tea", "“I like tea”", "I like tea!!", "like tea, don’t"])
+@pytest.mark.parametrize("quote", ["i LIKE\n tea", "I like tea!!", "like tea, don’t"])
 def test_a_quote_is_found_however_it_is_set(home: MemoryHome, quote: str) -> None:
-    said = home.say('She: "I like   tea", don\'t you? "I like tea"')
-    assert home.propose(
-        "Likes tea", SURE, [msgspec.structs.replace(said, quote=quote.replace("tea, ", 'tea", '))]
-    ).record
+    said = home.say("I like   tea, don't you? I like tea")
+    assert home.propose("Likes tea", SURE, [msgspec.structs.replace(said, quote=quote)]).record
 
 
 @pytest.mark.parametrize("quote", ["I like jam", "...", "!", "。", "I like tea too"])

@@ -365,13 +365,14 @@ def test_facts_stand_alone_and_a_run_counts_once(home: MemoryHome) -> None:
     said = home.say("I like tea and jam")
     items = {said.item_id or "": said.quote}
     turn = home.turn(turn_id=said.turn_id)
+    whole = "I like tea and jam"
     facts = [
-        fact("Likes tea"), fact("Likes jam", "I like cake"), fact("\u200b\u200b"), fact("Likes a lot", value="x" * 5000),
-        fact(f"Key {AWS}"), fact("Likes jam", "tea and jam"),
+        fact("Likes tea", whole), fact("Likes jam", "I like cake"), fact("\u200b\u200b"), fact("Likes a lot", value="x" * 5000),
+        fact(f"Key {AWS}"), fact("Likes jam", whole), fact("Likes jam", "jam"),
     ]  # fmt: skip
     propose = lambda: home.do(home.service.turns.propose(turn, facts, run_id="run_1", user_items=items, policy_allows=True))  # noqa: E731  # fmt: skip
     reasons = [result.decision.reason_code for result in propose()]
-    assert reasons == ["active_created", "quote_not_found", "malformed_fact", "malformed_fact", "secret_detected", "active_created"]  # fmt: skip
+    assert reasons == ["active_created", "quote_not_found", "malformed_fact", "malformed_fact", "secret_detected", "active_created", "quote_too_short"]  # fmt: skip
     assert sorted(home.listed()) == ["Likes jam", "Likes tea"]
     assert propose() == []
     assert len(home.rows("SELECT 1 FROM decision")) == len(facts)

@@ -134,7 +134,12 @@ def test_what_each_door_wrote_is_judged_by_what_is_stored(home: MemoryHome) -> N
     tool = RememberParams(content="Always add a joke.", category="recurring_instruction")
     saved = home.do(home.service.turns.remember_in_turn(turn, tool, explicit=True)).record
     assert saved is not None
-    assert shown(home) == []  # both quote the user by way of a model or a message, which nothing has checked yet
+    assert shown(home) == [
+        "Always add a joke."
+    ]  # the tool was called for own words of the turn; the host's quote was not looked at
+    inferred = RememberParams(content="Always add a poem.", category="recurring_instruction")
+    home.do(home.service.turns.remember_in_turn(turn, inferred, explicit=False))
+    assert shown(home) == ["Always add a joke."]
     corrected = UpdateParams(memory_id=saved.memory_id, content="Always add a pun.", context=HERE)
     home.do(home.service.update(corrected))
     assert shown(home) == ["Always add a pun."]

@@ -27,7 +27,7 @@ BOUNDS = {
         "remember": (0.165, 0.016),
         "forget": (0.13, 0.013),
     },
-    "blind": {"no_save": (0.04, 0.03), "no_recall": (0.23, 0.01), "remember": (0.125, 0.019), "forget": (0.1, 0.013)},
+    "blind": {"no_save": (0.04, 0.03), "no_recall": (0.23, 0.01), "remember": (0.125, 0.019), "forget": (0.1, 0.014)},
     "hard": {"no_save": (0.42, 0.13), "no_recall": (0.72, 0.06), "remember": (0.7, 0.045), "forget": (0.4, 0.045)},
     "hard_blind": {
         "no_save": (0.4, 0.105),

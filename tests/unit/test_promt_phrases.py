@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from promt.phrases import MASK, Intents, detect, mask_quotes
+from promt.layout import MASK, mask_quotes
+from promt.phrases import Intents, detect
 
 NO_SAVE = [
     "Don't remember this, but I had a rough night.",

@@ -1,0 +1,119 @@
+"""Whether the user wants a model's forgetting: one record a turn by their wish, any other one after their yes.
+
+Rule 1: a wish stands in the user's own words and names the memory: by its words, or as what they were just shown.
+Rule 2: what is asked about is confirmed by the very next words of the user in that thread, once, or not at all.
+Rule 3: nothing of this is stored: after a restart of the process the user is asked again.
+"""
+# words of many languages are the subject here
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from memory.hooks.policy import USER_ASKED
+from memory.quotes import shares_words, telling_terms
+from promt.layout import sentences
+from promt.own_words import only_own, own_stretches
+from promt.phrases import detect
+from protocol.hooks import ToolContext, TurnContext
+from protocol.memory import Record
+from protocol.ports import Lexicon
+
+MAX_THREADS: Final = 256
+"""Threads whose last turn is known; of others the user is asked again."""
+MAX_YES_CHARS: Final = 120
+"""A yes is short; a longer text that begins with the word says something else."""
+
+_YES: Final = re.compile(
+    r"\W*(?:yes|yep|yeah|yup|sure|ok|okay|please do|do it|go ahead|confirm(?:ed)?|both|all of them|right|correct|ja|jawohl|klar|genau|gerne|mach das|"
+    r"s[ií]|claro|vale|adelante|hazlo|confirmo|oui|d'accord|vas-y|bien s[uû]r|да|конечно|давай|подтверждаю|tak|evet|sim|"
+    r"はい|ええ|お願いします|そうして|是的?|好的?|可以|确认|對|对|嗯)(?!\w)",
+    re.IGNORECASE,
+)
+_NO: Final = re.compile(r"\b(?:no|not|don't|nein|nicht|non|pas|нет|не)\b|不|いいえ", re.IGNORECASE)
+_EVERYTHING: Final = re.compile(
+    r"\b(?:everything|all (?:of it|memories|you know)|alles|todo|tout|всё|все)\b|全部|所有|すべて|全て", re.IGNORECASE
+)
+_FORGETS: Final = re.compile(
+    r"\b(?:forget|delete|remove|erase|clear|wipe|drop|memory|memories|remember\w*|stored|saved|please|know|about|thing|vergiss|vergesst|lösche?|entferne?|"
+    r"olvida\w*|borra\w*|elimina\w*|oublie\w*|efface\w*|supprime\w*|забудь\w*|удали\w*|сотри\w*)\b|忘记|忘掉|删除|忘れ\w*|消して|削除\w*",
+    re.IGNORECASE,
+)
+"""Words of the wish that name no memory."""
+
+
+@dataclass
+class _Turn:
+    """What is known of a thread's turn."""
+
+    turn_id: str
+    pointed_at: set[str] = field(default_factory=set[str])
+    """What its user may mean by "that": recalled for this turn, or shown in the one before."""
+    confirmed: set[str] = field(default_factory=set[str])
+    shown: set[str] = field(default_factory=set[str])
+    asked: set[str] = field(default_factory=set[str])
+    forgotten: int = 0
+
+
+class ForgetConsent:
+    """Knows of each thread what was shown and what was asked in its last turn."""
+
+    def __init__(self) -> None:
+        self._turns: OrderedDict[str, _Turn] = OrderedDict()
+
+    def begin(self, turn: TurnContext, text: str, recalled: Iterable[str] = ()) -> _Turn:
+        """Take note of a turn, and of what its user's own words confirm; the same turn again changes nothing."""
+        known = self._turns.get(turn.thread_id)
+        if known is not None and known.turn_id == turn.turn_id:
+            known.pointed_at |= set(recalled)
+            return known
+        begun = _Turn(turn.turn_id, {*recalled, *(known.shown if known is not None else ())})
+        if known is not None and known.asked and _says_yes(text):
+            begun.confirmed = known.asked
+        self._turns[turn.thread_id] = begun
+        self._turns.move_to_end(turn.thread_id)
+        while len(self._turns) > MAX_THREADS:
+            self._turns.popitem(last=False)
+        return begun
+
+    def show(self, context: ToolContext, memory_ids: Iterable[str]) -> None:
+        """Take note of what a tool has shown."""
+        self.begin(context.turn, context.user_text).shown.update(memory_ids)
+
+    def allows(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
+        """Whether that record may be forgotten now; else it is noted as asked about."""
+        turn = self.begin(context.turn, context.user_text)
+        if context.agreed:
+            return True
+        if record.memory_id in turn.confirmed:
+            turn.confirmed.discard(record.memory_id)
+            return True
+        if turn.forgotten == 0 and _wants(context, record, turn.pointed_at, lexicon):
+            turn.forgotten += 1
+            return True
+        turn.asked.add(record.memory_id)
+        return False
+
+
+def _says_yes(text: str) -> bool:
+    own = only_own(text).strip()
+    if detect(text).forget:
+        return True
+    return len(own) <= MAX_YES_CHARS and _YES.match(own) is not None and _NO.search(own) is None
+
+
+def _wants(context: ToolContext, record: Record, pointed_at: set[str], lexicon: Lexicon) -> bool:
+    """Whether the user's own words ask to forget, and name this record."""
+    if context.policy.forget.reason_code != USER_ASKED:
+        return False
+    own = own_stretches(context.user_text)
+    said = [one[start:end] for one in own for start, end in sentences(one)]
+    wishes = [one for one in said if detect(one).forget] or said
+    if any(_EVERYTHING.search(one) for one in wishes):
+        return True
+    named = " ".join(_FORGETS.sub(" ", one) for one in wishes)
+    if not telling_terms(named, lexicon):
+        return record.memory_id in pointed_at
+    return shares_words(named, f"{record.content} {record.key.replace('_', ' ').replace(':', ' ')}", lexicon)

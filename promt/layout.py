@@ -1,0 +1,212 @@
+"""The layout of a message: fences, quotations, paragraphs of prose, and stretches that have a form of their own.
+
+Rule 1: pure, and linear in the text; it tells what looks like prose from what does not, never what is said.
+Rule 2: two lines of code, markup, a log or a talk belong together over the few that stand between them.
+"""
+# ruff: noqa: RUF001  # marks of many languages are the subject here
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+Span: TypeAlias = tuple[int, int]
+"""A half-open range of characters."""
+
+MASK: Final = "\ufffc"
+"""Stands for each character of quoted text, so that places keep their numbers."""
+COUNTED_LINES: Final = 2
+"""As many lines of a form that a single line may have by chance are a log, a table or a transcript."""
+JOINED_LINES: Final = 8
+"""Two lines of code, markup, log or talk so near belong to one text, and so does what stands between them."""
+
+_FENCE = re.compile(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+INLINE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+QUOTED = re.compile(
+    r"`[^`\n]{1,500}`"
+    r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”|„[^“”\n]{1,3000}[“”]|«[^»\n]{1,3000}»|»[^«\n]{1,500}«|‹[^›\n]{1,500}›'
+    r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
+    r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
+)
+_SENTENCE = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)(?<!\bbzw)(?<!\be\.g)(?<!\bi\.e)(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+"
+    r"|(?<=[。！？])|\n+"
+)
+_HEADER = re.compile(
+    r"[ \t>]*\**(?:from|to|cc|bcc|subject|date|sent|reply-to|von|an|betreff|datum|gesendet|de|para|asunto|fecha|à|objet|envoyé|"
+    r"от|кому|тема|дата|发件人|收件人|主题|日期|寄件者|差出人|宛先|件名|日付)\**[ \t]*[:：]",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(
+    r"[ \t>]*(?:-{2,}[^\n]{0,40}(?:forwarded|original|weitergeleitet|ursprüngliche|reenviado|original|transféré|пересыла)[^\n]*"
+    r"|(?:on|am|el|le) [^\n]{6,120}(?:wrote|schrieb[^\n:]{0,60}|escribió|a écrit)\s*:)\s*$",
+    re.IGNORECASE,
+)
+"""What a forwarded or answered mail begins with. Nothing says where a mail ends: it goes to the end of the message."""
+_ROLE = re.compile(
+    r"[ \t]*[\[(<*]*(?:user|assistant|system(?: note| prompt| message)?|human|ai|bot|customer|agent|nutzer|benutzer|assistent|usuario|asistente|"
+    r"utilisateur|пользователь|ассистент|система|用户|助手|系统|ユーザー|アシスタント|システム)[\])>*]*[ \t]*[:：\]]"
+    r"|[ \t]*[\[<](?:system|assistant|user|inst|im_start)\b|[ \t]*<\|",
+    re.IGNORECASE,
+)
+_STRONG = re.compile(
+    r"[ \t]*(?:>|\|.*\||[★☆]|(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$|\d{1,3}(?:\.\d{1,3}){3}\b"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
+    r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \"|at [\w.$]+\([\w.]+:\d+\)"
+    r"|(?:import|from|package|using|include|#include|#!|def|class|public|private|protected|static|function|async|export|const|var)\b[^\n]*[;{(:]\s*$"
+    r"|(?:const|let|var) \w+ ?=|//|/\*|[{}\])]+[;,)]*\s*$|(?:import|from) [\w.]+(?: import [^\n]*)?\s*(?:#[^\n]*)?$|SELECT\b|INSERT\b)"
+    r"|[^\n]*\{[^\n]*\}[\s;]*$|[^\n]*(?:[;{]|=> ?\{)\s*$(?<![^\W\d_] ;)|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
+)
+"""A line that no sentence looks like: of a quotation, a table, a diff, markup, a log, a program."""
+_MARKUP = re.compile(
+    r"</?(?:html|head|body|div|span|p|h[1-6]|a|ul|ol|li|table|tr|td|meta|script|style|img|br|title|section|article)\b[^<>]{0,300}>",
+    re.IGNORECASE,
+)
+_SEPARATOR = r"(?:;(?=\S)|,(?=\S)(?!(?<=\d,)\d))"
+_WEAK: Final = (
+    re.compile(r"[ \t]*(?:[^\W\d_]\w{0,15}[ :：]+){0,3}\[?\d{1,2}:\d\d\b"),  # a time, perhaps after a speaker
+    re.compile(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
+    re.compile(r"[^\n]*\S\t\S"),
+)
+_SPEAKER = re.compile(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–—・·]|\(?\d{1,2}[.)])[ \t]*\S")
+
+
+class Block(NamedTuple):
+    """A paragraph of prose, or a run of lines that have a form of their own."""
+
+    start: int
+    end: int
+    is_formed: bool
+
+
+def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
+    """The ranges of the sentences of a text, without the white space around them."""
+    end = len(text) if end is None else end
+    for found in [*_SENTENCE.finditer(text, start, end), None]:
+        until = found.start() if found is not None else end
+        said = text[start:until]
+        if stripped := said.strip():
+            first = start + said.index(stripped[0])
+            yield first, first + len(stripped)
+        start = found.end() if found is not None else end
+
+
+def mask_quotes(text: str) -> str:
+    """The text with every character of code and quotations replaced by `MASK`; its length is the same."""
+    for start, end in fences(text):
+        text = f"{text[:start]}{MASK * (end - start)}{text[end:]}"
+    text = INLINE_FENCE.sub(lambda found: MASK * len(found[0]), text)
+    text = _QUOTED_LINE.sub(lambda found: MASK * len(found[0]), text)
+    return QUOTED.sub(lambda found: MASK * len(found[0]), text)
+
+
+_QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
+
+
+def fences(text: str) -> list[Span]:
+    """Fenced parts; an open one goes to the end."""
+    found: list[Span] = []
+    opened: re.Match[str] | None = None
+    for mark in _FENCE.finditer(text):
+        if opened is None:
+            opened = mark
+        elif mark[1][0] == opened[1][0] and len(mark[1]) >= len(opened[1]):
+            found.append((opened.start(), mark.end()))
+            opened = None
+    return [*found, (opened.start(), len(text))] if opened is not None else found
+
+
+# -- lines ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(text: str, blocked: Sequence[Span]) -> Iterator[tuple[int, int, bool]]:
+    """The lines of the text with whether they are blocked; a blocked stretch is one line."""
+    place = 0
+    for start, end in [*blocked, (len(text), len(text))]:
+        if start < place:
+            place = max(place, end)
+            continue
+        at = place
+        while at < start:
+            until = text.find("\n", at, start)
+            until = start if until < 0 else until
+            yield at, until, False
+            at = until + 1
+        if end > start:
+            yield start, end, True
+        place = end
+
+
+def blocks_of(text: str, blocked: Sequence[Span]) -> list[Block]:
+    """Paragraphs of prose and stretches with a form, in order."""
+    lines = list(_lines(text, blocked))
+    formed = _formed(text, lines)
+    blocks: list[Block] = []
+    begun = False
+    goes_on = False
+    for (start, end, is_blocked), looks_formed in zip(lines, formed, strict=True):
+        if not text[start:end].strip():
+            begun = goes_on = False
+            continue
+        is_formed = looks_formed or goes_on
+        goes_on = is_formed and not is_blocked  # the rest of a paragraph belongs to what has a form in it
+        if begun and blocks[-1].is_formed == is_formed:
+            blocks[-1] = blocks[-1]._replace(end=end)
+        else:
+            blocks.append(Block(start, end, is_formed))
+        begun = True
+    return blocks
+
+
+def _formed(text: str, lines: Sequence[tuple[int, int, bool]]) -> list[bool]:
+    """Of each line, whether it has a form that is no prose, or stands between two such lines of one text."""
+    formed = [is_blocked for _, _, is_blocked in lines]
+    said = {at: text[start:end] for at, (start, end, is_blocked) in enumerate(lines) if not is_blocked}
+    mail = _mail_begins(said)
+    if mail is not None:
+        formed[mail:] = [True] * len(formed[mail:])
+    joined: list[int] = []
+    for at, line in said.items():
+        if _STRONG.match(line) or _MARKUP.search(line) or _ROLE.match(line):
+            formed[at] = True
+            joined += [at] * (not line.lstrip().startswith(">"))
+    for counted in _counted(said):
+        joined += [at for near in _near(counted, COUNTED_LINES) if len(near) >= COUNTED_LINES for at in near]
+    for near in _near(sorted(joined), JOINED_LINES):
+        formed[near[0] : near[-1] + 1] = [True] * (near[-1] + 1 - near[0])
+    return formed
+
+
+def _mail_begins(said: Mapping[int, str]) -> int | None:
+    """The line with which a mail begins, or None; nothing says where one ends."""
+    before: int | None = None
+    for at, line in said.items():
+        if _LETTER.match(line):
+            return at
+        if _HEADER.match(line):
+            if before is not None and at - before <= COUNTED_LINES:
+                return before
+            before = at
+    return None
+
+
+def _counted(said: Mapping[int, str]) -> Iterator[list[int]]:
+    """The lines of each form that a single line may have by chance."""
+    for pattern in _WEAK:
+        yield [at for at, line in said.items() if pattern.match(line)]
+    speakers: dict[str, list[int]] = {}
+    for at, line in said.items():
+        if found := _SPEAKER.match(line):
+            speakers.setdefault(found["name"].strip(), []).append(at)
+    yield from speakers.values()
+
+
+def _near(places: Sequence[int], reach: int) -> list[list[int]]:
+    """The places in runs, of which each is within reach of the one before."""
+    runs: list[list[int]] = []
+    for at in places:
+        if runs and at - runs[-1][-1] <= reach:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    return runs
