@@ -21,7 +21,8 @@ from unittest.mock import patch
 
 from benchmarks.report import machine, show_table
 from benchmarks.rivals import Shelf
-from benchmarks.talks import SETS, Asked as Question, Talk, foreign_to, read_talks
+from benchmarks.talks import SETS, Talk, foreign_to, read_talks
+from benchmarks.talks import Asked as Question
 from gateway.database import Database
 from gateway.embedder import Embedder, load
 from gateway.flat_vectors import FlatVectors
@@ -255,8 +256,10 @@ def _show(own: Sequence[Judged], foreign: Sequence[Judged], unanswered: Sequence
     modes = range(len(own[0].found))
     rows: list[tuple[object, ...]] = []
     for group, judged in _groups(own).items():
-        for rival in judged[0].rivals:
-            rows.append((f"{group}: {rival}", *figures_of([(one.evidence, one.rivals[rival]) for one in judged])))
+        rows += [
+            (f"{group}: {rival}", *figures_of([(one.evidence, one.rivals[rival]) for one in judged]))
+            for rival in judged[0].rivals
+        ]
         rows += [(f"{group}: {MODES[mode]}", *figures_of(_ours(judged, mode))) for mode in modes]
     show_table("what answers is found", ("talk: way", *Figures._fields), rows)
     if len(modes) > 1:
@@ -314,7 +317,9 @@ async def _judge(talks: Sequence[Talk], located: Located | None, folder: Path) -
 def main(arguments: list[str]) -> int:
     """Print the figures of both modes, and of each gain left out."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks episodic", description=__doc__)
-    parser.add_argument("--sets", type=Path, default=SETS, metavar="DIR", help="where the sets are (default: the repository's)")
+    parser.add_argument(
+        "--sets", type=Path, default=SETS, metavar="DIR", help="where the sets are (default: the repository's)"
+    )
     talks = read_talks(parser.parse_args(arguments).sets)
     if not any(talk.questions for talk in talks):
         print("no talk to ask about (skipped)")

@@ -55,7 +55,9 @@ class Shelf(NamedTuple):
         """Each chunk's cosine with a query, by every number."""
         asked = np.frombuffer(query.numbers, "<f2").astype(np.float32)
         nothing = bytes(len(asked))
-        rows = np.frombuffer(b"".join(vector or nothing for vector in self.vectors), "i1").reshape(len(self.vectors), -1)
+        rows = np.frombuffer(b"".join(vector or nothing for vector in self.vectors), "i1").reshape(
+            len(self.vectors), -1
+        )
         rows = rows.astype(np.float32)
         return (rows @ asked / np.maximum(np.linalg.norm(rows, axis=1), 1e-9)).tolist()
 

@@ -85,7 +85,9 @@ def _of_people(conversation: Conversation) -> Talk:
 
 
 def _of_kind(folder: Path, kind: str) -> list[Talk]:
-    messages, questions, unanswered = (_lines(folder / f"{name}.jsonl") for name in ("messages", "questions", "unanswered"))
+    messages, questions, unanswered = (
+        _lines(folder / f"{name}.jsonl") for name in ("messages", "questions", "unanswered")
+    )
     return [
         Talk(
             f"{kind}-{home}", kind,
