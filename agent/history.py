@@ -99,8 +99,7 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
         chosen.append(turn)
         sure += stays or size.fits(sure_room)
     chosen.reverse()
-    asked = [message.content for turn in chosen for message in turn.messages if message.role == "user"]
-    return History(chosen, asked[-1] if asked else None, sure, len(rows))
+    return History(chosen, sure, len(rows))
 
 
 def rewritten(history: History, say: Callable[[str], str]) -> History:

@@ -26,14 +26,13 @@ class SaidTurn(NamedTuple):
 
 
 class History(NamedTuple):
-    """Turns of a conversation, oldest first, and the user's last words.
+    """Turns of a conversation, oldest first.
 
     `sure` says how many of the last ones stay whatever else comes into the prompt: what may still be left out may be recalled.
     `available` says how many turns there were to choose from.
     """
 
     turns: Sequence[SaidTurn] = ()
-    previous_text: str | None = None
     sure: int = 0
     available: int = 0
 
@@ -41,6 +40,12 @@ class History(NamedTuple):
     def messages(self) -> list[Message]:
         """All that was said."""
         return [message for turn in self.turns for message in turn.messages]
+
+    @property
+    def previous(self) -> list[str]:
+        """The last message of the user and what was answered to it."""
+        last = {message.role: message.content for message in self.messages[-4:]}
+        return [last[role] for role in ("user", "assistant") if role in last]
 
     @property
     def sure_turn_ids(self) -> list[str]:
@@ -52,7 +57,8 @@ NOTHING_SAID = History()
 
 
 class Injected(NamedTuple):
-    """A block of a prompt, and its lines with what each was made from."""
+    """A block of a prompt, and its lines with what each was made from; a standing one is the same in turn after turn."""
 
     block_id: str
     lines: Sequence[tuple[str, SourceRef]]
+    is_standing: bool = False

@@ -131,7 +131,11 @@ def changed(text: str, update: msgspec.Struct) -> str:
         if group not in root and any(value is not None for value in members.values()):
             root[group] = new_table()
         for name, value in members.items():
-            if value is not None:
+            if isinstance(value, msgspec.Struct):  # a table of a few keys stands in one line
+                told = msgspec.to_builtins(value)
+                root[group][name] = tomlkit.inline_table()
+                root[group][name].update({key: one for key, one in told.items() if one is not None})
+            elif value is not None:
                 root[group][name] = value
             elif name in root.get(group, {}):
                 del root[group][name]

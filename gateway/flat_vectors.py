@@ -13,6 +13,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from protocol.ports import Tx, Vector, VectorTable
@@ -38,6 +39,9 @@ DEEPER = 1  # how many times as many as before there are in each further step, w
 LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
 READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
 LOOKED_AHEAD = 64  # what a search reads of each partition whatever it has loaded already: most have nothing new
+NEIGHBOURS = 10
+"""Neighbours that tell how crowded a place is. More of them make every place less crowded; the order hardly changes from 5 to 20."""
+NO_NEIGHBOUR = 0.25
 FIRST_ROOM = 64
 GHOSTS_KEPT = 64  # one of so many may be of a removed row before they are dropped: they take places among the best
 WORD_BYTES = 8
@@ -196,6 +200,7 @@ class FlatNearness:
         self._subjects: Rows = np.concatenate([part.subjects for part in parts] or [np.zeros(0, np.int64)])
         self._distances: Distances = np.concatenate([part.distances for part in parts] or [np.zeros(0, np.uint16)])
         self._known: dict[int, float | None] = {}
+        self._compared: dict[int, Floats] = {}
 
     def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
         """Subject rows and cosines of at least so much, nearest first, equal ones by row.
@@ -244,6 +249,28 @@ class FlatNearness:
             self._read(new)
         return {row: cosine for row in rows if (cosine := self._known[row]) is not None}
 
+    def crowding(self, rows: Sequence[int]) -> dict[int, float]:
+        """The mean cosine of those of some subject rows that have a vector to their nearest neighbours among what was compared.
+
+        Places without a neighbour count as `NO_NEIGHBOUR`, so that few rows are not taken for a crowd.
+        """
+        np = numpy()
+        self.of(rows)
+        present = [row for row in rows if row in self._compared]
+        pool = list(islice(self._compared.values(), RESCORED))
+        if not present:
+            return {}
+        cosines = np.stack([self._compared[row] for row in present]) @ np.stack(pool).T
+        place = {row: n for n, row in enumerate(islice(self._compared, RESCORED))}
+        for n, row in enumerate(present):
+            if row in place:
+                cosines[n, place[row]] = NO_NEIGHBOUR  # nothing is its own neighbour
+        missing = NEIGHBOURS - cosines.shape[1]
+        if missing > 0:
+            cosines = np.pad(cosines, ((0, 0), (0, missing)), constant_values=NO_NEIGHBOUR)
+        nearest = np.partition(cosines, -NEIGHBOURS, axis=1)[:, -NEIGHBOURS:]
+        return dict(zip(present, nearest.mean(axis=1).tolist(), strict=True))
+
     def _read(self, rows: Sequence[int]) -> None:
         np = numpy()
         tx, table, partitions, query = self._place
@@ -259,10 +286,11 @@ class FlatNearness:
             vectors = np.frombuffer(b"".join([numbers for _, numbers in found]), form).reshape(len(found), -1)
             vectors = vectors.astype(np.float32)
             with np.errstate(all="ignore"):
-                cosines = vectors @ self._query
                 if table.number_bytes == 1:
-                    cosines /= np.linalg.norm(vectors, axis=1)
-            cosines[~np.isfinite(cosines)] = 0.0  # of a row that no model of ours made
+                    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+                vectors[~np.isfinite(vectors).all(axis=1)] = 0.0  # of a row that no model of ours made
+                cosines = vectors @ self._query
+            self._compared.update(zip([row for row, _ in found], vectors, strict=True))
             self._known.update(zip([row for row, _ in found], cosines.tolist(), strict=True))
 
 

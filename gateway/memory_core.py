@@ -100,6 +100,7 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             jobs=jobs,
             notify=outbox.notify,
             settings=lambda: config.config.memory,
+            recall_settings=lambda: config.config.recall,
             default_workspace=client.workspace,
             read_items=read_items,
             read_thread=read_thread,

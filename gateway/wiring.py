@@ -23,6 +23,7 @@ from agent.store import (
     read_artifacts,
     read_items,
     read_thread,
+    thread_names,
     thread_turns,
     turn_items,
     workspace_exists,
@@ -101,6 +102,7 @@ def build(core: MemoryCore) -> App:
     )
     jobs.wake = runner.wake
 
+    read_date = WrittenDates()
     episodic = EpisodicService(
         db=db,
         clock=clock,
@@ -119,8 +121,11 @@ def build(core: MemoryCore) -> App:
         turn_items=turn_items,
         thread_turns=thread_turns,
         workspace_threads=workspace_threads,
+        thread_names=thread_names,
         read_artifacts=read_artifacts,
         paused=lambda: runner.paused("index"),
+        time_zone=client.time_zone,
+        read_date=read_date,
     )
     core.on_redacted.append(episodic.on_items)
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
@@ -149,7 +154,7 @@ def build(core: MemoryCore) -> App:
         on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
     )
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
-    planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
+    planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date))
     advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
     turns = Turns(
         db=db, clock=clock, ids=ids,

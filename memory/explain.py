@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from memory.ports import Collaborators
-from memory.reads import NEAR_MISSES, Recall
+from memory.recall import NEAR_MISSES, Recall
 from memory.store import SQL, Stored, decision_of, get_record, known_candidate, scope_ids_of
 from memory.visibility import ALL, View, effective_status, hidden_by
 from protocol.base import Scope
@@ -332,7 +332,7 @@ def explain_recall(
         enabled,
         Gate(gate="candidate", passed=bool(recall.considered), reason_code=None if recall.considered else "no_match"),
         Gate(
-            gate="floor", passed=bool(kept), reason_code=None if kept else recall.reason, detail=f"{recall.floor:.2f}"
+            gate="floor", passed=bool(kept), reason_code=None if kept else recall.reason, detail=f"{recall.floor:.3f}"
         ),
     ]
     cut = sum(1 for candidate in recall.considered if candidate.cut_by == "budget")

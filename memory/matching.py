@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memory.ranking import COSINE_FLOOR, Score, Scored, rarity, score, weight_of
+from memory.ranking import COSINE_FLOOR, Asked, Score, Scored, rarity, score_all, weight_of
 from memory.scopes import NEARNESS
 from memory.store import SQL, body_terms, gist_of, placed, stored_of, words_of
 from memory.visibility import Seen, View, is_visible
+from promt.person import is_about_user
 from protocol.base import Scope
 from protocol.memory import Filters
 from protocol.ports import Lexicon, Nearness, Row, Tx, Vector
@@ -28,33 +29,28 @@ MATCH_BUDGET = 10_000
 """Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked through whole."""
 
 
-class Room(NamedTuple):
-    """How many candidates are scored: by their words, and by meaning alone beside them."""
-
-    by_words: int
-    by_meaning: int
-
-
-USUAL = Room(40, 30)
-"""For the first page. How rare a word is is counted among the candidates, so that more of them cost more and find no more (LoCoMo's
-observations: recall@5, @10, @20 by words 0.654, 0.716, 0.791, of 60 0.655, 0.720, 0.785; with meaning 0.722, 0.781, 0.832, of 60 and 60 0.722, 0.780, 0.834)."""
-WIDE = Room(120, 120)
-"""For a page of a hundred, and for each that goes on where the candidates ended."""
-FEW = 30
-"""Hits that a page of the usual size has at most."""
-
-
-def room_for(wanted: int, known: AbstractSet[int]) -> Room:
-    """The room that a page of so many hits needs, beside the records that earlier pages knew."""
-    return USUAL if wanted <= FEW and not known else WIDE
+BY_WORDS = 40
+BY_MEANING = 50
+"""Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one order of them, whatever
+its size; what comes after them is another order of as many."""
+FULL = min(BY_WORDS, BY_MEANING)
+"""Fewer candidates than this are all that there are."""
+WALKED = 4000
+"""Of the nearest, how many are looked at for some that may be shown and are asked for."""
 
 
 class Question(NamedTuple):
-    """What is looked for: its words, their terms, and what it means where a model can tell."""
+    """A query: its words, their terms, what it means where a model can tell, and whether the user asks about themselves."""
 
     text: str
     terms: Sequence[str]
     vector: Vector | None
+    is_about_user: bool = False
+
+    @property
+    def asked(self) -> Asked:
+        """What ranking needs of it."""
+        return Asked(self.terms, self.vector is not None, self.is_about_user)
 
 
 class Candidate(NamedTuple):
@@ -69,6 +65,7 @@ class Candidate(NamedTuple):
     evidence_count: int
     updated_at: int
     terms: bytes | None
+    is_about_user: bool
 
 
 class Match(NamedTuple):
@@ -103,7 +100,16 @@ class Finder:
         self._filters = filters
         self._population = sum(self._count("count_in_scope", {"scope_id": scope_id}) for scope_id in self.scope_ids)
 
-    def by_words(self, terms: Sequence[str], enough: int, known: AbstractSet[int]) -> list[Candidate]:
+    def find(self, question: Question, near: Nearness | None, known: AbstractSet[int]) -> list[Match]:
+        """The next candidates beside the known ones, best first: by words and, with a vector, by meaning alone."""
+        found = self._by_words(question.terms, BY_WORDS, known)
+        if near is None:
+            return self._rank(question.asked, found, {}, {})
+        found += self._by_meaning(near, BY_MEANING, known | {c.row for c in found})
+        rows = [c.row for c in found]
+        return self._rank(question.asked, found, near.of(rows), near.crowding(rows))
+
+    def _by_words(self, terms: Sequence[str], enough: int, known: AbstractSet[int]) -> list[Candidate]:
         """Those that share the most telling words with the query, beside the known ones."""
         if not terms:
             return []
@@ -112,29 +118,31 @@ class Finder:
         listed = [self._listed(together, counts) for together in alternatives]
         return best_of(listed, enough, lambda rows: self._read([row for row in rows if row not in known]))
 
-    def by_meaning(self, near: Nearness, enough: int, known: AbstractSet[int]) -> list[Candidate]:
+    def _by_meaning(self, near: Nearness, enough: int, known: AbstractSet[int]) -> list[Candidate]:
         """Those that are nearest in meaning, beside the known ones."""
         found: list[Candidate] = []
-        ranked = near.ranked(COSINE_FLOOR)
+        ranked = islice(near.ranked(COSINE_FLOOR), WALKED)
         while (room := enough - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
             found += self._read([row for row in rows if row not in known])
         return found
 
-    def rank(self, terms: Sequence[str], found: Sequence[Candidate], cosines: Mapping[int, float]) -> list[Match]:
+    def _rank(
+        self, asked: Asked, found: Sequence[Candidate], cosines: Mapping[int, float], crowding: Mapping[int, float]
+    ) -> list[Match]:
         """Candidates by score, equal ones by id."""
         words = [self._words(candidate) for candidate in found]
-        weights = rarity(terms, [own for own, _ in words], self._population)
-        matches = [
-            Match(c.row, c.memory_id, score(terms, self._scored(c, own, gist, cosines), weights, self._view.now))
+        weights = rarity(asked.terms, [own for own, _ in words], self._population)
+        records = [
+            Scored(
+                terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
+                importance=c.importance, confidence=c.confidence, evidence_count=c.evidence_count,
+                cosine=cosines.get(c.row), crowding=crowding.get(c.row), is_about_user=c.is_about_user,
+            )
             for c, (own, gist) in zip(found, words, strict=True)
-        ]
-        return sorted(matches, key=lambda match: (-match.score.place, match.memory_id))
-
-    def _scored(self, c: Candidate, own: AbstractSet[str], gist: Sequence[str], cosines: Mapping[int, float]) -> Scored:
-        return Scored(
-            terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
-            importance=c.importance, confidence=c.confidence, evidence_count=c.evidence_count, cosine=cosines.get(c.row),
-        )  # fmt: skip
+        ]  # fmt: skip
+        scores = score_all(asked, records, weights, self._view.now)
+        matches = [Match(c.row, c.memory_id, one) for c, one in zip(found, scores, strict=True)]
+        return sorted(matches, key=lambda match: (-match.score.log_odds, match.memory_id))
 
     def _listed(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:
         """The records that have all of some terms, and what the terms weigh."""
@@ -202,4 +210,7 @@ def _candidate_of(row: Row) -> Candidate:
     texts: Any = [value.decode("utf-8", "replace") for value in row[2:6]]
     memory_id, status, sensitivity, tags = texts
     seen = Seen(row[1], status, sensitivity, row[6], is_intact=True)
-    return Candidate(row[0], memory_id, seen, tags, *row[7:])
+    rest: Any = row[7:-1]
+    head: Any = row[-1]
+    is_users = is_about_user(head.decode("utf-8", "replace"))
+    return Candidate(row[0], memory_id, seen, tags, *rest, is_about_user=is_users)

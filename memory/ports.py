@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
-from protocol.settings import MemorySettings
+from protocol.settings import MemorySettings, RecallSettings
 
 TruncateWal: TypeAlias = Callable[[], Awaitable[bool]]
 """Makes sure that no file of the home holds what was erased; False while another reader holds the old state."""
@@ -42,6 +42,7 @@ class Collaborators:
     jobs: JobQueue
     notify: Notify
     settings: Callable[[], MemorySettings]
+    recall_settings: Callable[[], RecallSettings]
     default_workspace: Callable[[], str | None]
     read_items: ReadItems
     read_thread: ReadThread

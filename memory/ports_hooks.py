@@ -7,6 +7,7 @@ Rule 2: every call carries the turn, so that scopes, tombstones and policy are j
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from promt.brief import Brief
 from protocol.base import Scope
 from protocol.hooks import TurnContext
 from protocol.memory import (
@@ -24,6 +25,9 @@ from protocol.memory import (
     WriteResult,
 )
 
+ALREADY_SHOWN = "already_shown"
+"""Why a recall gives nothing where all that it found is in the prompt already."""
+
 
 class RecallOutcome(Protocol):
     """What a recall found above its floor, best first, and why it found no more."""
@@ -34,13 +38,13 @@ class RecallOutcome(Protocol):
         ...
 
     @property
-    def floor(self) -> float:
-        """The score below which nothing is a hit."""
+    def reason(self) -> str:
+        """Why there are no more."""
         ...
 
     @property
-    def reason(self) -> str:
-        """Why there are no more."""
+    def is_partial(self) -> bool:
+        """Whether a scope is missing because it failed or came too late."""
         ...
 
 
@@ -51,8 +55,14 @@ class MemoryForTurns(Protocol):
         """The scopes that are active in the turn."""
         ...
 
-    async def recall(self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = ()) -> RecallOutcome:
-        """Records of the active scopes that bear on the text, above the injection floor."""
+    async def recall(
+        self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
+    ) -> RecallOutcome:
+        """Records of the active scopes that bear on a text; on a very short one together with what was said before."""
+        ...
+
+    async def standing(self, turn: TurnContext) -> Brief:
+        """What stands in every prompt of the active scopes."""
         ...
 
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
@@ -83,8 +93,9 @@ class MemoryForTurns(Protocol):
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
+        by_rules: bool = False,
     ) -> list[WriteResult]:
-        """The decision on each fact, all in one transaction, exactly once for a run."""
+        """The decision on each fact, all in one transaction, exactly once for a run; `by_rules`: no model found them."""
         ...
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:

@@ -15,9 +15,18 @@ VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :cont
     :thread_id, :turn_id, :evidence_count, :created_at, :updated_at, :valid_from, :expires_at, :last_accessed_at, :access_count, :supersedes, :superseded_by,
     :contested, :index_state, :metadata, :fingerprint, :text_hash, :checksum, :deleted_at)
 
+-- name: generation_of_recall
+-- What a recall rests on beside its query: a number that every change of a scope raises, and one that every new vector raises.
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_vec'), 0)
+
 -- name: get_record
 -- A record by id.
 SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
+
+-- name: standing_state
+-- A mark of each standing record of some scopes, its row first: another one once the record is another. Their index is all that is read.
+SELECT coalesce(group_concat(id || ':' || updated_at || ':' || hex(checksum)), '') FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids))
+  AND status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity')
 
 -- name: marks
 -- What stands for the words of some records; nothing for those that are forgotten.
@@ -124,7 +133,7 @@ SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match
 -- name: candidates_by_row
 -- What ranking and the gate need of records, those left out that cannot be shown or are not asked for; text as bytes, as in `record_bytes`.
 SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), expires_at, importance, confidence,
-    evidence_count, updated_at, terms
+    evidence_count, updated_at, terms, CAST(substr(content, 1, 240) AS BLOB)
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)

@@ -1,14 +1,16 @@
-"""How well a record answers a query: 0 to 1, the same meaning for any size of memory.
+"""How likely a record is to be what a query needs: 0 to 1, for any size of memory, with and without a model.
 
 Rule 1: pure, and only from what the caller may see: no statistic of another scope has a part in a score.
-Rule 2: what the words say decides; every other term is a factor near 1.0.
+Rule 2: a score is a logistic function of a weighted sum of few features; `benchmarks recall` prints what each kind of data says of it.
 
-The lexical score is an overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view):
-the weight of the shared terms over the weight of the query's terms, or over the record's where the record is the shorter.
+The features of a record, given a query:
 
-The three modes share one scale: equal scores are equally likely to be relevant. The gains are the ratios of three logistic fits
-(relevance by lexical score, by cosine, by their sum) on the observations of three LoCoMo conversations with all-MiniLM-L6-v2; on the other
-two the fits differ by less than 3 %. The sum of both, unweighted, orders best (recall@5 0.73, MRR 0.67; words alone 0.68, 0.62; meaning alone 0.67, 0.60).
+- `lexical`: overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view), 0 to 1;
+- `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells little;
+- `semantic`: the cosine of both vectors;
+- `crowding`: the mean cosine of the record to its nearest neighbours. Records that lie close together are near to every query;
+  the correction is that of cross-domain similarity local scaling (Conneau et al., 2018, arXiv 1710.04087);
+- whether the record is about the user, and whether the user asks about themselves.
 """
 
 import math
@@ -18,14 +20,16 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-INJECTION_FLOOR = 0.30
-"""Below it a hit is not put into a prompt; a weak hit is worse than none. On LoCoMo it lets 4 % of the questions about other people's
-lives inject anything (9 % by words alone) and cuts 9 % (14 %) of the right answers out of the best five."""
-SEARCH_FLOOR = 0.05
-COSINE_FLOOR = 0.45
-"""Sentences about the same people are so near to each other whatever they say; only what is nearer speaks for a record."""
-HYBRID_GAIN = 0.82
-SEMANTIC_GAIN = 2.31
+RECALL_FLOOR = 0.055
+"""The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of some 25 tokens:
+at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the curve)."""
+RECALL_ODDS = 5.0
+"""Records whose odds are at most so many times lower than those of the best are recalled with it."""
+SEARCH_FLOOR = 0.002
+COSINE_FLOOR = 0.1
+"""Records that are less near than this to a query are no candidates by meaning."""
+USUAL_COSINE = 0.2  # of a record whose vector is not made yet
+USUAL_CROWDING = 0.25  # of a record with no neighbours
 RECORD_SIDE = 0.85  # a short record that the query covers whole is a good hit, a little less than the other way round
 MIN_SHARED = 2
 COINCIDENCE = 0.5  # one shared word of several is as likely a coincidence as a hit
@@ -36,10 +40,36 @@ RECENCY_GAIN = 0.03
 IMPORTANCE_GAIN = 0.04
 CONFIDENCE_GAIN = 0.02
 EVIDENCE_GAIN = 0.01
+RIVALS = 10
+RARE_WORD = 5.0  # about the weight of a word that one record of a hundred has: what `distinct` is measured against
+BOOST_POWER = 2.0  # odds grow by so many powers of the boosts, which makes a score of 0.3 differ by a few hundredths
+
+
+class Gains(NamedTuple):
+    """What each feature adds to the sum, and the logistic function that makes a score of it."""
+
+    lexical: float
+    distinct: float
+    semantic: float
+    crowding: float
+    about_user: float
+    asked_by_user: float
+    slope: float
+    center: float
+
+
+BY_WORDS = Gains(
+    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.15
+)  # fmt: skip
+BY_MEANING = Gains(
+    lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0, center=0.62
+)  # fmt: skip
+"""Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's observations, each kind
+weighing the same, with a transformer's and a static model's vectors; both want the same gains. `python -m benchmarks recall`."""
 
 
 class Scored(NamedTuple):
-    """A record's terms, those of them that are no function words, and the properties that its boosts come from."""
+    """A record's terms, those of them that are no function words, and the other properties that its score is made of."""
 
     terms: Collection[str]
     gist: Sequence[str]
@@ -49,30 +79,48 @@ class Scored(NamedTuple):
     confidence: float
     evidence_count: int
     cosine: float | None = None
+    crowding: float | None = None
+    is_about_user: bool = False
+
+
+class Asked(NamedTuple):
+    """A query's terms, whether it has a vector, and whether the user asks about themselves."""
+
+    terms: Sequence[str]
+    has_vector: bool = False
+    is_about_user: bool = False
 
 
 BOOSTS = ("scope", "recency", "importance", "confidence", "evidence")
 
 
 class Score(NamedTuple):
-    """A score's place among others before it is cut at 1, what it is made of, and the query's terms that the record has."""
+    """A record's log odds of being relevant, the features that they are made of, and the query's terms that it has."""
 
-    place: float
+    log_odds: float
     lexical: float
+    distinct: float
     cosine: float | None
+    crowding: float | None
     boosts: tuple[float, ...]
     shared: list[str]
 
     @property
     def total(self) -> float:
-        """The score as it is told: 0 to 1."""
-        return round(min(1.0, self.place), 4)
+        """The score: 0 to 1."""
+        return round(1 / (1 + math.exp(-self.log_odds)), 4)
 
     @property
     def parts(self) -> dict[str, float]:
-        """Each part by its name."""
-        near = {} if self.cosine is None else {"semantic": self.cosine}
-        return {"lexical": self.lexical, **near, **dict(zip(BOOSTS, self.boosts, strict=True))}
+        """Each feature by its name."""
+        near = {"semantic": self.cosine, "crowding": self.crowding}
+        known = {name: value for name, value in near.items() if value is not None}
+        return {
+            "lexical": self.lexical,
+            "distinct": self.distinct,
+            **known,
+            **dict(zip(BOOSTS, self.boosts, strict=True)),
+        }
 
 
 def weight_of(count: int, population: int) -> float:
@@ -90,34 +138,72 @@ def rarity(query: Sequence[str], records: Sequence[Collection[str]], population:
     return unknown | {term: weights[count] for term, count in frequency.items()}
 
 
-def relevance_of(lexical: float | None, cosine: float | None) -> float:
-    """Words and meaning on one scale, 0 and up; None: that side was not asked, or has nothing to say."""
-    if cosine is None:
-        return lexical or 0.0
-    near = max(0.0, cosine - COSINE_FLOOR)
-    return SEMANTIC_GAIN * near if lexical is None else HYBRID_GAIN * (lexical + near)
+class _Shared(NamedTuple):
+    """The query's terms that a record has, and their weight together."""
+
+    terms: list[str]
+    weight: float
 
 
-def score(query: Sequence[str], record: Scored, weights: Mapping[str, float], now: int) -> Score:
-    """How well the record answers the query's terms."""
-    own, weight = record.terms, weights.__getitem__
-    shared = [term for term in query if term in own]
-    overlap = sum(map(weight, shared))
-    lexical = overlap / (sum(map(weight, query)) or 1.0)
-    if len(shared) >= MIN_SHARED and (has := sum([weights[term] for term in record.gist if term in own])):
-        lexical = max(lexical, RECORD_SIDE * overlap / has)
+def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: _Shared) -> float:
+    """Return the share of the query's weight that the record has, or of the record's where the record is the shorter: 0 to 1."""
+    share = shared.weight / (sum(map(weights.__getitem__, query)) or 1.0)
+    if len(shared.terms) >= MIN_SHARED and (
+        has := sum([weights[term] for term in record.gist if term in record.terms])
+    ):
+        share = max(share, RECORD_SIDE * shared.weight / has)
     elif len(query) >= MIN_SHARED:
-        lexical *= COINCIDENCE
-    lexical = min(1.0, lexical)
-    boosts = (
+        share *= COINCIDENCE
+    return min(1.0, share)
+
+
+def _boosts_of(record: Scored, now: int) -> tuple[float, ...]:
+    return (
         record.nearness,
         1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
         1 + IMPORTANCE_GAIN * (record.importance - 0.5),
         1 + CONFIDENCE_GAIN * (record.confidence - 1),
         1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
     )
-    place = math.prod(boosts, start=relevance_of(lexical if query else None, record.cosine))
-    return Score(place, lexical, record.cosine, boosts, shared)
+
+
+def score_all(asked: Asked, records: Sequence[Scored], weights: Mapping[str, float], now: int) -> list[Score]:
+    """Return how likely each record is to be what the query needs, in the order of the records.
+
+    A record without a vector counts as one of usual nearness.
+    """
+    gains = BY_MEANING if asked.has_vector else BY_WORDS
+    shared: list[_Shared] = []
+    for record in records:
+        terms = [term for term in asked.terms if term in record.terms]
+        shared.append(_Shared(terms, sum([weights[term] for term in terms])))
+    rivals = RARE_WORD + sum(sorted([own.weight for own in shared], reverse=True)[:RIVALS])
+    found: list[Score] = []
+    for record, own in zip(records, shared, strict=True):
+        lexical, distinct = lexical_of(asked.terms, record, weights, own), own.weight / rivals
+        boosts = _boosts_of(record, now)
+        total = (
+            gains.lexical * lexical
+            + gains.distinct * distinct
+            + gains.semantic * (USUAL_COSINE if record.cosine is None else record.cosine)
+            + gains.crowding * (USUAL_CROWDING if record.crowding is None else record.crowding)
+            + gains.about_user * record.is_about_user
+            + gains.asked_by_user * asked.is_about_user
+        )
+        log_odds = gains.slope * (total - gains.center) + BOOST_POWER * math.log(math.prod(boosts))
+        found.append(Score(log_odds, lexical, distinct, record.cosine, record.crowding, boosts, own.terms))
+    return found
+
+
+def recallable(scores: Sequence[float]) -> int:
+    """Return how many of some scores' log odds, highest first, are worth a place in a prompt.
+
+    None where the best is below the floor; else those whose odds are close enough to the best.
+    """
+    if not scores or 1 / (1 + math.exp(-scores[0])) < RECALL_FLOOR:
+        return 0
+    least = scores[0] - math.log(RECALL_ODDS)
+    return sum(1 for value in scores if value >= least)
 
 
 def snippet(content: str, words: Sequence[str], max_chars: int) -> str:

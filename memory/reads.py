@@ -1,22 +1,21 @@
-"""Reading durable memory: search, recall, get, list. Every record passes the one visibility gate.
+"""Reading durable memory: search, get, list. Every record passes the one visibility gate.
 
 Rule 1: filter first, cut after; what is not visible takes no place in a result.
 Rule 2: which records answer a question, and how well, is decided in `matching.py` and `ranking.py`.
+Rule 3: a query has one order of records: a page of any size is a part of it.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from memory.identity import key_part
-from memory.matching import USUAL, Finder, Match, Question, room_for
+from memory.matching import FULL, Finder, Match, Question
 from memory.pages import Rankings, listed, mark_of
 from memory.ports import Collaborators
-from memory.ranking import INJECTION_FLOOR, SEARCH_FLOOR, Score, snippet
+from memory.ranking import SEARCH_FLOOR, Score, snippet
 from memory.scopes import required
 from memory.store import (
     SQL,
@@ -29,6 +28,7 @@ from memory.store import (
 )
 from memory.vectors import TABLE, records_by_row
 from memory.visibility import ACTIVE, ALL, KEPT, View, effective_status, is_visible
+from promt.person import speaks_of_self
 from protocol.base import Diagnostic, Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
@@ -41,7 +41,6 @@ from protocol.memory import (
     ListResult,
     Order,
     Provenance,
-    RankedCandidate,
     Record,
     SearchMode,
     SearchParams,
@@ -56,30 +55,25 @@ SNIPPET_CHARS = 280
 SEARCH_PATIENCE = (
     1.5  # seconds that a search waits for its query's vector: the first one may have to wait for the model
 )
-RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 QUERY_SECONDS = 0.25  # a query that takes longer is hostile or the machine is in trouble; either way the caller is told
 LAST = 2**62
 ORDERS: dict[Order, str] = {
     "updated_at": "list_by_update", "created_at": "list_by_creation", "importance": "list_by_importance",
 }  # fmt: skip
 """The statement of each order; each has an index."""
-NEAR_MISSES = 20
-
-
-class Recall(NamedTuple):
-    """What is worth showing a model, and what was considered."""
-
-    hits: list[Hit]
-    floor: float
-    considered: list[RankedCandidate]
-    reason: str
 
 
 class Found(NamedTuple):
-    """A hit and its place among the matches."""
+    """A hit, its place among the matches, and its match."""
 
     place: int
     hit: Hit
+    match: Match
+
+    @property
+    def log_odds(self) -> float:
+        """The log odds that its score is made of."""
+        return self.match.score.log_odds
 
 
 class Wanted(NamedTuple):
@@ -91,10 +85,11 @@ class Wanted(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """As many of the best hits as were wanted, in order, of which matches, and how far meaning took part."""
+    """As many of the best hits as were wanted, in order, of which matches, whether there may be more, and how far meaning took part."""
 
     found: list[Found]
     matches: list[Match]
+    may_be_more: bool
     semantic: SemanticState
 
 
@@ -133,67 +128,61 @@ class Reader:
         mark = mark_of(params)
         begin, ticket, _ = _place(params.cursor, (0, 0, mark))
         matches = self._rankings.of(ticket)
-        question = await self._question(params.query, params.mode, SEARCH_PATIENCE)
+        question = await self.ask(params.query, params.mode, SEARCH_PATIENCE)
         diagnostics = [Diagnostic(code="semantic_off")] if params.mode != "lexical" and question.vector is None else []
         floor = SEARCH_FLOOR if params.min_score is None else params.min_score
         wanted = Wanted(params.limit + 1, begin, matches)  # one more tells of a next page
-        ranking = await self._rank(question, params, scopes, wanted)
+        ranking = await self.rank(question, params, scopes, wanted)
         hits = [found for found in ranking.found if found.hit.score >= floor]
         page = [found.hit for found in hits[: params.limit]]
         if not params.include_provenance:
             page = [_without_provenance(hit) for hit in page]
-        known = len(ranking.matches)
-        # fewer than the least room were not cut off; of more it is not known, and the last page may be empty
-        may_be_more = known >= min(USUAL) and known > begin and len(hits) == len(ranking.found)
         following = None
-        if len(hits) > params.limit or may_be_more:
-            ticket = ticket if matches is ranking.matches else self._rankings.keep(ranking.matches)
-            following = cursor_of(hits[params.limit].place if len(hits) > params.limit else known, ticket, mark)
+        is_cut = len(hits) > params.limit
+        if is_cut or (ranking.may_be_more and len(hits) == len(ranking.found)):
+            ticket = ticket if len(matches or ()) == len(ranking.matches) else self._rankings.keep(ranking.matches)
+            following = cursor_of(hits[params.limit].place if is_cut else len(ranking.matches), ticket, mark)
         return SearchResult(hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics)
 
-    async def _question(self, text: str, mode: SearchMode, patience: float) -> Question:
+    async def ask(self, text: str, mode: SearchMode, patience: float) -> Question:
+        """A query with its terms, and its vector where a model makes one in time."""
         terms = self._means.lexicon.query_terms(text)
+        is_about_user = speaks_of_self(text)
         if not terms or mode == "lexical":
-            return Question(text, terms, None)
+            return Question(text, terms, None, is_about_user)
         vector = await self._means.meaning.of_query(text, patience)
-        return Question(text, [] if mode == "semantic" else terms, vector)
+        return Question(text, [] if mode == "semantic" else terms, vector, is_about_user)
 
-    async def _rank(self, question: Question, filters: Filters, scopes: Sequence[Scope], wanted: Wanted) -> Ranking:
+    async def rank(self, question: Question, filters: Filters, scopes: Sequence[Scope], wanted: Wanted) -> Ranking:
+        """The best hits of a query in some scopes, in order. Raises `Unavailable` where the store takes too long."""
         state = self._means.meaning.state()
         if not question.terms and question.vector is None:
-            return Ranking([], [], state)
+            return Ranking([], [], may_be_more=False, semantic=state)
         now = self._means.clock.now()
         statuses = frozenset(filters.statuses) if filters.statuses is not None else ACTIVE
 
         def read(tx: Tx) -> Ranking:
             ids = scope_ids_of(tx, scopes)
             if not ids:
-                return Ranking([], [], state)
+                return Ranking([], [], may_be_more=False, semantic=state)
             view = View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive)
             finder = Finder(tx, self._means.lexicon, ids, view, filters)
-            matches, is_whole = wanted.matches or [], True
-            while len(matches) <= wanted.begin:  # who turned every page so far is shown what fits less
-                more, is_whole = self._matches(question, finder, wanted.limit, {match.row for match in matches})
-                if not more:
-                    break
-                matches = [*matches, *more]
-            waits = tx.one(SQL["has_pending"]) if state == "ready" else None
+            near = None
+            if question.vector is not None:
+                near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, question.vector)
+            matches = list(wanted.matches or ())
+            may_be_more = not matches or len(matches) >= FULL  # who turned every page is shown what fits less
+            enough = wanted.begin + (wanted.limit if wanted.matches is None else 1)
+            while may_be_more and len(matches) < enough:
+                further = finder.find(question, near, {match.row for match in matches})
+                matches += further
+                may_be_more = len(further) >= FULL
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
-            return Ranking(found, matches, "pending" if (waits and waits[0]) or not is_whole else state)
+            waits = tx.one(SQL["has_pending"]) if state == "ready" else None
+            is_behind = (waits and waits[0]) or not (near is None or near.is_whole)
+            return Ranking(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
 
         return await self._read(read, QUERY_SECONDS)
-
-    def _matches(
-        self, question: Question, finder: Finder, wanted: int, known: AbstractSet[int]
-    ) -> tuple[list[Match], bool]:  # fmt: skip
-        """What fits beside the known ones, and whether everything was compared."""
-        room = room_for(wanted, known)
-        found = finder.by_words(question.terms, room.by_words, known)
-        if question.vector is None:
-            return finder.rank(question.terms, found, {}), True
-        near = self._means.meaning.nearness(finder.tx, TABLE, finder.scope_ids, question.vector)
-        found += finder.by_meaning(near, room.by_meaning, known | {c.row for c in found})
-        return finder.rank(question.terms, found, near.of([c.row for c in found])), near.is_whole
 
     def _found(
         self, tx: Tx, question: Question, matches: Sequence[Match], view: View, wanted: Wanted
@@ -204,15 +193,15 @@ class Reader:
         for start in range(0, len(matches), wanted.limit):
             batch = matches[start : start + wanted.limit]
             stored = records_by_row(tx, [match.row for match in batch])
-            for place, (row, memory_id, score) in enumerate(batch, start):
-                whole = stored.get(row)
-                if whole is None or whole.record.memory_id != memory_id or not self._shows(whole, view):
+            for place, match in enumerate(batch, start):
+                whole = stored.get(match.row)
+                if whole is None or whole.record.memory_id != match.memory_id or not self._shows(whole, view):
                     continue
                 said = " ".join(whole.record.content.casefold().split()), encoded(whole.record.value)
                 if told.setdefault(said, whole.scope_id) != whole.scope_id:
                     continue
                 if place >= wanted.begin:
-                    yield Found(place, self._hit(whole.record, score, words, view.now))
+                    yield Found(place, self._hit(whole.record, match.score, words, view.now), match)
 
     def _hit(self, record: Record, score: Score, words: Sequence[tuple[str, set[str]]], now: int) -> Hit:
         matched = [word for word, of_word in words if not of_word.isdisjoint(score.shared)]
@@ -230,56 +219,11 @@ class Reader:
         words = dict.fromkeys(word.strip(".,;:!?\"'()[]").casefold() for word in query.split())
         return [(word, set(self._means.lexicon.index_terms(word)) & wanted) for word in words if word]
 
-    # -- recall ----------------------------------------------------------------------------------------------------
-
-    async def recall(
-        self,
-        text: str,
-        scopes: Sequence[Scope],
-        *,
-        limit: int,
-        exclude: Sequence[str],
-        turn_id: str | None,
-        is_rehearsal: bool = False,
-    ) -> Recall:
-        """Hits above the injection floor; nothing relevant gives nothing."""
-        begun = time.perf_counter()
-        question = await self._question(text, "hybrid", RECALL_PATIENCE)
-        ranking = await self._rank(question, Filters(), scopes, Wanted(max(NEAR_MISSES, limit + len(exclude))))
-        seen = [found.hit for found in ranking.found]
-        hits = [hit for hit in seen if hit.score >= INJECTION_FLOOR and hit.record.memory_id not in exclude]
-        considered = [_considered(n, hit, self._cut(hit, hits[:limit], exclude)) for n, hit in enumerate(seen, 1)]
-        reason = "recalled" if hits else ("below_floor" if seen else "no_match")
-        result = Recall(hits[:limit], INJECTION_FLOOR, considered[:NEAR_MISSES], reason)
-        if is_rehearsal:  # an explanation shows what would happen; it leaves no trace
-            return result
-        micros = int((time.perf_counter() - begun) * 1_000_000)
-        await self._note_recall(question, result, turn_id, micros)
-        return result
-
-    @staticmethod
-    def _cut(hit: Hit, kept: Sequence[Hit], exclude: Sequence[str]) -> str | None:
-        if hit in kept:
-            return None
-        if hit.record.memory_id in exclude:
-            return "already_shown"
-        return "floor" if hit.score < INJECTION_FLOOR else "budget"
-
-    async def _note_recall(self, question: Question, recall: Recall, turn_id: str | None, latency_us: int) -> None:
-        means = self._means
-        ranked = encoded(recall.considered) if means.settings().debug_trace_enabled else None
-        values = {
-            "at": means.clock.now(), "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
-            "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered), "returned": len(recall.hits),
-            "latency_us": latency_us, "cut_reason": None if recall.hits else recall.reason, "ranked": ranked,
-        }  # fmt: skip
-
-        def note(tx: Tx) -> None:
-            tx.run(SQL["add_recall_event"], values)
-            for hit in recall.hits:
-                tx.run(SQL["note_access"], {"memory_id": hit.record.memory_id, "now": values["at"]})
-
-        means.db.trace(note)
+    def shown(self, tx: Tx, question: Question, matches: Sequence[Match], scopes: Sequence[Scope]) -> list[Found]:
+        """The records of a ranking as they are now, those left out that may not be shown any more."""
+        ids = scope_ids_of(tx, scopes)
+        view = View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False)
+        return list(self._found(tx, question, matches, view, Wanted(len(matches) or 1)))
 
     # -- get and list ----------------------------------------------------------------------------------------------
 
@@ -355,9 +299,3 @@ def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope]) -> Stored | None:
 def _without_provenance(hit: Hit) -> Hit:
     bare = Provenance(source_kind=hit.record.provenance.source_kind)
     return msgspec.structs.replace(hit, record=msgspec.structs.replace(hit.record, provenance=bare))
-
-
-def _considered(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:
-    return RankedCandidate(
-        rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id, lexical_rank=rank
-    )  # fmt: skip

@@ -252,9 +252,7 @@ class MemoryService:
         if not self._means.settings().enabled:
             return explain_recall(None, is_enabled=False, limit=EXPLAINED_LIMIT)
         query, keyed = params.query, self._means.keyed
-        recall = await self._reader.recall(
-            query, place.scopes, limit=EXPLAINED_LIMIT, exclude=(), turn_id=None, is_rehearsal=True
-        )
+        recall = await self.turns.recaller.recall(query, place.scopes, limit=EXPLAINED_LIMIT, is_rehearsal=True)
         unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
         return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted)
 

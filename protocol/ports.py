@@ -230,6 +230,10 @@ class Nearness(Protocol):
         """The cosines of those of some subject rows that have a vector."""
         ...
 
+    def crowding(self, rows: Sequence[int]) -> dict[int, float]:
+        """The mean cosine of those of some subject rows that have a vector to their nearest neighbours among what was compared."""
+        ...
+
 
 class Meaning(Protocol):
     """Turns text into vectors and compares them. Absent, late or broken is a state, never an error of a read."""

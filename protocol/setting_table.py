@@ -41,7 +41,11 @@ class Setting(NamedTuple):
 
 
 def toml(value: Any) -> str:
-    """A setting's value as TOML has it: what JSON and TOML write alike."""
+    """A setting's value as TOML has it: what JSON and TOML write alike, and a table in one line."""
+    if isinstance(value, msgspec.Struct):
+        members = ((name, getattr(value, name)) for name in value.__struct_fields__)
+        inner = ", ".join(f"{name} = {toml(member)}" for name, member in members if member is not None)
+        return f"{{ {inner} }}" if inner else "{}"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -56,13 +60,21 @@ def settings() -> Iterator[Setting]:
     for group, kind in groups().items():
         for field in msgspec.structs.fields(kind):
             yield Setting(
-                group, field.name, field.type, allowed(field.type),
-                None if field.required else field.default, field.required,
+                group, field.name, field.type, allowed(field.type), _default_of(field), field.required,
             )  # fmt: skip
+
+
+def _default_of(field: msgspec.structs.FieldInfo) -> Any:
+    """The default of a field; None of one that is required."""
+    if field.required:
+        return None
+    return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
 
 
 def allowed(kind: Any) -> str:
     """What values a type takes, in a few words."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return "; ".join(f"{field.name}: {allowed(field.type)}" for field in msgspec.structs.fields(kind))
     origin = get_origin(kind)
     if origin in {Union, types.UnionType}:
         return " or ".join(allowed(part) for part in get_args(kind) if part is not type(None))

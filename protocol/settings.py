@@ -36,6 +36,7 @@ class MemorySettings(Params):
     strict_diagnostics_enabled: bool = False
     review_enabled: bool = False
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    standing_chars: Annotated[int, Meta(ge=0, le=8000)] = 1200
 
 
 class ThreadEpisodicSettings(Params):
@@ -81,6 +82,35 @@ class PreflightSettings(Params):
 
     enabled: bool = True
     timeout_ms: Annotated[int, Meta(ge=50, le=60_000)] = 3000
+
+
+class RecallFloors(Params):
+    """The least that each part of a hit's score must be for a prompt; a part that is not set, or does not apply, passes."""
+
+    lexical: Unit | None = None
+    semantic: Unit | None = None
+    total: Unit | None = None
+
+
+class RecallDeadlines(Params):
+    """Milliseconds after which a recall takes what is there, by who asks."""
+
+    turn: Annotated[int, Meta(ge=10, le=60_000)] = 1000
+    hook: Annotated[int, Meta(ge=10, le=60_000)] = 800
+    mcp: Annotated[int, Meta(ge=10, le=60_000)] = 5000
+
+
+class RecallSettings(Params):
+    """`[gateway.recall]`: what a turn is given of durable memory. Tokens are those of a scope, whatever the others leave."""
+
+    workspace_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 800
+    user_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 400
+    other_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 200
+    items: Annotated[int, Meta(ge=0, le=100)] = 8
+    cache_seconds: Annotated[int, Meta(ge=0, le=600)] = 60
+    query_chars: Annotated[int, Meta(ge=16, le=4096)] = 800
+    floors: RecallFloors = field(default_factory=RecallFloors)
+    deadline_ms: RecallDeadlines = field(default_factory=RecallDeadlines)
 
 
 class AgentSettings(Params):
@@ -156,6 +186,7 @@ class GatewayConfig(Params):
     thread_episodic: ThreadEpisodicSettings = field(default_factory=ThreadEpisodicSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     preflight: PreflightSettings = field(default_factory=PreflightSettings)
+    recall: RecallSettings = field(default_factory=RecallSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
     artifacts: ArtifactSettings = field(default_factory=ArtifactSettings)
     roles: RoleSettings = field(default_factory=RoleSettings)
@@ -171,6 +202,7 @@ class Settings(Wire):
     thread_episodic: ThreadEpisodicSettings
     embedding: EmbeddingSettings
     preflight: PreflightSettings
+    recall: RecallSettings
     agent: AgentSettings
     artifacts: ArtifactSettings
     roles: RoleSettings
@@ -193,12 +225,14 @@ def _patch_of(group: type[msgspec.Struct]) -> Any:
     return _struct_of(group.__name__.replace("Settings", "Patch"), f"A partial change of {group.__doc__}", members)
 
 
-PATCHABLE: tuple[str, ...] = ("memory", "thread_episodic", "embedding", "preflight", "agent", "artifacts", "roles")
+PATCHABLE: tuple[str, ...] = (
+    "memory", "thread_episodic", "embedding", "preflight", "recall", "agent", "artifacts", "roles",
+)  # fmt: skip
 """The groups that `settings/update` takes: all but providers, limits and what is read once, at a start."""
 
 _GROUPS: dict[str, type[msgspec.Struct]] = {
     "memory": MemorySettings, "thread_episodic": ThreadEpisodicSettings, "embedding": EmbeddingSettings,
-    "preflight": PreflightSettings, "agent": AgentSettings, "artifacts": ArtifactSettings, "roles": RoleSettings,
+    "preflight": PreflightSettings, "recall": RecallSettings, "agent": AgentSettings, "artifacts": ArtifactSettings, "roles": RoleSettings,
 }  # fmt: skip
 
 SettingsPatch = _struct_of(

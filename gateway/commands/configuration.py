@@ -46,8 +46,10 @@ def setting_of(key: str) -> Setting:
 def _value(setting: Setting, text: str) -> Any:
     """The value that the words of the command line mean: `true`, `30`, or a text without quotes. Raises `Stop`."""
     try:
+        if toml(setting.default).startswith("{"):
+            return msgspec.convert(msgspec.toml.decode(f"value = {text}")["value"], setting.kind)
         return msgspec.convert(text, setting.kind, strict=False)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, msgspec.DecodeError):
         raise Stop(USAGE, f"{setting.key} takes {setting.allowed}") from None
 
 

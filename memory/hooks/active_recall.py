@@ -42,7 +42,8 @@ class ActiveRecall:
 
     async def _found(self, given: HookInput, plan: DurablePlan) -> list[Hit]:
         """What the targets find, each record once: exact keys first, then categories, then words."""
-        seen = set(given.recalled.memory_ids)
+        seen = set(given.recalled.shown_ids)
+        room = max(0, MAX_ITEMS - len(given.recalled.memory_ids))
         hits: list[Hit] = []
         for mode, search in (("key", self._by_key), ("category", self._by_category), ("query", self._by_words)):
             for target in plan.targets[:MAX_TARGETS] if mode in plan.modes else ():
@@ -50,8 +51,8 @@ class ActiveRecall:
                     if hit.record.memory_id not in seen:
                         seen.add(hit.record.memory_id)
                         hits.append(hit)
-                if len(hits) >= MAX_ITEMS:
-                    return hits[:MAX_ITEMS]
+                if len(hits) >= room:
+                    return hits[:room]
         return hits
 
     async def _by_key(self, turn: TurnContext, key: str, _seen: set[str]) -> list[Hit]:

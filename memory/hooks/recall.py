@@ -1,28 +1,24 @@
 """Deterministic recall: what memory knows about the words of the message, within a small budget.
 
-Rule 1: a weak hit is not injected; nothing relevant means nothing in the prompt, and the manifest says so.
-Rule 2: the floor, the scopes and the visibility are the service's; the budget and the form of an item stand here.
+Rule 1: nothing relevant means nothing in the prompt, and the manifest says so.
+Rule 2: floors, scopes, budgets and visibility are the service's; the form of an item stands here.
 """
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from memory.hooks.policy import policy_of
-from memory.ports_hooks import MemoryForTurns
+from memory.ports_hooks import ALREADY_SHOWN, MemoryForTurns, RecallOutcome
+from memory.presentation import MAX_ITEM_CHARS, text_of
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
-from protocol.memory import Hit, Record
+from protocol.memory import Hit
 from protocol.threads import RecallStatus, SourceRef
 
 CONTEXT_ID = "memory_deterministic"
-MAX_ITEMS = 5
+MAX_ITEMS = 8
 MAX_CHARS = 1500
-MAX_ITEM_CHARS = 280
 MIN_TEXT_CHARS = 5  # "ok", "yes", "thx": words that would only find noise
-
-_BLANKS = re.compile(r"\s+")
 
 
 def _zone(name: str) -> tzinfo:
@@ -37,21 +33,29 @@ def _day(at: int, zone: tzinfo) -> str:
     return datetime.fromtimestamp(at / 1000, zone).date().isoformat()
 
 
-def item_of(record: Record, snippet: str, zone: tzinfo) -> ContextItem:
-    """A record as the prompt shows it: whole if it is short, else the part that was found."""
-    text = record.content if len(record.content) <= MAX_ITEM_CHARS else snippet or record.content
+def item_of(hit: Hit, zone: tzinfo) -> ContextItem:
+    """A record as the prompt shows it."""
     return ContextItem(
-        ref=SourceRef(kind="memory", id=record.memory_id),
-        text=text,
-        labels={"scope": record.scope.kind, "at": _day(record.updated_at, zone)},
+        ref=SourceRef(kind="memory", id=hit.record.memory_id),
+        text=text_of(hit),
+        labels={"scope": hit.record.scope.kind, "at": _day(hit.record.updated_at, zone)},
     )
 
 
-def context_of(given: HookInput, context_id: str, hits: Sequence[Hit]) -> HookOutput:
-    """The hits as a context, or an empty one that says `no_match`."""
+def context_of(
+    given: HookInput, context_id: str, hits: Sequence[Hit], outcome: RecallOutcome | None = None
+) -> HookOutput:
+    """The hits as a context, or an empty one that says `no_match`; of a recall with its outcome's status and reason."""
     zone = _zone(given.context.time_zone)
-    items = [item_of(hit.record, hit.snippet, zone) for hit in hits]
-    return _output(context_id, items, "recalled" if items else "empty", "matched" if items else "no_match")
+    items = [item_of(hit, zone) for hit in hits]
+    if outcome is not None and outcome.is_partial:
+        return _output(context_id, items, "partial" if items else "failed", "scope_unavailable")
+    if not items:
+        is_shown = outcome is not None and outcome.reason == ALREADY_SHOWN
+        return _output(context_id, [], "empty", ALREADY_SHOWN if is_shown else "no_match")
+    return _output(
+        context_id, items, "recalled", "cached" if outcome is not None and outcome.reason == "cached" else "matched"
+    )
 
 
 def skipped(context_id: str, reason: str) -> HookOutput:
@@ -75,21 +79,12 @@ def _output(context_id: str, items: list[ContextItem], status: RecallStatus, rea
     )
 
 
-def _same_words(text: str) -> str:
-    return _BLANKS.sub(" ", unicodedata.normalize("NFKC", text)).strip().casefold()
-
-
 def reason_to_skip(given: HookInput) -> str | None:
     """The code for which this message is not searched, or None."""
     recall = policy_of(given).recall
-    words = _same_words(given.text)
     if not recall.allowed:
         return recall.reason_code
-    if len(words) < MIN_TEXT_CHARS:
-        return "too_short"
-    if given.previous_text is not None and words == _same_words(given.previous_text):
-        return "repeated_message"
-    return None
+    return "too_short" if len(given.text.strip()) < MIN_TEXT_CHARS else None
 
 
 class DeterministicRecall:
@@ -104,6 +99,6 @@ class DeterministicRecall:
         if reason is not None:
             return skipped(CONTEXT_ID, reason)
         outcome = await self._service.recall(
-            given.context, given.text, limit=MAX_ITEMS, exclude=given.recalled.memory_ids
+            given.context, given.text, limit=MAX_ITEMS, exclude=given.recalled.shown_ids, before=given.previous
         )
-        return context_of(given, CONTEXT_ID, outcome.hits[:MAX_ITEMS])
+        return context_of(given, CONTEXT_ID, outcome.hits[:MAX_ITEMS], outcome)

@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from promt.brief import ORDER, Brief, Statement, compose
 from protocol.base import Scope
 from protocol.errors import Refused
 from protocol.hooks import TurnContext
@@ -60,8 +61,8 @@ class Found(NamedTuple):
     """A recall's outcome."""
 
     hits: list[Hit]
-    floor: float
     reason: str
+    is_partial: bool = False
 
 
 def result_of(action: Action, reason_code: ReasonCode, record: Record | None) -> WriteResult:
@@ -79,6 +80,7 @@ class DictionaryMemory:
     def __init__(self, *records: Record) -> None:
         self.records = {record.memory_id: record for record in records}
         self.asked: list[tuple[str, Any]] = []
+        self.by_rules: bool | None = None
         self.proposals: dict[str, dict[str, Any]] = {}
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
@@ -93,10 +95,20 @@ class DictionaryMemory:
             if n
         ]
 
-    async def recall(self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = ()) -> Found:
+    async def standing(self, turn: TurnContext) -> Brief:
+        stated = [
+            Statement(r.memory_id, r.category, r.key, r.content, r.updated_at, r.created_at)
+            for r in self.records.values()
+            if r.category in ORDER
+        ]
+        return compose(stated, 1200)
+
+    async def recall(
+        self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
+    ) -> Found:
         self.asked.append(("recall", text))
         hits = [hit for hit in self._hits(text) if hit.record.memory_id not in exclude]
-        return Found(hits[:limit], 0.3, "matched" if hits else "no_match")
+        return Found(hits[:limit], "recalled" if hits else "no_match")
 
     def _judge(self, turn: TurnContext, scopes: Sequence[Scope] | None) -> None:
         if any(scope not in self.turn_scopes(turn) for scope in scopes or ()):
@@ -146,8 +158,10 @@ class DictionaryMemory:
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
+        by_rules: bool = False,
     ) -> list[WriteResult]:
         assert policy_allows
+        self.by_rules = by_rules
         self.asked.append(("propose", list(facts)))
         results: list[WriteResult] = []
         for fact in facts:

@@ -45,7 +45,7 @@ from protocol.memory import (
     WriteResult,
 )
 from protocol.ports import Tx
-from protocol.settings import MemorySettings
+from protocol.settings import MemorySettings, RecallSettings
 from protocol.threads import Item, Role, TurnOptions
 
 T = TypeVar("T")
@@ -118,6 +118,7 @@ class MemoryHome:
         self.wal_is_held = False
         self.damage: list[int] = []
         self.backups: list[str] = []
+        self.recall_settings = RecallSettings()
         self.scanner: Any = _SCANNER
         self.lexicon: Any = _LEXICON
         self.meaning = WordedMeaning()
@@ -133,7 +134,7 @@ class MemoryHome:
         return MemoryService(Collaborators(
             db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, meaning=self.meaning, scanner=self.scanner,
             jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
-            settings=lambda: self.settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
+            settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
             echo_spans=self.ledger.echo_spans, redact_items=redact_items, forget_copies=forget_copies, report_damage=self.damage.append,
             truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",

@@ -26,7 +26,7 @@ def conversation(*sizes: int, sure: int | None = None) -> History:
         )
         for n, size in enumerate(sizes)
     ]
-    return History(turns, "x", len(sizes) if sure is None else sure, len(sizes) + 3)
+    return History(turns, len(sizes) if sure is None else sure, len(sizes) + 3)
 
 
 def system(size: int) -> Message:
@@ -90,7 +90,7 @@ def test_a_message_that_becomes_empty_leaves_its_turn_and_no_other() -> None:
     """What a model repeated of its context is not said again; the turns are still cut where they begin."""
     said = [("q0", ""), ("q1", "a1"), ("q2", "a2")]
     turns = [SaidTurn(f"trn_{n}", [Message(role="user", content=q * 50), Message(role="assistant", content=(a or "e") * 50)]) for n, (q, a) in enumerate(said)]  # fmt: skip
-    history = rewritten(History(turns, "q2", 3, 3), lambda text: "" if text.startswith("e") else text)
+    history = rewritten(History(turns, 3, 3), lambda text: "" if text.startswith("e") else text)
     assert [len(turn.messages) for turn in history.turns] == [1, 2, 2]
     kept, _ = fit_history(history, [], [], room=room_of(400, None), min_turns=2)
     assert [message.content[:2] for message in kept.messages] == ["q1", "a1", "q2", "a2"]

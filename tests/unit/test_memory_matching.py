@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory_home import HERE, MemoryHome
 
 from memory import matching
-from memory.matching import WIDE, match_of
+from memory.matching import BY_WORDS, match_of
 from protocol.base import Scope, ScopeKind
 from protocol.memory import SearchParams
 from protocol.weights import by_weight
@@ -49,7 +49,7 @@ def test_the_order_does_not_depend_on_when_light_words_are_looked_at(
 
 
 def test_what_filters_leave_out_takes_no_place(home: MemoryHome) -> None:
-    for number in range(WIDE.by_words + 5):
+    for number in range(BY_WORDS + 5):
         home.remember(f"Tea {number}")
     home.remember("Somebody in this house sometimes drinks tea in the evening", tags=["rare"])
     home.remember("Tea is what was drunk in that house on this very evening", kind="episodic")

@@ -1,15 +1,34 @@
 """Scores mean the same for any size of memory."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.ranking import DAY_MS, INJECTION_FLOOR, SEARCH_FLOOR, Scored, rarity, relevance_of, score, snippet
+from memory.ranking import (
+    DAY_MS,
+    RECALL_FLOOR,
+    RECALL_ODDS,
+    SEARCH_FLOOR,
+    Asked,
+    Score,
+    Scored,
+    rarity,
+    recallable,
+    score_all,
+    snippet,
+)
 
 WORDS = ["tea", "jam", "vim", "paris", "deploy", "friday", "dog", "blue"]
 bodies = st.lists(st.sampled_from(WORDS), max_size=8)
 queries = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=6, unique=True)
+questions = st.builds(Asked, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans())
 NOW = 1_000 * DAY_MS
+
+
+def score(asked: Asked, record: Scored, weights: dict[str, float], now: int) -> Score:
+    return score_all(asked, [record], weights, now)[0]
 
 
 def scored(terms: list[str], **changes: object) -> Scored:
@@ -26,39 +45,44 @@ records = st.builds(
     confidence=st.floats(0, 1),
     evidence_count=st.integers(0, 10_000),
     cosine=st.none() | st.floats(-1, 1),
+    crowding=st.none() | st.floats(-1, 1),
+    is_about_user=st.booleans(),
 )
 
 
-@given(queries, st.lists(records, min_size=1, max_size=6), st.integers(0, 1000))
-def test_a_score_is_between_0_and_1_and_the_same_again(query: list[str], found: list[Scored], population: int) -> None:
-    weights = rarity(query, [record.terms for record in found], population)
+@given(questions, st.lists(records, min_size=1, max_size=6), st.integers(0, 1000))
+def test_a_score_is_between_0_and_1_and_the_same_again(asked: Asked, found: list[Scored], population: int) -> None:
+    weights = rarity(asked.terms, [record.terms for record in found], population)
     assert all(weight > 0 for weight in weights.values())
     for record in found:
-        got = score(query, record, weights, NOW)
+        got = score(asked, record, weights, NOW)
         assert 0 <= got.total <= 1
-        assert got.total == pytest.approx(min(1.0, got.place), abs=1e-4)
-        assert got == score(query, record, weights, NOW)
-        assert got.shared == [term for term in query if term in record.terms]
-        if record.cosine is None:
-            assert (got.total > 0) == bool(got.shared)
+        assert got == score(asked, record, weights, NOW)
+        assert got.shared == [term for term in asked.terms if term in record.terms]
 
 
-@given(queries, bodies, st.lists(bodies, max_size=5))
-def test_one_more_shared_term_never_lowers_a_score(query: list[str], terms: list[str], others: list[list[str]]) -> None:
-    weights = rarity(query, [terms, query, *others], 10)
-    before = score(query, scored(terms), weights, NOW).total
-    for term in query:
-        assert score(query, scored([*terms, term]), weights, NOW).total >= before
+@given(questions, bodies, st.lists(bodies, max_size=5))
+def test_one_more_shared_term_never_lowers_a_score(asked: Asked, terms: list[str], others: list[list[str]]) -> None:
+    weights = rarity(asked.terms, [terms, asked.terms, *others], 10)
+    before = score(asked, scored(terms), weights, NOW).log_odds
+    for term in asked.terms:
+        assert score(asked, scored([*terms, term]), weights, NOW).log_odds >= before
 
 
-@given(queries, records, st.sampled_from(["importance", "confidence", "evidence_count", "nearness", "updated_at"]))
-def test_a_better_property_never_lowers_a_score(query: list[str], record: Scored, name: str) -> None:
-    better = {"importance": 1.0, "confidence": 1.0, "evidence_count": 20_000, "nearness": 1.05, "updated_at": NOW}
-    if getattr(record, name) > better[name]:
+BETTER = {
+    "importance": 1.0, "confidence": 1.0, "evidence_count": 20_000, "nearness": 1.05, "updated_at": NOW, "cosine": 1.0,
+    "crowding": -1.0, "is_about_user": True,
+}  # fmt: skip
+
+
+@given(questions, records, st.sampled_from(sorted(BETTER)))
+def test_a_better_property_never_lowers_a_score(asked: Asked, record: Scored, name: str) -> None:
+    value = getattr(record, name)
+    if value is None or (name in {"importance", "confidence", "nearness", "updated_at"} and value > BETTER[name]):
         return
-    weights = rarity(query, [record.terms], 5)
-    low = score(query, record, weights, NOW).total
-    assert score(query, record._replace(**{name: better[name]}), weights, NOW).total >= low
+    weights = rarity(asked.terms, [record.terms], 5)
+    low = score(asked, record, weights, NOW).log_odds
+    assert score(asked, record._replace(**{name: BETTER[name]}), weights, NOW).log_odds >= low - 1e-9
 
 
 @given(queries, bodies, st.integers(1, 50), st.permutations(range(4)))
@@ -71,21 +95,21 @@ def test_the_order_of_records_does_not_matter(
     assert first == second
 
 
-@given(queries, bodies)
-def test_boosts_move_a_score_by_little(query: list[str], terms: list[str]) -> None:
-    weights = rarity(query, [terms], 5)
+@given(questions, bodies)
+def test_boosts_move_a_score_by_little(asked: Asked, terms: list[str]) -> None:
+    weights = rarity(asked.terms, [terms], 5)
     worst = scored(terms, updated_at=0, importance=0.0, confidence=0.0, evidence_count=0)
     best = scored(terms, nearness=1.04, importance=1.0, evidence_count=10_000)
-    low, high = score(query, worst, weights, NOW).total, score(query, best, weights, NOW).total
-    assert low <= high
-    assert high <= low * 1.25 + 1e-3
+    low, high = score(asked, worst, weights, NOW), score(asked, best, weights, NOW)
+    assert low.log_odds <= high.log_odds <= low.log_odds + math.log(1.5)
 
 
 def test_everything_asked_for_is_a_whole_hit_and_a_rare_word_counts_more() -> None:
     weights = rarity(["deploy", "friday"], [["deploy"]] * 9 + [["friday"]], 50)
-    both = score(["deploy", "friday"], scored(["deploy", "friday"]), weights, NOW)
-    rare = score(["deploy", "friday"], scored(["friday"]), weights, NOW)
-    common = score(["deploy", "friday"], scored(["deploy"]), weights, NOW)
+    asked = Asked(["deploy", "friday"])
+    both = score(asked, scored(["deploy", "friday"]), weights, NOW)
+    rare = score(asked, scored(["friday"]), weights, NOW)
+    common = score(asked, scored(["deploy"]), weights, NOW)
     assert both.parts["lexical"] == 1.0
     assert both.total > rare.total > common.total
 
@@ -93,14 +117,56 @@ def test_everything_asked_for_is_a_whole_hit_and_a_rare_word_counts_more() -> No
 def test_a_short_record_inside_a_long_question_is_a_hit_but_one_word_is_chance() -> None:
     query = ["deploy", "friday", "tea", "jam", "vim", "paris", "dog", "blue"]
     weights = rarity(query, [query], 20)
-    assert score(query, scored(["deploy", "friday"]), weights, NOW).total > INJECTION_FLOOR
-    assert score(query, scored(["deploy"]), weights, NOW).total < INJECTION_FLOOR
-    assert 0 < SEARCH_FLOOR < INJECTION_FLOOR < 1
+    assert score(Asked(query), scored(["deploy", "friday"]), weights, NOW).total > RECALL_FLOOR
+    assert score(Asked(query), scored(["deploy"]), weights, NOW).total < RECALL_FLOOR
+    assert 0 < SEARCH_FLOOR < RECALL_FLOOR < 1
 
 
-def test_no_query_and_no_words_score_nothing() -> None:
-    assert score([], scored(["tea"]), rarity([], [["tea"]], 1), NOW).total == 0
-    assert score(["tea"], scored([]), rarity(["tea"], [], 0), NOW).total == 0
+@given(st.floats(-0.2, 1), st.floats(-0.2, 1), st.booleans())
+def test_a_crowded_place_counts_less(cosine: float, crowding: float, is_about_user: bool) -> None:  # noqa: FBT001
+    asked = Asked([], has_vector=True, is_about_user=is_about_user)
+    alone = score(asked, scored([], cosine=cosine, crowding=crowding), {}, NOW)
+    crowded = score(asked, scored([], cosine=cosine, crowding=crowding + 0.1), {}, NOW)
+    assert crowded.log_odds < alone.log_odds
+
+
+def test_who_asks_about_themselves_is_answered_sooner() -> None:
+    near = scored([], cosine=0.4, crowding=0.35)
+    assert score(Asked([], has_vector=True), near, {}, NOW).total < RECALL_FLOOR
+    assert score(Asked([], has_vector=True, is_about_user=True), near, {}, NOW).total > RECALL_FLOOR
+
+
+def test_what_has_no_vector_yet_is_judged_by_its_words() -> None:
+    weights = rarity(["deploy"], [["deploy"]], 50)
+    whole = score(Asked(["deploy"], has_vector=True), scored(["deploy"]), weights, NOW)
+    nothing = score(Asked(["deploy"], has_vector=True), scored([]), weights, NOW)
+    assert whole.total > RECALL_FLOOR > nothing.total
+
+
+@given(st.lists(st.floats(-12, 12), max_size=12))
+def test_what_is_recalled_is_near_the_best_and_nothing_is_where_that_is_weak(odds: list[float]) -> None:
+    ranked = sorted(odds, reverse=True)
+    count = recallable(ranked)
+    if not ranked or 1 / (1 + math.exp(-ranked[0])) < RECALL_FLOOR:
+        assert count == 0
+    else:
+        assert count >= 1
+        least = ranked[0] - math.log(RECALL_ODDS)
+        assert all(value >= least for value in ranked[:count])
+        assert all(value < least for value in ranked[count:])
+
+
+def test_no_query_and_no_words_have_no_share() -> None:
+    assert score(Asked([]), scored(["tea"]), {}, NOW).lexical == 0
+    assert score(Asked(["tea"]), scored([]), rarity(["tea"], [], 0), NOW).lexical == 0
+
+
+def test_a_word_that_only_one_record_has_tells_more_than_one_that_all_have() -> None:
+    alone, others = scored(["tea"]), [scored(["jam"])] * 9
+    weights = rarity(["tea"], [["tea"]], 100)
+    distinct = score_all(Asked(["tea"]), [alone, *others], weights, NOW)[0]
+    usual = score_all(Asked(["tea"]), [alone] * 10, weights, NOW)[0]
+    assert distinct.log_odds > usual.log_odds
 
 
 @given(st.text(max_size=400), st.integers(10, 80))
@@ -117,21 +183,3 @@ def test_a_snippet_shows_the_word_that_matched(filler: str) -> None:
     piece = snippet(content, ["needle"], 60)
     assert len(piece) <= 60
     assert "needle" in piece
-
-
-@given(st.floats(0, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
-def test_more_words_or_more_meaning_never_lowers_relevance(
-    lexical: float, cosine: float, more: float, nearer: float
-) -> None:
-    base = relevance_of(lexical, cosine)
-    assert relevance_of(lexical + more, cosine) >= base
-    assert relevance_of(lexical, cosine + nearer) >= base
-    assert relevance_of(None, cosine + nearer) >= relevance_of(None, cosine) >= 0
-
-
-def test_what_shares_every_word_is_found_whatever_a_model_makes_of_it() -> None:
-    assert relevance_of(1.0, -0.2) >= INJECTION_FLOOR
-
-
-def test_a_record_whose_vector_is_not_there_yet_is_judged_by_its_words() -> None:
-    assert relevance_of(0.4, None) == 0.4

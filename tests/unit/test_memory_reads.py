@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_home import DAY, ELSEWHERE, HERE, USER, WS1, WS2, MemoryHome
 
-from memory.matching import WIDE
+from memory.matching import BY_WORDS
 from protocol.errors import CallerError, Unavailable
 from protocol.memory import (
     Context,
@@ -83,7 +83,7 @@ def test_paging_a_search_yields_each_once(full: MemoryHome, limit: int) -> None:
 
 @pytest.mark.parametrize("limit", [7, 20, 100])
 def test_paging_goes_on_past_what_is_scored_at_once(home: MemoryHome, limit: int) -> None:
-    for n in range(2 * WIDE.by_words + 10):
+    for n in range(2 * BY_WORDS + 10):
         home.remember(f"Jar {n} holds tea")
     home.remember("A jar of honey")
     seen: list[str] = []
@@ -95,7 +95,7 @@ def test_paging_goes_on_past_what_is_scored_at_once(home: MemoryHome, limit: int
         cursor = page.next_cursor
         if cursor is None:
             break
-    assert len(set(seen)) == len(seen) == 2 * WIDE.by_words + 10
+    assert len(set(seen)) == len(seen) == 2 * BY_WORDS + 10
 
 
 def test_cursors_belong_to_their_query(full: MemoryHome) -> None:

@@ -8,7 +8,7 @@ from memory_home import ELSEWHERE, HERE, WS1, WS2, MemoryHome
 from worded_meaning import POISON
 
 from gateway.spaces import Identity, adopt
-from memory.matching import WIDE
+from memory.matching import BY_MEANING
 from memory.pages import KEPT_RANKINGS
 from memory.vectors import SUBJECT
 from protocol.memory import GetParams, SearchMode, SearchParams, SearchResult
@@ -206,7 +206,7 @@ def test_paging_by_meaning_goes_on_past_what_is_compared_at_once(
     """Also where the ranking that the pages began with is gone."""
     monkeypatch.setattr("memory.pages.KEPT_RANKINGS", kept)
     switch_on(home)
-    for number in range(2 * WIDE.by_meaning):
+    for number in range(2 * BY_MEANING):
         home.remember(f"automobile vehicle {number}")
     fill(home)
     seen: list[str] = []
@@ -216,4 +216,4 @@ def test_paging_by_meaning_goes_on_past_what_is_compared_at_once(
         seen += [hit.record.memory_id for hit in page.hits]
         if (cursor := page.next_cursor) is None:
             break
-    assert len(seen) == len(set(seen)) == 2 * WIDE.by_meaning
+    assert len(seen) == len(set(seen)) == 2 * BY_MEANING

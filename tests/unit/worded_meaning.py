@@ -48,6 +48,9 @@ class ListedNearness:
 
     is_whole = True
 
+    def crowding(self, rows: Sequence[int]) -> dict[int, float]:
+        return dict.fromkeys(self.of(rows), 0.25)
+
     def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
         wanted = self._cosines if among is None else self.of(among)
         ordered = sorted(wanted.items(), key=lambda entry: (-entry[1], entry[0]))

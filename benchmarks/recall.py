@@ -1,0 +1,325 @@
+"""Whether the fact that a person's message needs is in the prompt, and in the first five of a search; and what strays into prompts.
+
+A set holds facts of people, their later questions and tasks with the facts that each needs, unrelated prompts, and distractors: facts
+of others. Its author had not seen the ranking. The figures of the product are those of a spawned gateway; beside them stand, on the
+same facts and the same vectors: cosine alone, BM25 alone (k1 1.2, b 0.75), and their sum.
+
+Rule 1: a home holds one group of people and the distractors; each question is a turn of a thread of its own.
+Rule 2: where a model is absent its rows are absent; nothing is guessed.
+"""
+
+import argparse
+import asyncio
+import math
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from benchmarks.conversations import data_folder, read_conversations
+from benchmarks.peers import rank_by
+from benchmarks.report import machine, show_table
+from benchmarks.stage import WORKSPACE, Stage
+from gateway.embedder import load
+from gateway.model_files import locate
+from memory.ranking import RECALL_ODDS
+from protocol import methods as call
+from protocol.memory import Context, ExplainParams, RememberParams, SearchParams
+from protocol.settings import EmbeddingSettings, RecallSettings
+from protocol.threads import TextInput, ThreadStartParams, TurnOptions, TurnStartParams
+
+SETS = Path(__file__).with_name("sets") / "facts"
+SETS_VARIABLE = "PIONEER_BENCH_FACTS"
+"""Another folder of sets, for figures on text that nobody here has seen."""
+MODEL_VARIABLE = "PIONEER_TEST_MODEL"
+MODEL_PLACE = "../shared/models/all-MiniLM-L6-v2"
+FIRST = 5
+ITEMS = RecallSettings().items
+NAIVE_FLOOR = 0.30  # of the rows that are no product of ours: a floor that a first attempt would take
+NAIVE_ITEMS = 5
+BM25_GAIN = 0.04  # beside a cosine
+EVERY_FOREIGN = 3
+PEERS = ("mem0", "chroma", "lancedb", "mcp-memory-service")
+"""Those that take facts; what they find is ranked, so that they have a first five and no prompt."""
+FLOORS = (0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25)
+
+
+class Ask(NamedTuple):
+    """A message, the facts that it needs (none: it is unrelated), and those that would be fine."""
+
+    text: str
+    needs: frozenset[str]
+    fine: frozenset[str]
+    lang: str
+
+
+class Group(NamedTuple):
+    """What one home holds and is asked."""
+
+    name: str
+    facts: dict[str, str]
+    asks: list[Ask]
+
+
+class Outcome(NamedTuple):
+    """What one message got: the ids in its prompt, the first of a search, and what recall considered, with scores."""
+
+    ask: Ask
+    shown: Sequence[str]
+    found: Sequence[str]
+    considered: Sequence[tuple[str, float]] = ()
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.strip()]
+
+
+def read_groups(folder: Path) -> list[Group]:
+    """The groups of a folder of sets. English people are a home each; those of other languages share one."""
+    groups: list[Group] = []
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        facts, questions = _rows(place / "facts.jsonl"), _rows(place / "questions.jsonl")
+        unrelated, distractors = _rows(place / "unrelated.jsonl"), _rows(place / "distractors.jsonl")
+        people = sorted({fact["persona"] for fact in facts})
+        is_english = all(fact["lang"] == "en" for fact in facts)
+        for members in [[one] for one in people] if is_english else [people]:
+            own = {f"{fact['persona']}:{fact['id']}": fact["text"] for fact in facts if fact["persona"] in members}
+            asks = [
+                Ask(
+                    ask["text"], frozenset(f"{ask['persona']}:{need}" for need in ask["needs"]),
+                    frozenset(f"{ask['persona']}:{need}" for need in ask.get("also_fine") or ()), ask["lang"],
+                )
+                for ask in questions if ask["persona"] in members
+            ] + [Ask(one["text"], frozenset(), frozenset(), one["lang"]) for one in unrelated]  # fmt: skip
+            name = f"{place.name} {members[0]}" if is_english else place.name
+            groups.append(Group(name, own | {f"other:{one['id']}": one["text"] for one in distractors}, asks))
+    return groups
+
+
+def observed_groups(folder: Path) -> list[Group]:
+    """LoCoMo's conversations as groups: their observations, their questions, and every third question of the next conversation."""
+    conversations = read_conversations(folder)
+    groups: list[Group] = []
+    for n, conversation in enumerate(conversations):
+        seen = [(dia_id, one.fact) for dia_id, facts in conversation.observed.items() for one in facts]
+        facts = {f"{dia_id}/{place}": fact for place, (dia_id, fact) in enumerate(seen)}
+        asks: list[Ask] = []
+        for question in conversation.questions:
+            needs = frozenset(name for name in facts if name.partition("/")[0] in question.evidence)
+            if needs:
+                asks.append(Ask(question.text, needs, frozenset(), "en"))
+        foreign = conversations[(n + 1) % len(conversations)].questions[::EVERY_FOREIGN]
+        asks += [Ask(question.text, frozenset(), frozenset(), "en") for question in foreign]
+        groups.append(Group(f"observations {conversation.name}", facts, asks))
+    return groups
+
+
+# -- ours --------------------------------------------------------------------------------------------------------------
+
+
+async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Outcome], int]:
+    """What a gateway with these settings of `[gateway.embedding]` gives each message, and how many facts it keeps."""
+    stage = Stage(folder)
+    stage.write_files(b"")
+    config = folder / "config.toml"
+    text = config.read_text(encoding="utf-8").partition("\n[gateway.embedding]")[0]
+    config.write_text(f"{text}\n[gateway.embedding]\n{embedding}\n", encoding="utf-8")
+    await stage.open()
+    try:
+        await stage.add_workspace(WORKSPACE)
+        ids: dict[str, str] = {}
+        for name, content in group.facts.items():
+            params = RememberParams(content=content, context=Context(workspace_id=WORKSPACE))
+            written = await stage.client.call(call.MEMORY_REMEMBER, params)
+            if written.record is not None:
+                ids.setdefault(written.record.memory_id, name)
+        await stage.drain()
+        outcomes: list[Outcome] = []
+        for ask in group.asks:
+            thread = (await stage.client.call(call.THREAD_START, ThreadStartParams(workspace_id=WORKSPACE))).thread
+            turn = await stage.client.call(
+                call.TURN_PREPARE,
+                TurnStartParams(
+                    thread_id=thread.thread_id,
+                    input=[TextInput(text=ask.text)],
+                    options=TurnOptions(skip_retention=True),
+                ),
+            )
+            search = SearchParams(query=ask.text, limit=FIRST, context=Context(workspace_id=WORKSPACE))
+            hits = (await stage.client.call(call.MEMORY_SEARCH, search)).hits
+            why = await stage.client.call(
+                call.MEMORY_EXPLAIN, ExplainParams(query=ask.text, context=Context(workspace_id=WORKSPACE))
+            )
+            considered = [(ids.get(one.memory_id or "", ""), one.score) for one in why.candidates]
+            shown = [ids.get(memory_id, memory_id) for memory_id in turn.prompt_manifest.recall.memory_ids]
+            outcomes.append(Outcome(ask, shown, [ids.get(hit.record.memory_id, "") for hit in hits], considered))
+        return outcomes, len(ids)
+    finally:
+        await stage.end()
+
+
+# -- what anybody could do -----------------------------------------------------------------------------------------------
+
+_WORD = re.compile(r"\w+")
+
+
+def _bm25(query: str, texts: Sequence[str]) -> np.ndarray:
+    documents = [_WORD.findall(text.casefold()) for text in texts]
+    frequency = Counter(word for document in documents for word in set(document))
+    usual = sum(map(len, documents)) / len(documents)
+    scores = np.zeros(len(texts))
+    for word in set(_WORD.findall(query.casefold())):
+        idf = math.log(1 + (len(texts) - frequency[word] + 0.5) / (frequency[word] + 0.5))
+        for place, document in enumerate(documents):
+            count = document.count(word)
+            scores[place] += idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(document) / usual)) if count else 0.0
+    return scores
+
+
+def _naive(group: Group, score: Callable[[int], np.ndarray], floor: float) -> list[Outcome]:
+    names = list(group.facts)
+    outcomes: list[Outcome] = []
+    for place, ask in enumerate(group.asks):
+        scores = score(place)
+        order = np.argsort(-scores, kind="stable")[:NAIVE_ITEMS]
+        shown = [names[n] for n in order if scores[n] >= floor]
+        outcomes.append(Outcome(ask, shown, [names[n] for n in order if scores[n] > 0]))
+    return outcomes
+
+
+def _naive_rows(group: Group, vectors: Callable[[Sequence[str]], np.ndarray] | None) -> dict[str, list[Outcome]]:
+    """The outcomes of each naive way by its name; those by meaning only where there are vectors."""
+    texts = list(group.facts.values())
+    words = [_bm25(ask.text, texts) for ask in group.asks]
+    ways: dict[str, list[Outcome]] = {"BM25 alone": _naive(group, lambda n: words[n], 3.0)}
+    if vectors is not None:
+        cosines = vectors([ask.text for ask in group.asks]) @ vectors(texts).T
+        ways["cosine alone"] = _naive(group, lambda n: cosines[n], NAIVE_FLOOR)
+        ways["cosine + BM25"] = _naive(group, lambda n: cosines[n] + BM25_GAIN * words[n], NAIVE_FLOOR)
+    return ways
+
+
+def _peer_outcomes(
+    group: Group, name: str, vectors: Callable[[Sequence[str]], np.ndarray], model: Path
+) -> list[Outcome] | str:
+    """What a peer ranks first, with the same vectors; or why there is nothing."""
+    names = list(group.facts)
+    numbers = vectors(list(group.facts.values())).tolist()
+    items = [
+        ("all", str(place), group.facts[key], vector)
+        for place, (key, vector) in enumerate(zip(names, numbers, strict=True))
+    ]
+    ranked = rank_by(name, items, [("all", ask.text) for ask in group.asks], model)
+    if isinstance(ranked, str):
+        return ranked
+    return [
+        Outcome(ask, (), [names[int(place)] for place in found[:FIRST]])
+        for ask, found in zip(group.asks, ranked, strict=True)
+    ]
+
+
+# -- figures -------------------------------------------------------------------------------------------------------------
+
+
+def figures(outcomes: Sequence[Outcome]) -> tuple[float, float, float, float]:
+    """The share of messages with a needed fact in the prompt, of unrelated ones with any, facts a message, needed ones in the first five."""
+    own = [one for one in outcomes if one.ask.needs]
+    unrelated = [one for one in outcomes if not one.ask.needs]
+
+    def mean(values: Sequence[float]) -> float:
+        return float(np.mean(values)) if values else math.nan
+
+    return (
+        mean([not one.ask.needs.isdisjoint(one.shown) for one in own]),
+        mean([bool(one.shown) for one in unrelated]),
+        mean([len(one.shown) for one in own]),
+        mean([not one.ask.needs.isdisjoint(one.found) for one in own]),
+    )
+
+
+def at_floor(outcomes: Sequence[Outcome], floor: float) -> list[Outcome]:
+    """The same outcomes as another floor of recall would have made them."""
+    made: list[Outcome] = []
+    for one in outcomes:
+        odds = [score / max(1e-9, 1 - score) for _, score in one.considered]
+        is_shown = bool(one.considered) and one.considered[0][1] >= floor
+        shown = [name for (name, _), value in zip(one.considered, odds, strict=True) if value * RECALL_ODDS >= odds[0]]
+        made.append(one._replace(shown=shown[:ITEMS] if is_shown else ()))
+    return made
+
+
+def model_folder() -> Path | None:
+    """The folder of the transformer, where there is one."""
+    folder = Path(os.environ.get(MODEL_VARIABLE) or Path(__file__).resolve().parent.parent / MODEL_PLACE)
+    return folder if folder.is_dir() else None
+
+
+def _embed(folder: Path, texts: Sequence[str]) -> np.ndarray:
+    located = locate(EmbeddingSettings(model_path=str(folder)), folder)
+
+    async def embed() -> list[bytes]:
+        embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
+        try:
+            return await embedder.embed(texts)
+        finally:
+            embedder.close()
+
+    blobs = asyncio.run(embed())
+    return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32)
+
+
+def main(arguments: list[str]) -> int:
+    """Print the figures of each group, in each mode and each naive way."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks recall", description=__doc__)
+    parser.add_argument("--only", help="groups whose name holds this")
+    parser.add_argument("--modes", nargs="*", default=["words", "static", "model"])
+    parser.add_argument(
+        "--peers", nargs="*", choices=PEERS, default=[], help="others that are installed and asked the same"
+    )
+    given = parser.parse_args(arguments)
+    folders = [SETS, *([Path(other)] if (other := os.environ.get(SETS_VARIABLE)) else [])]
+    groups = [group for folder in folders for group in read_groups(folder)]
+    data = data_folder()
+    groups += observed_groups(data) if data is not None else []
+    groups = [group for group in groups if (given.only or "") in group.name]
+    folder = model_folder()
+    modes = {
+        "words": "enabled = false",
+        "static": f"model_path = {msgspec.json.encode(str(SETS / 'no-model')).decode()}",
+        **({"model": f"model_path = {msgspec.json.encode(str(folder)).decode()}"} if folder is not None else {}),
+    }
+    print(f"{sum(len(g.facts) for g in groups)} facts, {sum(len(g.asks) for g in groups)} messages; {machine()}")
+    rows: list[tuple[object, ...]] = []
+    curves: list[tuple[object, ...]] = []
+    for group in groups:
+        for peer in given.peers if folder is not None else ():
+            ranked = _peer_outcomes(group, peer, partial(_embed, folder), folder)
+            if isinstance(ranked, str):
+                print(f"{peer}: left out, {ranked}")
+                continue
+            rows.append((group.name, peer, len(group.facts), "", "", "", figures(ranked)[3]))
+        for way, outcomes in _naive_rows(group, partial(_embed, folder) if folder is not None else None).items():
+            rows.append((group.name, way, len(group.facts), *figures(outcomes)))
+        for mode in (mode for mode in given.modes if mode in modes):
+            with tempfile.TemporaryDirectory() as place:
+                outcomes, kept = asyncio.run(_outcomes(group, Path(place), modes[mode]))
+            rows.append((group.name, f"ours, {mode}", kept, *figures(outcomes)))
+            curve = [figures(at_floor(outcomes, floor)) for floor in FLOORS]
+            curves.append((group.name, mode, *(f"{needed:.2f} / {stray:.2f}" for needed, stray, _, _ in curve)))
+    heads = ("group", "way", "facts", "needed in prompt", "unrelated with any", "facts a message", "needed in first 5")
+    show_table("facts that are needed", heads, rows)
+    show_table(
+        "needed in the prompt / unrelated with any, by the floor of a score",
+        ("group", "mode", *map(str, FLOORS)),
+        curves,
+    )
+    return 0
