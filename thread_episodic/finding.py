@@ -3,7 +3,8 @@
 Rule 1: user text is never query syntax: only terms of the lexicon, quoted, in a bound parameter.
 Rule 2: filter first, cut after; no statistic of another workspace has a part in an answer.
 Rule 3: what a question costs is bounded by the work that a request allows, however large the index.
-Rule 4: a neighbour's words are read where they are, at every search: nothing of them is stored with a chunk, so that what is
+Rule 4: candidates by meaning are candidates of their own, whatever words they have.
+Rule 5: a neighbour's words are read where they are, at every search: nothing of them is stored with a chunk, so that what is
 edited, excluded or deleted is not found through its neighbours either.
 """
 
