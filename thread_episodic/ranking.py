@@ -8,8 +8,9 @@ repeats what it was asked.
 Rule 3: a score is 0 to 1. The order is made for one question at a time: between two questions, a score is a rough measure.
 Rule 4: equal scores have one order.
 
-`apart` is the same for all of one kind of talk: it makes one floor do for both. The other gains are one listwise logistic fit for each mode on three kinds of talk, each weighing the same: two people, a user with an
-assistant, a user with an agent whose tools speak. A gain stays only if it does no harm on a kind that was left out of the fit.
+The gains are one listwise logistic fit for each mode on three kinds of talk, each weighing the same: two people, a user with an
+assistant, a user with an agent whose tools speak. `apart` is set by hand, so that one floor can do for both: it lets more foreign
+questions through where a user talks with an assistant than between people.
 `python -m benchmarks episodic` shows what each is worth on every kind, and what the floor lets through and cuts.
 """
 
