@@ -1,16 +1,17 @@
-"""What each term of conversation search's ranking is worth, and what its floor lets through and cuts; without a process.
+"""How well conversation search finds what answers a question, on every kind of talk, beside BM25 and cosine alone; without a process.
 
-A conversation's sessions are threads of a workspace of its own, its turns messages. A foreign question is one about another conversation's
-people: nothing should be recalled for it.
+A home's threads are threads of a workspace of its own. A foreign question is one about another home of its kind: nothing should be
+recalled for it.
 
 Rule 1: chunks, vectors, candidates and ranking are the product's own; an ablation sets one of its gains to nothing.
+Rule 2: what is counted are messages: those that answer, among the messages of the first hits.
 """
 
 import argparse
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -18,8 +19,10 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from benchmarks.conversations import Conversation, Question, absence, data_folder, read_conversations
 from benchmarks.report import machine, show_table
+from benchmarks.rivals import Shelf
+from benchmarks.talks import SETS, Talk, foreign_to, read_talks
+from benchmarks.talks import Asked as Question
 from gateway.database import Database
 from gateway.embedder import Embedder, load
 from gateway.flat_vectors import FlatVectors
@@ -44,11 +47,9 @@ from thread_episodic.time_words import asks_when
 
 MODEL_VARIABLE = "PIONEER_TEST_MODEL"
 MODEL_PLACE = "../shared/models/all-MiniLM-L6-v2"
-TUNED_ON = frozenset({"conv-26", "conv-41", "conv-43"})
-"""The gains were fitted on these; the others are told apart."""
 INJECTED = 5
-EVERY_FOREIGN = 3  # each third question is asked to the next conversation as well: some three hundred are enough
-DEPTHS = (5, 10, 20)
+MODES = ("ours by words", "ours with a model")
+CONSTANTS = ("BY_WORDS", "BY_BOTH")
 PATIENCE = 10.0
 SETTINGS = ThreadEpisodicSettings()
 LEXICON = SnowballLexicon()
@@ -140,19 +141,20 @@ class Index:
             task_id=None, memory_mode="normal", origin="user", name=None,
         )  # fmt: skip
 
-    async def add(self, conversation: Conversation) -> None:
-        """Every session as a thread; indexed when this returns."""
-        for session in conversation.sessions:
-            thread_id = f"{conversation.name}/{session.number}"
-            facts = [
+    async def add(self, talk: Talk) -> None:
+        """Every thread of a talk; indexed when this returns."""
+        threads: dict[str, list[ItemFact]] = {}
+        for one in talk.messages:
+            said = threads.setdefault(one.thread, [])
+            item_id = f"{talk.name}:{one.message_id}"
+            said.append(
                 ItemFact(
-                    item_id=f"{conversation.name}:{said.dia_id}", turn_id=f"{conversation.name}:{said.dia_id}",
-                    thread_id=thread_id, workspace_id=conversation.name,
-                    role="user" if said.speaker == conversation.first_speaker else "assistant", name=said.speaker,
-                    text=said.text, at=said.at, turn_seq=place, item_seq=0, indexable=True,
+                    item_id=item_id, turn_id=item_id, thread_id=f"{talk.name}/{one.thread}", workspace_id=talk.name,
+                    role=one.role, name=one.name, text=one.text, at=one.at, turn_seq=len(said), item_seq=0,
+                    indexable=True, thread_name=one.thread_name,
                 )
-                for place, said in enumerate(session.turns)
-            ]  # fmt: skip
+            )  # fmt: skip
+        for facts in threads.values():
             self.items |= {fact.item_id: fact for fact in facts}
             self._turns |= {fact.turn_id: [fact.item_id] for fact in facts}
             await self.db.write(partial(self.service.on_items, facts=facts))
@@ -166,65 +168,122 @@ class Index:
                 await handler(claimed)
                 await self.db.note(claimed.finish)
 
-    async def ask(self, workspace: str, question: Question, *, by_meaning: bool) -> "Judged":
-        """The candidates of a question, and which of them are its evidence."""
-        vector = await self._meaning.of_query(question.text, PATIENCE) if by_meaning else None
-        asked = Asked(LEXICON.query_terms(question.text), asks_when(question.text), vector)
-        wanted = Filter(workspace_id=workspace, mode="workspace_threads", thread_id=None)
+    async def ask(self, talk: Talk, shelf: Shelf, question: Question) -> "Judged":
+        """What is found for a question, by each way."""
+        terms, vector = LEXICON.query_terms(question.text), await self._meaning.of_query(question.text, PATIENCE)
+        evidence = frozenset(f"{talk.name}:{message_id}" for message_id in question.evidence)
+        words = shelf.bm25(terms)
+        rivals = {"BM25 alone": shelf.ranked(words)}
+        if vector is not None:
+            cosines = shelf.cosines(vector)
+            rivals |= {"cosine alone": shelf.ranked(cosines), "their sum": shelf.ranked(shelf.sum_of(words, cosines))}
+        found = [await self.db.read(partial(self._found, talk.name, Asked(terms, asks_when(question.text), meant)))
+                 for meant in ([None] if vector is None else [None, vector])]  # fmt: skip
+        return Judged(talk, evidence, shelf.is_apart(terms, evidence), rivals, found)
 
-        def read(tx: Tx) -> Judged:
-            place = Places(store.find_scope(tx, "workspace", workspace) or 0)
-            finder = Finder(
-                tx, self._meaning, place, wanted, work=SETTINGS.max_candidate_work, max_segments=SETTINGS.max_segments
-            )  # fmt: skip
-            found = finder.find(asked)
-            name = f"{workspace}:"
-            evidence = frozenset(
-                row for row, one in found.candidates.items() if one.turn_id.removeprefix(name) in question.evidence
-            )
-            return Judged(workspace, found.question, found.passages, evidence, len(question.evidence))
+    def _found(self, workspace: str, asked: Asked, tx: Tx) -> "Listed":
+        finder = Finder(
+            tx, self._meaning, Places(store.find_scope(tx, "workspace", workspace) or 0),
+            Filter(workspace_id=workspace, mode="workspace_threads", thread_id=None),
+            work=SETTINGS.max_candidate_work, max_segments=SETTINGS.max_segments,
+        )  # fmt: skip
+        found = finder.find(asked)
+        return Listed(found.question, found.passages, {row: one.item_id for row, one in found.candidates.items()})
 
-        return await self.db.read(read)
+
+class Listed(NamedTuple):
+    """Candidates of a question, and the message of each."""
+
+    question: ranking.Question
+    passages: Sequence[Passage]
+    items: Mapping[int, str]
+
+    def ranked(self, *, has_meaning: bool) -> list[tuple[str, float]]:
+        """Messages and scores, best first."""
+        ranked = rank(self.question, self.passages, has_meaning=has_meaning)
+        return [(self.items[one.row], one.score) for one in ranked]
 
 
 class Judged(NamedTuple):
-    """A question with its candidates and those that hold its answer, of how many that there are."""
+    """A question with its evidence, what the rivals rank, and our candidates: by words, and where there is a model, by both."""
 
-    workspace: str
-    question: ranking.Question
-    passages: Sequence[Passage]
-    evidence: frozenset[int]
-    wanted: int
+    talk: Talk
+    evidence: frozenset[str]
+    is_apart: bool
+    rivals: Mapping[str, Sequence[str]]
+    found: Sequence[Listed]
 
 
 class Figures(NamedTuple):
-    """How well the evidence came first, and what the floor cut and let through."""
+    """How well the evidence came first."""
 
+    questions: int
     recall_5: float
     recall_10: float
-    recall_20: float
     mrr: float
-    missed: float
-    foreign: float
 
 
-def _figures(own: Sequence[Judged], foreign: Sequence[Judged], *, has_meaning: bool) -> Figures:
-    recalls: dict[int, list[float]] = {depth: [] for depth in DEPTHS}
-    reciprocal: list[float] = []
-    missed: list[bool] = []
-    for judged in own:
-        ranked = rank(judged.question, judged.passages, has_meaning=has_meaning)
-        ranks = [place for place, one in enumerate(ranked, 1) if one.row in judged.evidence]
-        for depth, found in recalls.items():
-            found.append(sum(place <= depth for place in ranks) / judged.wanted)
-        reciprocal.append(1 / ranks[0] if ranks else 0.0)
-        if ranks and ranks[0] <= INJECTED:
-            missed.append(ranked[ranks[0] - 1].score < SETTINGS.min_relevancy)
-    injected = [
-        any(one.score >= SETTINGS.min_relevancy for one in rank(j.question, j.passages, has_meaning=has_meaning))
-        for j in foreign
-    ]
-    return Figures(*(fmean(values or [0.0]) for values in (*recalls.values(), reciprocal, missed, injected)))
+def figures_of(lists: Sequence[tuple[frozenset[str], Sequence[str]]]) -> Figures:
+    """Of some questions: their evidence, and the messages that were found."""
+    recalls = [fmean(len(wanted.intersection(got[:depth])) / len(wanted) for wanted, got in lists) for depth in (5, 10)]
+    firsts = [next((place for place, item in enumerate(got, 1) if item in wanted), None) for wanted, got in lists]
+    return Figures(len(lists), *recalls, fmean(1 / place if place else 0.0 for place in firsts))
+
+
+def _ours(judged: Sequence[Judged], mode: int) -> list[tuple[frozenset[str], Sequence[str]]]:
+    return [(one.evidence, [item for item, _ in one.found[mode].ranked(has_meaning=mode == 1)]) for one in judged]
+
+
+def _groups(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
+    groups: dict[str, list[Judged]] = {}
+    for one in judged:
+        groups.setdefault(one.talk.group, []).append(one)
+    return groups
+
+
+def _floor(own: Sequence[Judged], other: Sequence[Judged], mode: int) -> tuple[float, float]:
+    """Which part of the right answers among the best few the floor cuts, and for which part of other questions it lets one through."""
+    least, cut = SETTINGS.min_relevancy, list[bool]()
+    for one in own:
+        best = one.found[mode].ranked(has_meaning=mode == 1)[:INJECTED]
+        right = [score for item, score in best if item in one.evidence]
+        if right:
+            cut.append(max(right) < least)
+    through = [any(s >= least for _, s in one.found[mode].ranked(has_meaning=mode == 1)[:1]) for one in other]
+    return fmean(cut or [0.0]), fmean(through or [0.0])
+
+
+def _show(own: Sequence[Judged], foreign: Sequence[Judged], unanswered: Sequence[Judged]) -> None:
+    modes = range(len(own[0].found))
+    rows: list[tuple[object, ...]] = []
+    for group, judged in _groups(own).items():
+        rows += [
+            (f"{group}: {rival}", *figures_of([(one.evidence, one.rivals[rival]) for one in judged]))
+            for rival in judged[0].rivals
+        ]
+        rows += [(f"{group}: {MODES[mode]}", *figures_of(_ours(judged, mode))) for mode in modes]
+    show_table("what answers is found", ("talk: way", *Figures._fields), rows)
+    if len(modes) > 1:
+        rows = []
+        for group, judged in _groups([one for one in own if one.is_apart]).items():
+            cosine = figures_of([(one.evidence, one.rivals["cosine alone"]) for one in judged])
+            rows += [(f"{group}: cosine alone", *cosine), (f"{group}: {MODES[1]}", *figures_of(_ours(judged, 1)))]
+        show_table("of questions that share no word with what answers", ("talk: way", *Figures._fields), rows)
+    rows = []
+    others, nothing = _groups(foreign), _groups(unanswered)
+    for group, judged in _groups(own).items():
+        for mode in modes:
+            cut, let = _floor(judged, others.get(group, []), mode)
+            rows.append((f"{group}: {MODES[mode]}", cut, let, _floor([], nothing.get(group, []), mode)[1]))
+    show_table("the floor", ("talk: way", "right ones cut", "foreign questions", "unanswered questions"), rows)
+    for mode in modes:
+        constant = CONSTANTS[mode]
+        table: list[tuple[object, ...]] = []
+        for name, gains in _ablations(getattr(ranking, constant)).items():
+            with patch.object(ranking, constant, gains):
+                found = [figures_of(_ours(judged, mode)) for judged in _groups(own).values()]
+            table.append((name, *(f"{one.recall_10:.3f} {one.mrr:.3f}" for one in found)))
+        show_table(f"what each gain is worth, {MODES[mode]}: recall@10 and MRR", ("gains", *_groups(own)), table)
 
 
 def _ablations(gains: Gains) -> dict[str, Gains]:
@@ -239,48 +298,35 @@ def _loaded(folder: Path) -> Located | None:
     return located if located.files is not None else None
 
 
-async def _judge(conversations: Sequence[Conversation], located: Located | None, folder: Path) -> None:
+async def _judge(talks: Sequence[Talk], located: Located | None, folder: Path) -> None:
     embedder = None
     if located is not None:
         embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
     index = Index(folder, LoadedMeaning(embedder))
-    for conversation in conversations:
-        await index.add(conversation)
-    pairs = list(zip(conversations, [*conversations[1:], conversations[0]], strict=True))
-    heads = ("", *(f"recall@{depth}" for depth in DEPTHS), "MRR", "missed", "foreign injected")
-    for by_meaning in (False, True)[: 1 + (embedder is not None)]:
-        own = [await index.ask(c.name, q, by_meaning=by_meaning) for c in conversations for q in c.questions]
-        foreign = [
-            await index.ask(other.name, q, by_meaning=by_meaning)
-            for c, other in pairs
-            for q in c.questions[::EVERY_FOREIGN]
-        ]
-        constant = "BY_BOTH" if by_meaning else "BY_WORDS"
-        rows: list[tuple[object, ...]] = []
-        for name, gains in _ablations(getattr(ranking, constant)).items():
-            with patch.object(ranking, constant, gains):
-                for group, is_tuned in (("tuned on", True), ("held out", False)):
-                    figures = _figures(
-                        [one for one in own if (one.workspace in TUNED_ON) is is_tuned],
-                        [one for one in foreign if (one.workspace in TUNED_ON) is is_tuned], has_meaning=by_meaning,
-                    )  # fmt: skip
-                    rows.append((f"{name}, {group}", *figures))
-        show_table(f"terms of the score {'with' if by_meaning else 'without'} a model", heads, rows)
+    own, foreign, unanswered = list[Judged](), list[Judged](), list[Judged]()
+    for talk in talks:
+        await index.add(talk)
+        shelf = await index.db.read(lambda tx, name=talk.name: Shelf.of(tx, name))
+        for judged, asked in ((own, talk.questions), (foreign, foreign_to(talk, talks)), (unanswered, talk.unanswered)):
+            judged += [await index.ask(talk, shelf, question) for question in asked]
+    _show(own, foreign, unanswered)
     index.db.close()
     if embedder is not None:
         embedder.close()
 
 
 def main(arguments: list[str]) -> int:
-    """Print the figures of both modes, and of each term left out."""
-    argparse.ArgumentParser(prog="python -m benchmarks episodic", description=__doc__).parse_args(arguments)
-    folder = data_folder()
-    if folder is None:
-        print(absence())
+    """Print the figures of both modes, and of each gain left out."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks episodic", description=__doc__)
+    parser.add_argument(
+        "--sets", type=Path, default=SETS, metavar="DIR", help="where the sets are (default: the repository's)"
+    )
+    talks = read_talks(parser.parse_args(arguments).sets)
+    if not any(talk.questions for talk in talks):
+        print("no talk to ask about (skipped)")
         return 0
-    conversations = read_conversations(folder)
     model = Path(os.environ.get(MODEL_VARIABLE) or Path(__file__).resolve().parent.parent / MODEL_PLACE)
-    print(f"{sum(len(c.questions) for c in conversations)} questions; {machine()}")
+    print(f"{sum(len(talk.questions) for talk in talks)} questions; {machine()}")
     with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
-        asyncio.run(_judge(conversations, _loaded(model), Path(temporary)))
+        asyncio.run(_judge(talks, _loaded(model), Path(temporary)))
     return 0

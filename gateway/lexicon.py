@@ -24,8 +24,10 @@ OUTPUT_VERSION = 3
 MAX_TERM_CHARS = 64
 """Longer words are blobs, not language: their first 64 characters find them again."""
 MAX_QUERY_TERMS = 32
+MAX_QUERY_PAIRS = 128
+"""Of a text without blanks, whose words are pairs of characters; whoever knows which are rare may look for fewer."""
 MAX_QUERY_CHARS = 512
-"""With 32 terms, what bounds a query's cost: an OR query pays for every row that each of its terms is in."""
+"""With so many terms, what bounds a query's cost: an OR query pays for every row that each of its terms is in."""
 CACHED_WORDS = 65_536
 """More than the vocabulary of one person in several languages; about 15 MB when full."""
 
@@ -265,7 +267,11 @@ class SnowballLexicon:
         ]
         chosen = telling or [part for words, wholes in tokens for part in (*words, *wholes)]
         stem = _german_stem if _reads_german(found) else _stem
-        return list(dict.fromkeys(map(stem, chosen)))[:MAX_QUERY_TERMS]
+        terms = list(dict.fromkeys(map(stem, chosen)))
+        spaced = [term for term in terms if term[0] < _FIRST_UNSPACED]
+        pairs = [term for term in terms if term[0] >= _FIRST_UNSPACED]
+        kept = {*spaced[:MAX_QUERY_TERMS], *pairs[:MAX_QUERY_PAIRS]}
+        return [term for term in terms if term in kept]
 
 
 def _query_token(token: str) -> tuple[list[str], list[str]]:

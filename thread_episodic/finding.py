@@ -3,11 +3,12 @@
 Rule 1: user text is never query syntax: only terms of the lexicon, quoted, in a bound parameter.
 Rule 2: filter first, cut after; no statistic of another workspace has a part in an answer.
 Rule 3: what a question costs is bounded by the work that a request allows, however large the index.
-Rule 4: a neighbour's words are read where they are, at every search: nothing of them is stored with a chunk, so that what is
+Rule 4: candidates by meaning are candidates of their own, whatever words they have.
+Rule 5: a neighbour's words are read where they are, at every search: nothing of them is stored with a chunk, so that what is
 edited, excluded or deleted is not found through its neighbours either.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from thread_episodic.ranking import SESSION_GAP_MS, Passage, Question, Statistic
 from thread_episodic.vectors import TABLE, nearest
 
 TERM_CAP = 10_000  # counting further would not change a term's weight much, and costs time with every search
+RAREST = 64  # terms of a question that are looked for: a text without blanks has two for each word and more
 MATCH_BUDGET = 20_000  # places of terms that are looked at: the rarest terms choose, all terms rank
 BESIDE_PART = 8  # of the work: the best chunks whose neighbours are looked at, two for each
 NEAR_PART = 4  # of the work: chunks that are found by their meaning alone
@@ -47,6 +49,14 @@ def match_of(places: Places, term: str) -> str:
     if places.thread is not None:
         match = f'"{of_thread(places.thread)}" AND {match}'
     return match if places.other_than is None else f'{match} NOT "{of_thread(places.other_than)}"'
+
+
+def rarest(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
+    """The terms that a question is ranked by, in their order: where there are too many, the rarest that occur."""
+    if len(terms) <= RAREST:
+        return list(terms)
+    kept = set(sorted(terms, key=lambda term: (not frequencies[term], frequencies[term], term))[:RAREST])
+    return [term for term in terms if term in kept]
 
 
 def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
@@ -83,6 +93,7 @@ class Finder:
     def find(self, asked: Asked) -> Found:
         """The candidates of a question with what they are to it, at most as many as the work allows."""
         statistics = self._statistics(asked.terms)
+        asked = asked._replace(terms=rarest(asked.terms, statistics.frequencies))
         names_time = self._wanted.from_at is not None and self._wanted.to_at is not None
         question = Question({term: statistics.weight(term) for term in asked.terms}, asked.asks_when, names_time)
         near, is_limited = self._nearness(asked.vector)
@@ -93,14 +104,19 @@ class Finder:
         if near is not None:
             by_meaning = nearest(self._tx, near, self._places, self._wanted, near_room)
             candidates |= {one.id: one for one in by_meaning}
-        beside = lookups.chunks_beside(self._tx, list(candidates), SESSION_GAP_MS)
-        best = (beside[one.id] for one in by_words[:beside_room])
+        beside = self._beside(candidates.values())
+        best = (beside[one.id] for one in by_words[:beside_room] if one.id in beside)
         wanted = {row for row in chain.from_iterable(best) if row is not None} - candidates.keys()
         if wanted:
-            candidates |= lookups.chunks_by_row(self._tx, sorted(wanted), self._places, self._wanted)
-            added = [row for row in candidates if row not in beside]
-            beside |= lookups.chunks_beside(self._tx, added, SESSION_GAP_MS)
+            added = lookups.chunks_by_row(self._tx, sorted(wanted), self._places, self._wanted)
+            candidates |= added
+            beside |= self._beside(added.values())
         return Found(question, candidates, self._passages(asked, candidates, beside, near), is_limited)
+
+    def _beside(self, candidates: Iterable[Candidate]) -> dict[int, Beside]:
+        """What stands beside those of some candidates that do not stand alone."""
+        named = [one.id for one in candidates if one.is_named]
+        return lookups.chunks_beside(self._tx, named, SESSION_GAP_MS) if named else {}
 
     def _statistics(self, terms: Sequence[str]) -> Statistics:
         workspace = Places(self._places.workspace)
@@ -162,7 +178,8 @@ class Finder:
                     around=held[row].union(held.get(before, nothing), held.get(after, nothing)),
                     answered=held.get(before, nothing) if before in asking else nothing,
                     speaker=terms.intersection(one.speaker.split(" ")), asks=bool(one.asks),
-                    is_dated=bool(one.is_dated), cosine=cosines.get(row),
+                    is_dated=bool(one.is_dated), length=one.end - one.start, is_named=one.is_named,
+                    is_reply=not one.is_named and one.role != "user", cosine=cosines.get(row),
                 )
             )  # fmt: skip
         return [passage for passage in passages if passage.is_about]

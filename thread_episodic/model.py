@@ -118,6 +118,11 @@ class Candidate(NamedTuple):
         """Its name on the wire."""
         return chunk_id_of(self.turn_id, self.item_id, self.position)
 
+    @property
+    def is_named(self) -> bool:
+        """Whether who said it has a name; without one, the speaker is the role's own word, or its stem."""
+        return not self.role.startswith(self.speaker)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filter:

@@ -169,7 +169,7 @@ SELECT c.id FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
 WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at AND c.status = 'indexed' LIMIT :limit
 
 -- name: chunks_beside
--- What was said just before and just after each chunk, in its thread (what tools did is not said), unless there is a longer silence between them.
+-- What was said (not what tools did) just before and after each chunk in its thread, unless there is a longer silence between.
 SELECT c.id,
     CASE WHEN c.position > 0
         THEN (SELECT o.id FROM chunk AS o WHERE o.source = c.source AND o.position = c.position - 1 AND o.status <> 'retired')

@@ -1,15 +1,17 @@
 """Which of the candidates is best, and how good it is.
 
-Rule 1: pure. What decides is the share of the question's weight that a chunk holds, itself or with what was said just before and
-after it, rare terms weighing more; what it means, where a model can tell; and whether its session is about the question.
-Rule 2: a score is 0 to 1 and means the same with and without a model: equal scores are equally likely to be relevant.
-Rule 3: equal scores have one order.
+Rule 1: pure. What decides is the share of the question's weight that a chunk holds, rare terms weighing more; what it means, where
+a model can tell; and whether its session is about the question.
+Rule 2: people who have names talk in turns: what is said beside a message belongs to it, and an answer may have none of the
+question's words. Who has none talks with an assistant: each message stands alone, few words in common are chance, and a reply
+repeats what it was asked.
+Rule 3: a score is 0 to 1. The order is made for one question at a time: between two questions, a score is a rough measure.
+Rule 4: equal scores have one order.
 
-The gains are those of a listwise logistic fit on the questions of three LoCoMo conversations, over the candidates that the
-product finds (`python -m benchmarks episodic` shows what each is worth on those and on two others). The score is the logistic
-fit of relevance by their sum, made once for each mode, the odds of both raised alike. At the usual floor of 0.25, by words alone,
-4 % of the questions about other people's lives find anything and 7 % of the right answers among the best five are lost; with a
-model 2 % and 3 %. What one speaker did, asked about the other, looks like an answer: 9 in 10 such questions find it.
+The gains are one listwise logistic fit for each mode on three kinds of talk, each weighing the same: two people, a user with an
+assistant, a user with an agent whose tools speak. `apart` is set by hand, so that one floor can do for both: it lets more foreign
+questions through where a user talks with an assistant than between people.
+`python -m benchmarks episodic` shows what each is worth on every kind, and what the floor lets through and cuts.
 """
 
 import math
@@ -24,8 +26,10 @@ SESSION_GAP_MS = 6 * 3_600_000  # a night's sleep ends a conversation; a meal do
 SESSION_WITNESSES = 3  # as many good chunks make a session one about the question
 USUAL_COSINE = 0.2  # of a chunk that has nothing to do with the question; of one whose vector is not made yet, too
 NOBODY_NAMED = 0.4  # a question that names none of those who spoke, or all, speaks neither for nor against any of them
-COSINE_IN_SESSION = 2.0
-"""What a cosine counts beside a coverage where it is told how near a session is."""
+COSINE_IN_SESSION, COSINE_ALONE = 2.0, 6.0
+"""What a cosine counts beside the words where it is told how near a session is: of people, and of messages that stand alone."""
+SHORT = 300  # characters: what is longer holds more words by chance
+ANSWER = 24  # characters that say something: of less, as of "OK.", an answer gains but a part
 
 
 class Question(NamedTuple):
@@ -45,13 +49,18 @@ class Passage(NamedTuple):
     own: frozenset[str]
     """The question's terms that it holds."""
     around: frozenset[str]
-    """Those that it holds together with what was said just before and just after."""
+    """Those that it holds together with what was said just before and just after; its own where it stands alone."""
     answered: frozenset[str]
-    """Those in what was asked just before it."""
+    """Those in what was asked just before it; none where it stands alone."""
     speaker: frozenset[str]
     """Those that name who said it."""
     asks: bool
     is_dated: bool
+    length: int
+    is_named: bool
+    """Whether who said it has a name; without one, it stands alone."""
+    is_reply: bool
+    """Whether an assistant or a tool without a name said it."""
     cosine: float | None = None
 
     @property
@@ -77,13 +86,16 @@ class Gains(NamedTuple):
 
 
 BY_WORDS = Gains(
-    {"words": 2.9, "window": 3.1, "answer": 2.7, "session": 3.7, "speaker": 2.3, "question": -0.5, "time": 1.7},
+    {
+        "words": 2.5, "window": 2.4, "answer": 2.2, "alone": 8.1, "session": 4.5, "speaker": 2.3, "question": -0.65,
+        "time": 0.9, "apart": 3.5, "reply": -1.1, "length": -0.45,
+    },
     slope=0.51, offset=-4.5,
 )  # fmt: skip
 BY_BOTH = Gains(
     {
-        "words": 2.1, "window": 2.7, "answer": 2.4, "session": 2.7, "speaker": 2.1, "question": -0.6, "time": 1.7,
-        "meaning": 4.1,
+        "words": 1.9, "window": 2.5, "answer": 2.0, "alone": 5.4, "session": 2.7, "speaker": 1.9, "question": -0.65,
+        "time": 0.4, "apart": 2.9, "reply": -0.8, "meaning": 3.9,
     },
     slope=0.57, offset=-4.9,
 )  # fmt: skip
@@ -120,7 +132,7 @@ def nearness_of(session: Collection[float]) -> float:
 
 
 def qualities_of(question: Question, passages: Sequence[Passage], *, has_meaning: bool) -> list[dict[str, float]]:
-    """What each passage has of what counts, by the name of its gain."""
+    """What each passage has of what counts, by the name of its gain; what it has not got is left out."""
     weights, total = question.weights, sum(question.weights.values()) or 1.0
     shares: dict[frozenset[str], float] = {}  # many chunks hold the same few terms
     for held in chain.from_iterable((passage.own, passage.around, passage.answered) for passage in passages):
@@ -132,24 +144,29 @@ def qualities_of(question: Question, passages: Sequence[Passage], *, has_meaning
     by_session: dict[int, list[float]] = {}
     places = sessions(passages)
     for passage, session in zip(passages, places, strict=True):
-        words, window = shares[passage.own], shares[passage.around]
+        words = shares[passage.own]
         part = {
-            "words": words,
-            "window": window,
-            "answer": shares[passage.answered],
             "speaker": by_speaker[bool(passage.speaker)],
             "question": float(passage.asks),
             "time": float(question.names_time or (question.asks_when and passage.is_dated)),
+            "length": math.log(max(SHORT, passage.length) / SHORT),
+            "reply": float(passage.is_reply),
         }
-        base = words + window
+        near = 0.0
         if has_meaning:
-            part["meaning"] = 0.0 if passage.cosine is None else passage.cosine - USUAL_COSINE
-            base += COSINE_IN_SESSION * part["meaning"]
+            near = part["meaning"] = 0.0 if passage.cosine is None else passage.cosine - USUAL_COSINE
+        if passage.is_named:
+            says = min(1.0, passage.length / ANSWER)
+            part |= {"words": words, "window": shares[passage.around], "answer": says * shares[passage.answered]}
+            base = words + part["window"] + COSINE_IN_SESSION * near
+        else:
+            part |= {"alone": words * words, "apart": 1.0}
+            base = part["alone"] + COSINE_ALONE * near
         parts.append(part)
         by_session.setdefault(session, []).append(base)
-    near = {session: nearness_of(bases) for session, bases in by_session.items()}
+    nearness = {session: nearness_of(bases) for session, bases in by_session.items()}
     for part, session in zip(parts, places, strict=True):
-        part["session"] = near[session]
+        part["session"] = nearness[session]
     return parts
 
 
@@ -161,12 +178,12 @@ def rank(question: Question, passages: Sequence[Passage], *, has_meaning: bool) 
     for passage, part in zip(passages, qualities_of(question, passages, has_meaning=has_meaning), strict=True):
         total = 0.0
         for name, gain in worth:
-            total += gain * part[name]
+            total += gain * part.get(name, 0.0)
         found.append((-total, -passage.at, passage.row, part))
     found.sort(key=itemgetter(0, 1, 2))
     return [Ranked(row, calibrated(-total, gains), part) for total, _, row, part in found]
 
 
 def calibrated(total: float, gains: Gains) -> float:
-    """How likely a passage of such a sum is to be relevant."""
+    """A sum as a score."""
     return 1 / (1 + math.exp(-(gains.slope * total + gains.offset)))

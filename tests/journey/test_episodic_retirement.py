@@ -17,7 +17,7 @@ def conversation(thread_id, words, *, texts=None):
     """A thread of three turns; the first one has the word that a test is about."""
     texts = texts or [WORD.format(words), BESIDE, OTHER]
     turns = [
-        {"turn_id": f"trn_{thread_id}_{n}", "at": AT + n, "items": [{"item_id": f"itm_{thread_id}_{n}", "role": "user", "text": text}]}
+        {"turn_id": f"trn_{thread_id}_{n}", "at": AT + n, "items": [{"item_id": f"itm_{thread_id}_{n}", "role": "user", "name": "Ada", "text": text}]}
         for n, text in enumerate(texts)
     ]  # fmt: skip
     source = {"kind": "journey", "id": thread_id}

@@ -14,7 +14,7 @@ from protocol.ports import SecretSpan
 from protocol.settings import ThreadEpisodicSettings
 from protocol.thread_episodic import chunk_id_of, parts_of_chunk
 from thread_episodic.budget import Floor, cut_at_word, floor_of, most_hits, room_of, snippet_of
-from thread_episodic.finding import match_of, telling_terms
+from thread_episodic.finding import RAREST, match_of, rarest, telling_terms
 from thread_episodic.model import Candidate, Filter, Places, Source
 from thread_episodic.ranking import (
     NOBODY_NAMED,
@@ -47,7 +47,7 @@ def passage(row: int, own: str = "", **more: Any) -> Passage:
     nothing = frozenset[str]()
     members: dict[str, Any] = {
         "thread_id": f"th{row}", "at": 100, "own": held, "around": held, "answered": nothing, "speaker": nothing,
-        "asks": False, "is_dated": False,
+        "asks": False, "is_dated": False, "length": 200, "is_named": True, "is_reply": False,
     }  # fmt: skip
     return Passage(row=row, **(members | more))
 
@@ -70,6 +70,41 @@ def test_more_of_the_query_scores_more_and_the_rare_word_most() -> None:
 )
 def test_what_stands_around_an_answer_and_who_gives_it_counts(better: dict[str, Any]) -> None:
     assert order(passage(1, "valve"), passage(2, "valve", **better)) == [2, 1]
+
+
+def test_an_answer_gains_by_what_it_says() -> None:
+    """Of "OK." nothing is known but what was asked; the question itself says more."""
+    held = frozenset(QUESTION.weights)
+    asked = passage(1, " ".join(held), asks=True)
+    nod, telling = (
+        passage(row, around=held, answered=held, length=length, thread_id="th1", at=101)
+        for row, length in ((2, 3), (3, 120))
+    )
+    for has_meaning in (False, True):
+        assert order(asked, nod, has_meaning=has_meaning) == [1, 2]
+        assert order(nod, telling, has_meaning=has_meaning) == [3, 2]
+
+
+@pytest.mark.parametrize("has_meaning", [False, True])
+def test_who_has_no_name_stands_alone_and_a_reply_of_theirs_weighs_less(*, has_meaning: bool) -> None:
+    said = passage(1, "valve gasket", is_named=False, cosine=0.5)
+    reply = passage(2, "valve gasket", is_named=False, is_reply=True, cosine=0.5)
+    lent = frozenset(QUESTION.weights)
+    assert order(reply, said, has_meaning=has_meaning) == [1, 2]
+    ranked = rank(QUESTION, [said, said._replace(row=3, around=lent, answered=lent)], has_meaning=has_meaning)
+    assert ranked[0].score == ranked[1].score
+
+
+def test_the_longer_of_two_holds_words_by_chance() -> None:
+    long, short = (passage(row, "valve", is_named=False, length=length) for row, length in ((1, 1500), (2, 400)))
+    assert order(long, short) == [2, 1]
+
+
+def test_one_word_of_many_is_chance_where_a_message_stands_alone() -> None:
+    """What means the question, without a word of it, comes before what has a word by chance."""
+    chance = passage(1, "valve", is_named=False, cosine=0.25)
+    meant = passage(2, is_named=False, cosine=0.55)
+    assert order(chance, meant, has_meaning=True) == [2, 1]
 
 
 def test_a_question_holds_no_answer() -> None:
@@ -179,6 +214,26 @@ def test_the_rarest_terms_choose_while_the_work_is_bounded() -> None:
     assert telling_terms(list(frequencies), frequencies) == ["rare", "usual"]
     assert telling_terms(["common"], frequencies) == ["common"]
     assert telling_terms(["absent"], frequencies) == []
+
+
+def test_of_too_many_terms_the_rarest_that_occur_are_kept_in_their_order() -> None:
+    terms = [f"t{number}" for number in range(3 * RAREST)]
+    frequencies = {term: number % 3 * (len(terms) - number) for number, term in enumerate(terms)}
+    kept = rarest(terms, frequencies)
+    assert kept == [term for term in terms if term in kept]
+    assert len(kept) == RAREST
+    assert all(frequencies.values()) is False
+    least = min(frequencies[term] for term in kept)
+    most = max(frequencies[term] for term in kept)
+    assert least > 0
+    assert all(not 0 < frequencies[term] < most for term in terms if term not in kept)
+    assert rarest(terms[:RAREST], frequencies) == terms[:RAREST]
+
+
+def test_who_said_it_has_a_name_unless_the_role_stands_for_it() -> None:
+    assert not CHUNK.is_named
+    assert not CHUNK._replace(role="assistant", speaker="assist").is_named
+    assert CHUNK._replace(speaker="melani").is_named
 
 
 def test_the_floors_and_numbers_in_force() -> None:

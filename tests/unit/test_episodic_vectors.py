@@ -335,10 +335,10 @@ def test_a_search_without_the_model_of_its_words_asks_it_once_and_goes_on(home: 
 # -- what stands beside --------------------------------------------------------------------------------------------
 
 
-async def dialogue(home: Home, *, gap: int = 60_000) -> None:
-    await home.say("q", "Which zirconium crucible did you buy?", at=NOON)
-    await home.say("r", "The small one from Bremen.", at=NOON + gap, role="assistant")
-    await home.say("s", "Thank you, that helps.", at=NOON + 2 * gap)
+async def dialogue(home: Home, *, gap: int = 60_000, names: tuple[str | None, str | None] = ("Ada", "Ben")) -> None:
+    await home.say("q", "Which zirconium crucible did you buy?", at=NOON, name=names[0])
+    await home.say("r", "The small one from Bremen.", at=NOON + gap, role="assistant", name=names[1])
+    await home.say("s", "Thank you, that helps.", at=NOON + 2 * gap, name=names[0])
     await home.index()
 
 
@@ -346,6 +346,14 @@ def test_the_answer_to_a_question_is_found_by_the_question(home: Home) -> None:
     async def story() -> None:
         await dialogue(home)
         assert await home.found("zirconium crucible", min_score=0) == ["r", "q"]
+
+    run(story)
+
+
+def test_the_reply_of_an_assistant_without_a_name_is_not_lent_what_it_was_asked(home: Home) -> None:
+    async def story() -> None:
+        await dialogue(home, names=(None, None))
+        assert await home.found("zirconium crucible", min_score=0) == ["q"]
 
     run(story)
 
@@ -364,13 +372,13 @@ def test_a_neighbour_that_is_hidden_is_not_found_through_what_stands_beside_it(h
         await dialogue(home)
         match end:
             case "edit":
-                await home.say("q", "Which one did you buy?", at=NOON)
+                await home.say("q", "Which one did you buy?", at=NOON, name="Ada")
             case "exclude":
                 await home.service.exclude(ExcludeParams(item_id="q"))
             case "remove":
                 await home.db.write(lambda tx: home.service.on_items_removed(tx, ["q"]))
             case _:
-                await home.say("q", "Which zirconium crucible did you buy?", at=NOON, indexable=False)
+                await home.say("q", "Which zirconium crucible did you buy?", at=NOON, name="Ada", indexable=False)
         assert await home.found("zirconium crucible", min_score=0) == []
         assert not {"zirconium", "crucibl"} & set(await home.fts_terms())
 

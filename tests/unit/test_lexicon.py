@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gateway import lexicon
-from gateway.lexicon import MAX_QUERY_TERMS, MAX_TERM_CHARS, SnowballLexicon
+from gateway.lexicon import MAX_QUERY_PAIRS, MAX_QUERY_TERMS, MAX_TERM_CHARS, SnowballLexicon
 from protocol.ports import Lexicon
 
 LEXICON: Lexicon = SnowballLexicon()
@@ -119,6 +119,9 @@ def test_query_is_bounded():
     assert len(LEXICON.query_terms(many)) == MAX_QUERY_TERMS
     assert LEXICON.query_terms("x" * 500 + " alphabetical soup") == ["x" * MAX_TERM_CHARS]
     assert len(LEXICON.query_terms("京都東" * 500)) == 3
+    alphabet = "".join(map(chr, range(0x4E00, 0x4E00 + 400)))
+    assert len(LEXICON.query_terms(alphabet)) == MAX_QUERY_PAIRS
+    assert len(LEXICON.query_terms(f"{many[:250]} {alphabet[:250]}")) == MAX_QUERY_TERMS + MAX_QUERY_PAIRS
 
 
 def test_long_word_is_cut_and_found_again():
