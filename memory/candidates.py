@@ -35,6 +35,7 @@ from memory.store import (
 )
 from memory.visibility import KEPT, View, is_visible
 from memory.waiting import End, approved_proposal, end_candidate, lift_doubt
+from memory.withheld import holds_number
 from memory.writing import Outcome, Writer
 from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
@@ -110,14 +111,23 @@ class Candidates:
             rows = sorted((row for of_scope in found for row in of_scope), key=lambda row: -row[0])
             page = rows[: params.limit]
             following = cursor_of(page[-1][0], mark) if len(rows) > params.limit else None
-            return CandidateListResult(candidates=[candidate_of(row).candidate for row in page], next_cursor=following)
+            listed_ones = [candidate_of(row).candidate for row in page]
+            shown = [one for one in listed_ones if not holds_number(one, self._means.scanner)]
+            return CandidateListResult(candidates=shown, next_cursor=following)
 
         return await self._means.db.read(read)
 
     async def get(self, params: CandidateParams) -> CandidateResult:
         """One candidate, with the record that came of it."""
         scopes = self._door.place(params.context)[0]
-        return await self._means.db.read(lambda tx: self._result(tx, _found(tx, params.candidate_id, scopes), scopes))
+
+        def read(tx: Tx) -> CandidateResult:
+            found = _found(tx, params.candidate_id, scopes)
+            if holds_number(found.candidate, self._means.scanner):
+                raise CallerError.missing("candidate")
+            return self._result(tx, found, scopes)
+
+        return await self._means.db.read(read)
 
     # -- decisions -------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,10 @@ _FACTORS: Final = msgspec.json.Decoder(list[Factor])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
+WITHHELD: Final = "pioneer:withheld"
+"""The member of a record's metadata that keeps it out of every answer."""
+
+
 class Stored(NamedTuple):
     """A record as stored, with what never goes on the wire."""
 
@@ -56,10 +60,15 @@ class Stored(NamedTuple):
     """`superseded_by` as stored: empty where what replaced it was erased."""
 
     @property
+    def is_withheld(self) -> bool:
+        """Whether it holds a number that is not kept any more."""
+        return WITHHELD in self.record.metadata
+
+    @property
     def seen(self) -> Seen:
         """What visibility asks."""
         r = self.record
-        return Seen(self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact)
+        return Seen(self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, self.is_withheld)
 
 
 def encoded(value: Any) -> str:

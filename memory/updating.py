@@ -19,6 +19,7 @@ from memory.ports import Collaborators
 from memory.sensitivity import clean_value, judge
 from memory.store import SQL, Change, Stored, add_event, add_text, encoded, get_record, scope_ids_of, seal
 from memory.visibility import KEPT, View, effective_status, is_visible
+from memory.write_plan import secret_factors
 from memory.writing import Writer
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
@@ -68,7 +69,7 @@ class Updater:
         texts = [encoded(entry) for entry in new.values()]
         findings = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
         if findings.secret_kinds:
-            raise refusal("secret_detected")
+            raise refusal("secret_detected", secret_factors(findings.secret_kinds))
         level = "regulated" if findings.is_regulated else old.sensitivity
         record = msgspec.structs.replace(old, **new, sensitivity=level)
         identity = self._identity(tx, stored, record, notices)

@@ -17,6 +17,8 @@ class Seen(NamedTuple):
     sensitivity: Sensitivity
     expires_at: int | None
     is_intact: bool
+    is_withheld: bool = False
+    """It holds a number that is not kept any more."""
 
 
 class View(NamedTuple):
@@ -45,6 +47,8 @@ def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:
         return "scope_active", "scope_out_of_context"
     if not record.is_intact:
         return "integrity", "damaged"
+    if record.is_withheld:
+        return "sensitivity", "secret_detected"
     status = effective_status(record.status, record.expires_at, view.now)
     if status not in view.statuses:
         return ("expiry", "expired") if status == "expired" else ("status", status)

@@ -11,6 +11,7 @@ import msgspec
 
 from memory.admission import Proposal, Verdict, assess
 from memory.hygiene import Junk
+from memory.sensitivity import CREDENTIAL_FOUND, LABEL_ADVICE, NUMBER_KINDS
 from protocol.memory import Action, Decision, Factor, ReasonCode, Relation, SourceKind
 
 Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
@@ -86,7 +87,7 @@ class Plan(NamedTuple):
 
 def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
     """The first gate that the proposal does not pass, or None."""
-    secrets = [_fact(kind, "a credential of this kind was found") for kind in s.secret_kinds]
+    secrets = secret_factors(s.secret_kinds)
     gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
         (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
         (bool(s.secret_kinds), "secret_detected", secrets),
@@ -109,6 +110,11 @@ def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
         (s.wants_rejection, "suppressed_by_rejection", []),
     ]
     return next(((reason, factors) for fails, reason, factors in gates if fails), None)
+
+
+def secret_factors(kinds: Sequence[str]) -> list[Factor]:
+    """One factor a kind of secret, with what a person can do about it."""
+    return [_fact(kind, LABEL_ADVICE if kind in NUMBER_KINDS else CREDENTIAL_FOUND) for kind in kinds]
 
 
 def _fact(name: str, why: str) -> Factor:
