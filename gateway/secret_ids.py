@@ -186,7 +186,8 @@ def national_number(found: Found) -> Range | None:
     if not rows:
         return None
     near = around(found)
-    is_part = " " in found.value and re.match(r" \d", found.text[found.end : found.end + 2]) is not None
+    around_it = found.text[max(0, found.start - 2) : found.start], found.text[found.end : found.end + 2]
+    is_part = " " in found.value and any(re.fullmatch(r"\d | \d", side) for side in around_it)
     is_phone = found.value.isdecimal() and _PHONE.occurs(digits)
     is_plain = not (is_part or is_phone) and stands_alone(found, found.end) and not named_otherwise(found)
     for row in rows:

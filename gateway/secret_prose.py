@@ -194,8 +194,8 @@ _LOGINS = (
     ),
     prose(
         "password",
-        "decrypts?\\s opens?\\swith opens?\\sit unzips?\\s",
-        rf"\b(?:decrypts?|opens?|unzips?) (?:it |them )?with (?:the )?(?:code |password |pass |passphrase |pin |key )?[\"'`]?{_BARE}",
+        "decrypts?\\s unzips?\\s",
+        rf"\b(?:decrypts?|unzips?) (?:it |them )?with (?:the )?(?:code |password |pass |passphrase |pin |key )?[\"'`]?{_BARE}",
         check.strange,
     ),
     prose(

@@ -33,9 +33,9 @@ from memory.store import (
     note_turns,
     scope_ids_of,
 )
-from memory.visibility import KEPT, View, is_visible
+from memory.visibility import KEPT, View
 from memory.waiting import End, approved_proposal, end_candidate, lift_doubt
-from memory.withheld import holds_number
+from memory.withheld import holds_number, is_shown
 from memory.writing import Outcome, Writer
 from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
@@ -307,7 +307,7 @@ class Candidates:
     def _visible(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored | None:
         stored = get_record(tx, memory_id)
         view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, self._means.clock.now(), shows_regulated=True)
-        return stored if stored is not None and is_visible(stored.seen, view) else None
+        return stored if stored is not None and is_shown(tx, stored, view, self._means.scanner) else None
 
     def _result(self, tx: Tx, found: StoredCandidate, scopes: Sequence[Scope]) -> CandidateResult:
         became = found.candidate.promoted_memory_id or found.candidate.merged_into

@@ -34,7 +34,7 @@ from memory.store import (
 from memory.vectors import Vectors
 from memory.visibility import ALL, KEPT, View, is_visible
 from memory.waiting import lift_doubt
-from memory.withheld import withheld_of
+from memory.withheld import is_shown, withheld_of
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
 from protocol.memory import (
@@ -262,7 +262,7 @@ class Forgetter:
         now = self._means.clock.now()
         stored = get_record(tx, memory_id)
         view = View(frozenset(scope_ids_of(tx, scopes)), ALL, now, shows_regulated=True)
-        if stored is None or not is_visible(stored.seen, view):
+        if stored is None or not is_shown(tx, stored, view, self._means.scanner):
             raise CallerError.missing("memory")
         if stored.record.status != "deleted":
             raise Refused("conflict", "That memory is not forgotten.")

@@ -11,6 +11,7 @@ from typing import Final
 from memory.identity import value_text
 from memory.sensitivity import NUMBER_KINDS
 from memory.store import SQL, WITHHELD, Change, Stored, add_event, encoded, get_record, seal, stored_of
+from memory.visibility import View, is_visible
 from protocol.memory import Actor, Candidate, Record
 from protocol.ports import SecretScanner, Tx
 
@@ -35,6 +36,11 @@ def is_looked_through(tx: Tx) -> bool:
     """Whether every record that holds such a number is marked."""
     known = tx.one(SQL["get_fact"], {"name": "numbers"})
     return known is not None and known[0] == EDITION
+
+
+def is_shown(tx: Tx, stored: Stored, view: View, scanner: SecretScanner) -> bool:
+    """Whether an answer may show the record, also in a home that was not looked through yet."""
+    return is_visible(stored.seen, view) and (is_looked_through(tx) or not holds_number(stored.record, scanner))
 
 
 def note_looked_through(tx: Tx) -> None:

@@ -37,6 +37,13 @@ class Known(NamedTuple):
     is_reworded: bool = False
 
 
+class Refined(NamedTuple):
+    """An active record of which the proposal says all, and a detail more."""
+
+    memory_id: str
+    detail: str
+
+
 class KnownCandidate(NamedTuple):
     """A pending candidate that says the same."""
 
@@ -69,6 +76,7 @@ class Situation(NamedTuple):
     wants_rejection: bool
     is_approval: bool = False
     junk: Junk | None = None
+    refined: Refined | None = None
 
 
 class Plan(NamedTuple):
@@ -132,7 +140,7 @@ def plan_write(s: Situation) -> Plan:
 
 
 def _fate(s: Situation) -> Plan:
-    contradicts = s.same_key is not None and s.duplicate is None
+    contradicts = s.same_key is not None and s.duplicate is None and s.refined is None
     verdict = assess(s.proposal._replace(contradicts=contradicts and not s.is_explicit))
     stopped = _gates(s)
     if stopped is not None:
@@ -150,6 +158,8 @@ def _fate(s: Situation) -> Plan:
         reason: ReasonCode = "contradiction_resolved" if s.is_approval else "superseded_by_correction"
         decision = _decided(verdict, "supersede", reason)
         return Plan("supersede", "contradiction", decision, supersede=replaced, promote=promote)
+    if s.refined is not None:
+        return _more_precise(s, s.refined, verdict)
     if contradicts and s.same_key is not None:
         return _contradiction(s, s.same_key, verdict)
     return _novel(s, verdict)
@@ -171,6 +181,17 @@ def _merged(s: Situation, known: Known, verdict: Verdict) -> Plan:
     promote = s.pending.candidate_id if s.pending is not None and s.is_approval else None
     decision = _decided(verdict, "merge", "near_duplicate" if known.is_reworded else "duplicate_active")
     return Plan("merge", "duplicate", decision, known.memory_id, s.supersedes, uncontest=uncontest, promote=promote)
+
+
+def _more_precise(s: Situation, known: Refined, verdict: Verdict) -> Plan:
+    """What is believed is said again with a detail: it gives way without a contest, where the new words are believed at all."""
+    plan = _novel(s, verdict)
+    if plan.action != "activate":
+        return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")
+    why = "it says all of what was known, and adds this"
+    told = Factor(name="detail", value=known.detail, weight=0.0, contribution=0.0, why=why)
+    decision = _decided(verdict, "supersede", "made_more_precise", [told])
+    return plan._replace(action="supersede", relation="compatible_update", decision=decision, supersede=known.memory_id)
 
 
 def _contradiction(s: Situation, known: Known, verdict: Verdict) -> Plan:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.admission import Proposal
-from memory.identity import identify
+from memory.identity import base_of, identify
 from memory.notices import Notice, changed, expire, note_change
-from memory.paraphrase import find_paraphrase
+from memory.paraphrase import find_paraphrase, sharing_words
 from memory.ports import Collaborators
+from memory.precision import detail_of, may_add_detail
 from memory.proposal import (
     Checked,
     Proposed,
@@ -51,7 +52,7 @@ from memory.store import (
 from memory.vectors import Vectors
 from memory.visibility import effective_status
 from memory.waiting import ADMISSION, End, approved_evidence, end_candidate, kept_of, lift_doubt, settle_doubts
-from memory.write_plan import Known, KnownCandidate, Plan, Situation, plan_write
+from memory.write_plan import Known, KnownCandidate, Plan, Refined, Situation, plan_write
 from promt.render import carries_own_block
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
@@ -79,6 +80,7 @@ class _Known(NamedTuple):
     pending: StoredCandidate | None
     superseded: Stored | None
     reworded: Stored | None
+    refined: Refined | None
     turns: set[str]
     is_suppressed: bool
 
@@ -162,13 +164,29 @@ class _Write:
         pending = pending or (self._pending() if met.candidate else None)
         is_new = duplicate is None and superseded is None
         reworded = find_paraphrase(tx, self._means, scope_id, self._p, self._gist) if is_new else None
+        refined = self._refined(same_key) if is_new and reworded is None else None
         turns = (
             earlier_turns(tx, scope_id, self._identity.text_hash, self._identity.fingerprint)
             if met.repetition
             else set[str]()
         )
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
-        return _Known(duplicate, same_key, pending, superseded, self._live(reworded), turns, was_unwanted)
+        return _Known(duplicate, same_key, pending, superseded, self._live(reworded), refined, turns, was_unwanted)
+
+    def _refined(self, same_key: Stored | None) -> Refined | None:
+        """The record that the proposal makes more precise: the one of its key, else one of its subject and attribute."""
+        p, tx = self._p, self._tx
+        if same_key is not None:
+            detail = detail_of(same_key.record, p.content, p.value, is_one_slot=True)
+            return Refined(same_key.record.memory_id, detail) if detail is not None else None
+        if self._identity.is_single or not may_add_detail(p.content):
+            return None
+        for stored in sharing_words(tx, self._scope_id, p, self._gist):
+            is_alike = not stored.is_single and base_of(stored.record.key) == base_of(self._identity.key)
+            detail = detail_of(stored.record, p.content, p.value, is_one_slot=False) if is_alike else None
+            if detail is not None and self._live(stored) is not None:
+                return Refined(stored.record.memory_id, detail)
+        return None
 
     def _live(self, found: Stored | None) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
@@ -215,6 +233,7 @@ class _Write:
             owner=checked.owner,
             duplicate=_known(known.duplicate) or _known(known.reworded, is_reworded=True),
             same_key=_known(known.same_key),
+            refined=known.refined,
             pending=_pending(known.pending),
             is_suppressed=known.is_suppressed,
             supersedes=known.superseded.record.memory_id if known.superseded else None,
