@@ -121,7 +121,7 @@ class _Walk(NamedTuple):
         """Records with everything that hangs on them."""
         for stored in map(stored_of, self.rows("export_records", begin)):
             if not is_visible(stored.seen, self.view):
-                (self.withheld if stored.is_withheld else self.damaged).append(stored.record.memory_id)
+                (self.withheld if stored.seen.is_withheld else self.damaged).append(stored.record.memory_id)
                 continue
             if not is_shown(self.tx, stored, self.view, self.scanner):
                 self.withheld.append(stored.record.memory_id)

@@ -323,7 +323,7 @@ class Forgetter:
 def _is_hidden_there(stored: Stored, view: View) -> bool:
     """Whether it is a damaged or withheld record of the caller's: nobody sees it, but it can be got rid of."""
     is_there = stored.record.status in view.statuses or stored.record.status not in ALL
-    return (not stored.is_intact or stored.is_withheld) and stored.scope_id in view.scope_ids and is_there
+    return (not stored.is_intact or stored.seen.is_withheld) and stored.scope_id in view.scope_ids and is_there
 
 
 def _source_of(target: ForgetByTurn | ForgetByThread) -> Source:

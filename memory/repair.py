@@ -220,7 +220,7 @@ class Repairer:
         return Found(*find_numbers(tx, after, self._means.scanner))
 
     def _withhold(self, tx: Tx, rows: Sequence[Any]) -> int:
-        found = [stored for (row,) in rows if (stored := _by_row(tx, row)) is not None and not stored.is_withheld]
+        found = [stored for (row,) in rows if (stored := _by_row(tx, row)) is not None and not stored.seen.is_withheld]
         for stored in found:
             withhold(tx, stored, self._means.clock.now())
             note_change(tx, self._means, stored.scope_id)

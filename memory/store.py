@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from memory.identity import Identity, value_text
-from memory.visibility import Seen
+from memory.visibility import WITHHELD, Seen
 from protocol.base import Scope
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Provenance, Record, Status
 from protocol.ports import Lexicon, Row, Tx
@@ -40,10 +40,6 @@ _FACTORS: Final = msgspec.json.Decoder(list[Factor])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
-WITHHELD: Final = "pioneer:withheld"
-"""The member of a record's metadata that keeps it out of every answer."""
-
-
 class Stored(NamedTuple):
     """A record as stored, with what never goes on the wire."""
 
@@ -60,15 +56,10 @@ class Stored(NamedTuple):
     """`superseded_by` as stored: empty where what replaced it was erased."""
 
     @property
-    def is_withheld(self) -> bool:
-        """Whether it holds a number that is not kept any more."""
-        return WITHHELD in self.record.metadata
-
-    @property
     def seen(self) -> Seen:
         """What visibility asks."""
         r = self.record
-        return Seen(self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, self.is_withheld)
+        return Seen(self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata)
 
 
 def encoded(value: Any) -> str:

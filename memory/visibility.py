@@ -4,9 +4,12 @@ Rule 1: pure; the answer is None, or the gate that says no with its reason code.
 """
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol.memory import GateName, Sensitivity, Status
+
+WITHHELD: Final = "pioneer:withheld"
+"""The member of a record's metadata that keeps it out of every answer."""
 
 
 class Seen(NamedTuple):

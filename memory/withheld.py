@@ -10,8 +10,8 @@ from typing import Final
 
 from memory.identity import value_text
 from memory.sensitivity import NUMBER_KINDS
-from memory.store import SQL, WITHHELD, Change, Stored, add_event, encoded, get_record, seal, stored_of
-from memory.visibility import View, is_visible
+from memory.store import SQL, Change, Stored, add_event, encoded, get_record, seal, stored_of
+from memory.visibility import WITHHELD, View, is_visible
 from protocol.memory import Actor, Candidate, Record
 from protocol.ports import SecretScanner, Tx
 
@@ -53,7 +53,7 @@ def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple
     if after == 0 and is_looked_through(tx):
         return [], None
     page = [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]
-    found = [(s.row,) for s in page if s.is_intact and not s.is_withheld and holds_number(s.record, scanner)]
+    found = [(s.row,) for s in page if s.is_intact and not s.seen.is_withheld and holds_number(s.record, scanner)]
     return found, page[-1].row if len(page) == PAGE else None
 
 
@@ -73,13 +73,13 @@ def withheld_ids(tx: Tx) -> list[str]:
 def withheld_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
     """The marked ones of some records."""
     found = [get_record(tx, memory_id) for memory_id in memory_ids]
-    return [stored for stored in found if stored is not None and stored.is_withheld]
+    return [stored for stored in found if stored is not None and stored.seen.is_withheld]
 
 
 def count_numbers(tx: Tx, scanner: SecretScanner) -> int:
     """How many records hold such a number, marked or not: a look of the doctor, who reads everything."""
     after, count = 0, 0
     while page := [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]:
-        count += sum(s.is_withheld or (s.is_intact and holds_number(s.record, scanner)) for s in page)
+        count += sum(s.seen.is_withheld or (s.is_intact and holds_number(s.record, scanner)) for s in page)
         after = page[-1].row
     return count

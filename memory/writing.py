@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.admission import Proposal
-from memory.identity import base_of, identify
+from memory.identity import identify
 from memory.notices import Notice, changed, expire, note_change
-from memory.paraphrase import find_paraphrase, sharing_words
+from memory.paraphrase import find_paraphrase
 from memory.ports import Collaborators
-from memory.precision import detail_of, may_add_detail
 from memory.proposal import (
     Checked,
     Proposed,
@@ -26,6 +25,7 @@ from memory.proposal import (
     sourced,
     texts_of,
 )
+from memory.refining import find_refined
 from memory.scopes import default_of
 from memory.sensitivity import Findings, judge, level_of
 from memory.store import (
@@ -164,7 +164,8 @@ class _Write:
         pending = pending or (self._pending() if met.candidate else None)
         is_new = duplicate is None and superseded is None
         reworded = find_paraphrase(tx, self._means, scope_id, self._p, self._gist) if is_new else None
-        refined = self._refined(same_key) if is_new and reworded is None else None
+        known = same_key, self._gist, scope_id, self._now
+        refined = find_refined(tx, self._identity, self._p, *known) if is_new and reworded is None else None
         turns = (
             earlier_turns(tx, scope_id, self._identity.text_hash, self._identity.fingerprint)
             if met.repetition
@@ -172,21 +173,6 @@ class _Write:
         )
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
         return _Known(duplicate, same_key, pending, superseded, self._live(reworded), refined, turns, was_unwanted)
-
-    def _refined(self, same_key: Stored | None) -> Refined | None:
-        """The record that the proposal makes more precise: the one of its key, else one of its subject and attribute."""
-        p, tx = self._p, self._tx
-        if same_key is not None:
-            detail = detail_of(same_key.record, p.content, p.value, is_one_slot=True)
-            return Refined(same_key.record.memory_id, detail) if detail is not None else None
-        if self._identity.is_single or not may_add_detail(p.content):
-            return None
-        for stored in sharing_words(tx, self._scope_id, p, self._gist):
-            is_alike = not stored.is_single and base_of(stored.record.key) == base_of(self._identity.key)
-            detail = detail_of(stored.record, p.content, p.value, is_one_slot=False) if is_alike else None
-            if detail is not None and self._live(stored) is not None:
-                return Refined(stored.record.memory_id, detail)
-        return None
 
     def _live(self, found: Stored | None) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
@@ -208,7 +194,6 @@ class _Write:
         p, settings = self._p, self._means.settings()
         known = self._meet(active)
         self._meets_candidate = known.pending is not None
-        turns = checked.turns | known.turns
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
             durability=p.semantic.durability,
@@ -216,7 +201,7 @@ class _Write:
             sensitivity=p.semantic.sensitivity,
             is_scope_clear=is_clear,
             is_user_said=checked.origin == "user",
-            turns=max(len(turns), 1 if checked.origin == "user" else 0),
+            turns=max(len(checked.turns | known.turns), 1 if checked.origin == "user" else 0),
             contradicts=False,
         )
         situation = Situation(
@@ -252,9 +237,7 @@ class _Write:
         """Store what was decided."""
         record: Record | None = None
         candidate: Candidate | None = None
-        replaced: Stored | None = None
-        if plan.supersede is not None:
-            replaced = get_record(self._tx, plan.supersede)
+        replaced = get_record(self._tx, plan.supersede) if plan.supersede is not None else None
         if plan.action in {"activate", "supersede"}:
             record = self._create(plan, checked, replaced)
         elif plan.action == "merge" and plan.merge_into is not None:
@@ -313,8 +296,8 @@ class _Write:
         provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
         if p.provenance.source_kind in {"import", "user_correction"}:
             provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
-        is_regulated = self._findings.is_regulated
-        level = level_of(p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=is_regulated)
+        semantic, is_regulated = p.semantic, self._findings.is_regulated
+        level = level_of(p.declared, semantic.sensitivity, semantic.category, is_regulated=is_regulated)
         return {
             "memory_id": memory_id, "scope_id": self._scope_id, "category": p.semantic.category, "kind": p.kind,
             "key": identity.key, "alias": identity.alias, "is_single": int(identity.is_single), "content": p.content,
