@@ -24,8 +24,10 @@ from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.migrations import SCHEMA_VERSION
 from gateway.model_files import locate
 from gateway.owners import SQL, fact_of_home, living
+from gateway.secret_scanner import RuleScanner
 from gateway.staging import stale
 from memory.repair import state_of
+from memory.withheld import count_numbers
 from protocol.errors import GatewayError
 from protocol.settings import GatewayConfig, ProviderConfig
 from thread_episodic.store import counts_by_status
@@ -208,6 +210,14 @@ def _memory(subject: Subject) -> Iterator[Finding]:
         return
     with looking(subject.database) as tx:
         state = state_of(tx)
+        numbers = count_numbers(tx, RuleScanner())
+    if numbers:
+        yield Finding(
+            "memory",
+            "warning",
+            f"{numbers} records hold the number of a card, a bank account or an id; they are hidden",
+            "`pioneer doctor --erase-numbers` erases them for ever",
+        )
     if state.damaged:
         yield Finding(
             "memory",

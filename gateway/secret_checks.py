@@ -6,6 +6,7 @@ Rule 2: a doubt about a value with a name before it (`password: …`) is settled
 
 import base64
 import binascii
+import hashlib
 import math
 import re
 from collections import Counter
@@ -22,6 +23,8 @@ PEM_CHARS = 16_384
 """Longer than any private key in PEM; what an unclosed block may hide is bounded by it."""
 MIN_ENTROPY = 2.9
 """Bits a character: random letters and digits of 12 have 3.1 or more in 99 of 100 cases, words and counters less."""
+MIN_ISSUED = 2.3
+"""Bits a character of the poorest key that is no row of one letter."""
 MIN_JAGGED = 0.2
 """Changes of kind (small, capital, digit) for a character: random text has 0.3 to 0.5, names of things in code 0 to 0.15."""
 MIN_RUN = 10
@@ -171,7 +174,49 @@ def genuine(found: Found) -> Range | None:
     """A token as vendors make them, not what documentation writes in its place: `ghp_xxxx`, `sk_live_your_key_here`."""
     value = found.value
     coined = any(c.isdigit() for c in value) or (value != value.lower() and value != value.upper())
-    return (found.start, found.end) if coined and not _BLANK.occurs(value.lower()) and entropy(value) > 2.3 else None
+    return (
+        (found.start, found.end)
+        if coined and not _BLANK.occurs(value.lower()) and entropy(value) > MIN_ISSUED
+        else None
+    )
+
+
+def issued(found: Found) -> Range | None:
+    """A key of capitals and digits after a vendor's own letters."""
+    is_blank = _BLANK.occurs(found.value.lower()) or entropy(found.value) < MIN_ISSUED
+    return None if is_blank else (found.start, found.end)
+
+
+_DOCUMENTED = frozenset(
+    [
+        "2cafc0970149a84f",
+        "f2d6ca16515033e5",
+        "c4341ce2cfcb5209",
+        "0011cc25eb432071",
+        "aa6547439583c3a2",
+        "3543c50b0cb9cea8",
+        "bc3ae723f57c6b9e",
+        "82e74299544e0073",
+        "0b5dd075ccdd03c4",
+        "731fa294d036e54f",
+        "7f75367e78812551",
+        "cf4d418ed3de92d7",
+        "73f71af093fdf154",
+        "6c96130f130ab0d6",
+        "ad71fb4165536675",
+    ]
+)
+"""The beginnings of the SHA-256 of keys that Stripe, Azure's emulator, GitHub, Telegram, the makers of JWT and RFCs print as examples."""
+_AWS_EXAMPLE = re.compile(r"(?:A[A-Z]{3}[A-Z0-9]{9}|[A-Za-z0-9/+]{30})EXAMPLE(?:KEY)?")
+
+
+def is_documented(value: str) -> bool:
+    """Whether it is a key that its vendor's own documentation shows: it opens nothing."""
+    bare = value.strip("\"'`")
+    return (
+        _AWS_EXAMPLE.fullmatch(bare) is not None
+        or hashlib.sha256(bare.encode(errors="replace")).hexdigest()[:16] in _DOCUMENTED
+    )
 
 
 def random_token(found: Found) -> Range | None:

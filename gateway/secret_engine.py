@@ -80,3 +80,7 @@ class Hints:
         for start in range(0, len(data), WINDOW_BYTES):
             found.update(self._set.Match(data[start : start + WINDOW_BYTES + MAX_HINT_BYTES]) or ())
         return found
+
+    def matching(self, data: bytes) -> Sequence[int]:
+        """The places of those that match, however long what they match is: for patterns of which few texts have any."""
+        return self._set.Match(data) or ()

@@ -9,6 +9,7 @@ Rule 3: an alternative that begins with a Latin letter starts a word; Cyrillic a
 
 from gateway import secret_checks as check
 from gateway import secret_numbers as number
+from gateway import secret_seeds as seeds
 from gateway.secret_engine import Pattern
 from gateway.secret_rules import LONG, Rule, prose
 
@@ -16,21 +17,26 @@ _GAP = r"(?:[ \t]+[^\s:=.,;!?\"\x00]+){0,6}?"
 _SIGN = r"(?:\s{0,3}(?::|=>|->|=)\s{0,3}|\s{1,3}-{1,2}>?\s{1,3})"
 _VERB = (
     r"(?:[ \t]{1,3}(?:is|was|are|to|will be|should be|it's|its|ist|war|lautet|auf|heisst|heißt|ware|es|era|sera|son|est(?: le)?|etait|c'est|e|eh|to|jest|это|есть|был|была|на"
-    r"|будет|такои|такая|теперь|станет|стоит|=)(?:[ \t](?:now|still|currently|just|set to|jetzt|ahora|maintenant|теперь|просто|такои|такая))?[ \t]{0,2}:?[ \t]{1,3})"
+    r"|будет|такои|такая|теперь|станет|стоит|ar|er|adalah|ειναι|هي|هو|הוא|היא|है|হল|হলো|คือ|=)(?:[ \t](?:now|still|currently|just|set to|jetzt|ahora|maintenant|теперь|просто|такои|такая))?[ \t]{0,2}:?[ \t]{1,3})"
 )
 _TOLD = r"[^\s!-~]{0,24}(?:是|为|為|改成|设成|设为|换成|は|を|が|는|은)[^\s!-~]{0,12}[ \t:\"]{0,3}"
 _IS = rf"(?:{_SIGN}|{_VERB}|{_TOLD})"
 _STATED = rf"(?:{_SIGN}|{_VERB})"
 _LOGIN = (
     r"(?:\b(?:(?:[a-z-]{0,16})(?:passwort|kennwort|passwords?|wachtwoord)|passwds?|passphrase|pass phrase|passcode|pwd|psw|pw|zugangscode|zugangsdaten|losungswort"
-    r"|contrasenas?|clave|mots? de passe|mdp|senha|palavra-passe|parola d'ordine|parola chiave|has[lł]o|heslo|losenord|sifre[a-z]{0,3}|parola"
+    r"|contrasenas?|clave|mots? de passe|mdp|senha|palavra-passe|parola d'ordine|parola chiave|has(?:l|ł)(?:o|a|em)|heslo|losenord|sifre[a-z]{0,3}|parola[a-z]{0,3}"
     r"|wi-?fi (?:key|code|pass|password)|wlan-?schlussel|login details|credentials|creds)"
     r"|парол(?:ь|я|ю|ем|е|и|еи)|пасс?ворд|кодово[\x80-\xff]{2,4} слов[\x80-\xff]{2,4}|密码|密碼|口令|パスワード|パスフレーズ|合言葉|비밀번호|암호)"
 )
 _LOGIN_WORDS = (
     "passw passphrase passcode pwd psw pw pass kennwort wachtwoord zugangs losungs contrasena clave mdp senha palavra-passe parola haslo hasło heslo losenord sifre "
-    "парол пасворд пассворд кодово wifi wi-fi wlan login credentials creds 密码 密碼 口令 パス 合言葉 비밀번호 암호"
+    "парол пасворд пассворд кодово wifi wi-fi wlan login credentials creds 密码 密碼 口令 パス 合言葉 비밀번호 암호 hasl"
 )
+_MORE_LOGIN = (
+    r"(?:\b(?:jelsz[a-z]{1,4}|salasana[a-z]{0,3}|adgangskode[a-z]{0,2}|passord(?:et)?|mat khau|kata sandi|lozinka)"
+    r"|(?:كلمة|كلمه) (?:المرور|السر)|الرقم السري|باسورد|رمز عبور|סיסמ(?:ה|א|ת)|पासवर्ड|পাসওয়ার্ড|รหัสผ่าน|κωδικο(?:ς|υ)|συνθηματικο)"
+)
+_MORE_LOGIN_WORDS = r"jelsz salasan adgangskod passord mat\skhau kata\ssandi lozink المرور السر باسورد رمز\sعبور סיסמ पासवर्ड পাসওয়ার্ড รหัสผ่าน κωδικο συνθηματ"
 _BARE = r"([^\s\"\x00]{4,128})"
 _PIN = (
     r"(?:\b(?:pin(?:[ -]?(?:code|number|nummer))?|geheimzahl|geheimnummer|code (?:pin|secret)|nip|passcode|password|passwort|kennwort|contrasena|clave|mot de passe|mdp|senha|codigo"
@@ -54,6 +60,14 @@ _KEY_WORDS = "key token secret api pat ключ токен schlussel cle clave j
 _DIGITS = Pattern("[0-9]{2}")
 """What a number that opens something needs, and most talk of codes and passwords has not."""
 _CODES = (
+    prose(
+        "pin",
+        "(?:unlock|open)(?:s|ed)\\s(?:with|by|using)",
+        r"\b(?:safe|door|gate|phone|iphone|ipad|laptop|tablet|garage|locker|lock|padlock|vault|suitcase|cabinet|box|office|house|screen)(?: [a-z]{1,12}){0,3}?"
+        r" (?:unlocks|opens|unlocked|opened) (?:with|by|using) (?:the )?(?:code |pin |combination |number )?([0-9]{4,8})(?:[^0-9a-z:/.-]|[.](?:[^0-9]|$)|$)",
+        number.pin,
+        _DIGITS,
+    ),
     prose(
         "wallet_key",
         "key privkey",
@@ -128,16 +142,25 @@ _MORE_CODES = (
     ),
 )
 
+
+def _told_by(name: str, words: str) -> tuple[Rule, ...]:
+    """The sentences in which a name for a password gives one, told by the words for it."""
+    return (
+        prose("password", words, rf"{name}{_GAP}{_IS}[\"'`]([^\"`\n\x00]{{4,128}}?)[\"'`]", check.quoted_password),
+        prose("password", words, rf"{name}{_GAP}{_STATED}{_BARE}", check.stated_password),
+        prose("password", words, rf"{name}(?:'s)?[ \t]{{1,3}}{_BARE}", check.bare_password),
+    )
+
+
 _LOGINS = (
-    prose("password", _LOGIN_WORDS, rf"{_LOGIN}{_GAP}{_IS}[\"'`]([^\"`\n\x00]{{4,128}}?)[\"'`]", check.quoted_password),
-    prose("password", _LOGIN_WORDS, rf"{_LOGIN}{_GAP}{_STATED}{_BARE}", check.stated_password),
+    *_told_by(_LOGIN, _LOGIN_WORDS),
+    *_told_by(_MORE_LOGIN, _MORE_LOGIN_WORDS),
     prose(
         "password",
         "密码 密碼 口令 パス 合言葉 비밀번호 암호",
         rf"{_LOGIN}{_TOLD}([!-~]{{4,64}})",
         check.stated_password,
     ),
-    prose("password", _LOGIN_WORDS, rf"{_LOGIN}(?:'s)?[ \t]{{1,3}}{_BARE}", check.bare_password),
     prose(
         "password",
         _LOGIN_WORDS,
@@ -155,6 +178,25 @@ _LOGINS = (
         "password passwort passphrase passcode contrasena passe пароль",
         r"(?:\b(?:my|mein|mi|mon)|мои) (?:[a-z-]{1,16} ){0,2}(?:password|passwort|passphrase|passcode|contrasena|mot de passe|пароль) (?:is|ist|es|est|-) (?:now )?([a-z]{5,40})[.!]?(?:[\n\r]|$)",
         check.worded_password,
+    ),
+    prose(
+        "password",
+        "pass(?:'s|:|\\s(?:is|was|=))",
+        r"\b(?:the|my|our|his|her) (?:(?:wi-?fi|gate|door|vpn|admin|root|router|server|guest|login|account|network|laptop|phone|zip|pdf) )?pass(?:'s| is| was| =|:)"
+        rf"(?: now| still| just)?:? [\"'`]?{_BARE}",
+        check.stated_password,
+    ),
+    prose(
+        "password",
+        "unlock",
+        rf"\bunlock(?:s|ed|ing)? (?:it |them )?(?:with|using|by typing|by entering) (?:the )?(?:code |password |pass |passphrase |pin |key )?[\"'`]?{_BARE}",
+        check.stated_password,
+    ),
+    prose(
+        "password",
+        "decrypts?\\s unzips?\\s",
+        rf"\b(?:decrypts?|unzips?) (?:it |them )?with (?:the )?(?:code |password |pass |passphrase |pin |key )?[\"'`]?{_BARE}",
+        check.strange,
     ),
     prose(
         "password",
@@ -200,6 +242,12 @@ _LISTS = (
         "phrase mnemonic seed wallet wiederherstellung frase phrase фраз сид 助记词 助記詞 ニーモニック シード リカバリー bip39 words",
         r"(?:seed|recovery|backup|wallet|mnemonic|secret|bip-?39|frase|phrase|wiederherstellung|фраз|助记词|助記詞|ニーモニック|シード|リカバリー)[^\n]{0,60}?[^a-z]((?:[0-9]{0,2}[.)]?[ ]?[a-z]{3,8}[,;]?\s{1,3}){11,23}[0-9]{0,2}[.)]?[ ]?[a-z]{3,8})",
         number.seed_words,
+    ),
+    prose(
+        "seed_phrase",
+        r"12[.):]?\s?[a-z]",
+        r"((?:\b[0-9]{1,2}[.):]?[ ]?[a-z]{3,8}[,;]?\s{1,3}){11,23}[0-9]{1,2}[.):]?[ ]?[a-z]{3,8})\b",
+        seeds.numbered,
     ),
     prose(
         "backup_codes",

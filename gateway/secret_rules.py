@@ -12,7 +12,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from gateway import secret_checks as check
+from gateway import secret_ids as ids
 from gateway import secret_numbers as number
+from gateway import secret_seeds as seeds
 from gateway.secret_checks import Found, Range
 from gateway.secret_engine import Pattern
 
@@ -60,7 +62,7 @@ _KEY_BLOCKS = (
 )
 
 _CLOUDS = (
-    _token("aws_access_key", "akia asia abia acca", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
+    _token("aws_access_key", "akia asia abia acca", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", check.issued),
     _text(
         "aws_secret_key",
         "secret aws",
@@ -397,6 +399,21 @@ _ADDRESSES = (
     ),
 )
 
+_HASHES = (
+    _text(
+        "password_hash",
+        r":[$][0-9a-z]",
+        r"(?:^|[\s\"'])[A-Za-z0-9_.@-]{1,64}:(\$(?:1|5|6|7|y|gy|apr1|2[abxy]|argon2(?:id|i|d)|scrypt)\$[^\s:\"']{20,400})",
+    ),
+    _text(
+        "password_hash",
+        ":[{]s :[{]md5 :[{]crypt",
+        r"(?:^|[\s\"'])[A-Za-z0-9_.@-]{1,64}:(\{(?i:s?sha(?:256|384|512)?|s?md5|crypt)\}[A-Za-z0-9+/=$.]{13,160})",
+    ),
+)
+"""Lines of password files: who, and what the password was made into."""
+_FIGURE = "[0-9L-NP-Vl-np-v]"
+"""A digit of an Italian code, or the letter that stands for it where two people would have the same code."""
 _NUMBERS = (
     _text("credit_card", "", r"\b[2-6](?:[ -]?[0-9]){12,18}\b", number.card_number),
     _text(
@@ -405,9 +422,42 @@ _NUMBERS = (
         r"\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{1,4}){3,12}",
         number.iban,
     ),
+    _text("national_id", "", r"\b[0-9](?:[ ./-]?[0-9]){8,11}\b", ids.national_number),
+    _text("national_id", "", r"\b[1-8][0-9]{16}[0-9Xx]\b", ids.chinese_number),
+    _text(
+        "national_id",
+        "",
+        r"\b[1-478][ .-]?[0-9]{2}[ .-]?[0-9]{2}[ .-]?(?:[0-9]{2}|2[ABab])[ .-]?[0-9]{3}[ .-]?[0-9]{3}[ .-]?[0-9]{2}\b",
+        ids.french_number,
+    ),
+    _text(
+        "national_id",
+        "",
+        r"\b(?:[0-9]{8}|[0-9]{2}\.[0-9]{3}\.[0-9]{3}|[XYZxyz]-?[0-9]{7})(?:-?[A-Za-z]| [A-Z])\b",
+        ids.spanish_number,
+    ),
+    _text(
+        "national_id",
+        "",
+        rf"\b[A-Za-z]{{6}} ?{_FIGURE}{{2}}[A-EHLMPR-Ta-ehlmpr-t]{_FIGURE}{{2}} ?[A-Za-z]{_FIGURE}{{3}}[A-Za-z]\b",
+        ids.italian_code,
+    ),
+    _text("national_id", "", r"\b[A-Za-z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Da-d]\b", ids.british_number),
 )
 
-VENDORS: tuple[Rule, ...] = (*_KEY_BLOCKS, *_CLOUDS, *_CODE, *_MODELS, *_MESSAGES, *_MONEY, *_WATCHING, *_ADDRESSES)
+VENDORS: tuple[Rule, ...] = (
+    *_KEY_BLOCKS,
+    *_CLOUDS,
+    *_CODE,
+    *_MODELS,
+    *_MESSAGES,
+    *_MONEY,
+    *_WATCHING,
+    *_ADDRESSES,
+    *_HASHES,
+)
 """What has a form of its own, most telling first."""
 NUMBERS: tuple[Rule, ...] = _NUMBERS
 """What only its check digits tell from a number."""
+WALLET = _text("seed_phrase", "", r"\b[a-z]{3,8}(?:[ \n][a-z]{3,8}){11,23}\b", seeds.bare)
+"""Words without a word for what they are: asked for where the lengths of a text's words allow it."""

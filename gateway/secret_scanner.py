@@ -18,14 +18,14 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TypeAlias
 
-from gateway.secret_checks import Found, Range, is_jagged
+from gateway.secret_checks import Found, Range, is_documented, is_jagged
 from gateway.secret_engine import Hints, Pattern
 from gateway.secret_prose import CODES, KEYS, LISTS, LOGINS
-from gateway.secret_rules import NUMBERS, VENDORS, Rule
+from gateway.secret_rules import NUMBERS, VENDORS, WALLET, Rule
 from gateway.secret_settings import SETTINGS
 from protocol.ports import SecretSpan
 
-RULES: tuple[Rule, ...] = (*VENDORS, *CODES, *LOGINS, *SETTINGS, *KEYS, *LISTS, *NUMBERS)
+RULES: tuple[Rule, ...] = (*VENDORS, *CODES, *LOGINS, *SETTINGS, *KEYS, *LISTS, WALLET, *NUMBERS)
 """Every rule, most telling first."""
 KINDS = tuple(dict.fromkeys(rule.kind for rule in RULES))
 
@@ -43,6 +43,9 @@ _ALIKE = re.compile(rb"([\x01-\x0a])\1+")
 """Among the lengths of words, those of as many letters as the one before, up to ten."""
 _MOST_OF_TOKEN = {1: 9, **{size: max(2, 12 // size) for size in range(2, 11)}}
 """How many groups of a size are not yet enough: one more, which may be shorter, may be a token."""
+_WORDS = re.compile(rb"[\x03-\x08]{12}")
+MIN_LISTED = 11
+"""Ends of lines in a list of twelve words."""
 _UNSEEN = re.compile(r"[^ -~]+")
 _PACKED = re.compile(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
 _PACKED_SEEN = Pattern(r"[A-Za-z0-9+/_-]{24}")
@@ -90,6 +93,19 @@ class _View:
         self.lowered = text.lower()
         self.data = text.encode()
         self.lowered_data = self.lowered.encode()
+        self._lengths: bytes | None = None
+
+    def lengths(self) -> bytes:
+        """How long each word is, up to what a byte holds: what stands between single blanks."""
+        if self._lengths is None:
+            text = self.text
+            spaced = text if text.isascii() and text.isprintable() else _UNSEEN.sub("  ", text)
+            lengths = [*map(len, spaced.split(" "))]
+            try:
+                self._lengths = bytes(lengths)
+            except ValueError:
+                self._lengths = bytes([min(length, 255) for length in lengths])
+        return self._lengths
 
     def original(self, start: int, end: int) -> Range:
         """The range in the text as it was given."""
@@ -177,13 +193,13 @@ def _escapes(view: _View) -> Iterator[Edit]:
 
 def _spaces(view: _View) -> Iterator[Edit]:
     """The blanks within what is written letter by letter, or in groups of one size, as the lengths of the words tell."""
+    runs = _groups(view.lengths())
+    if not runs:
+        return
     text = view.text
     is_seen = text.isascii() and text.isprintable()
     spaced = text if is_seen else _UNSEEN.sub("  ", text)  # groups stand apart by one blank, and by nothing else
     lengths = [*map(len, spaced.split(" "))]
-    runs = _groups(lengths)
-    if not runs:
-        return
     ends = [*accumulate(lengths)]
     moved, moves = [-1], [0]  # from where on in `spaced`, and by how much, a place stands nearer than in the text
     for m in () if is_seen else _UNSEEN.finditer(text):
@@ -196,12 +212,8 @@ def _spaces(view: _View) -> Iterator[Edit]:
             yield place, place + 1, ""
 
 
-def _groups(lengths: Sequence[int]) -> list[Range]:
+def _groups(told: bytes) -> list[Range]:
     """The words that may be one token written in groups, by their lengths: which are the first, and the one behind the last."""
-    try:
-        told = bytes(lengths)
-    except ValueError:  # one is longer than a byte tells
-        told = bytes([min(length, 255) for length in lengths])
     runs: list[Range] = []
     behind = 0
     for m in _ALIKE.finditer(told):
@@ -227,8 +239,10 @@ class _Rules:
         self._hints = Hints(tuple(ranks_of))
         self._ranks_of = tuple(ranks_of.values())
         self._always = [rank for rank, rule in self._ranked.items() if not rule.keywords]
-        self._any_of_these = Pattern("|".join(f"(?:{self._ranked[rank].pattern.source})" for rank in self._always))
+        sources = [self._ranked[rank].pattern.source for rank in self._always]
+        self._any_of_these = Pattern("|".join(f"(?:{source})" for source in sources))
         """Whether one of them matches: one pass, and in most texts none does. None of them reads prose."""
+        self._which = Hints(sources)
 
     def hits(self, view: _View) -> Iterator[Hit]:
         """Each place that a rule finds in the view, in the original text."""
@@ -236,7 +250,7 @@ class _Rules:
         needs: dict[Pattern | None, bool] = {None: True}
         asked = {rank for place in present for rank in self._ranks_of[place]}
         if self._any_of_these.find(view.data) is not None:
-            asked.update(self._always)
+            asked.update(self._always[place] for place in self._which.matching(view.data))
         for rank in sorted(asked):
             rule = self._ranked[rank]
             if rule.needs not in needs:
@@ -268,7 +282,8 @@ def _characters(data: bytes) -> int:
     return len(data.translate(None, _CONTINUATION))
 
 
-_ALL = _Rules(enumerate(RULES))
+_WALLET = RULES.index(WALLET)
+_ALL = _Rules((rank, rule) for rank, rule in enumerate(RULES) if rule is not WALLET)
 _TOKENS = _Rules((rank, rule) for rank, rule in enumerate(RULES) if rule.view == "token")
 
 
@@ -289,6 +304,13 @@ def _packed_hits(view: _View) -> Iterator[Hit]:
             continue
         if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_ALL.hits(_View(inner)), None)):
             yield *view.original(m.start(), m.end()), hit[2]
+
+
+def _listed_hits(view: _View) -> Iterator[Hit]:
+    """Words in a row that may be the words of a wallet, as their lengths tell: most texts have a shorter word, or a longer one, among twelve."""
+    if _WORDS.search(view.lengths()) or view.text.count("\n") >= MIN_LISTED:
+        for start, end in _matches(RULES[_WALLET], view):
+            yield *view.original(start, end), _WALLET
 
 
 def _merged(hits: list[Hit]) -> list[Hit]:
@@ -339,9 +361,14 @@ class RuleScanner:
             if (undone := view.edited(edits(view))) is not None:
                 hits += [hit for hit in _TOKENS.hits(undone) if _adds(hit, known, text)]
         hits += _packed_hits(view)
+        hits += _listed_hits(view)
         if "[secret:" in text:
             hits = list(_beside_markers(hits, text))
-        return [SecretSpan(kind=RULES[rank].kind, start=start, end=end) for start, end, rank in _merged(hits)]
+        return [
+            SecretSpan(kind=RULES[rank].kind, start=start, end=end)
+            for start, end, rank in _merged(hits)
+            if not is_documented(text[start:end])
+        ]
 
     def mask(self, text: str) -> str:
         """The text with every span replaced by its marker, until nothing is found: masking again changes nothing."""

@@ -3,15 +3,17 @@
 Rule 1: a kept answer holds ids and the decision, never content.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from memory.reads import at_time
+from memory.sensitivity import LABEL_ADVICE, NUMBER_KINDS
 from memory.store import get_candidate, get_record
 from memory.writing import Outcome
 from protocol.errors import Refused
-from protocol.memory import Decision, ReasonCode, Record, RememberResult, WriteResult
+from protocol.memory import Decision, Factor, ReasonCode, Record, RememberResult, WriteResult
 from protocol.ports import Tx
 
 RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into a request
@@ -29,12 +31,15 @@ def kept(outcome: Outcome) -> Record:
 
 def _refused(decision: Decision) -> Refused:
     message = f"The memory was not saved: {decision.reason_code.replace('_', ' ')}."
+    if any(factor.name in NUMBER_KINDS for factor in decision.factors):
+        message += f" {LABEL_ADVICE}"
     return Refused("write_refused", message, details={"decision": msgspec.to_builtins(decision)})
 
 
-def refusal(reason_code: ReasonCode) -> Refused:
+def refusal(reason_code: ReasonCode, factors: Sequence[Factor] = ()) -> Refused:
     """A write that a gate stopped before anything was weighed."""
-    return _refused(Decision(action="reject", score=0.0, bucket="low", reason_code=reason_code, factors=[]))
+    decision = Decision(action="reject", score=0.0, bucket="low", reason_code=reason_code, factors=list(factors))
+    return _refused(decision)
 
 
 def remembered(outcome: Outcome) -> RememberResult:

@@ -33,8 +33,9 @@ from memory.store import (
     note_turns,
     scope_ids_of,
 )
-from memory.visibility import KEPT, View, is_visible
+from memory.visibility import KEPT, View
 from memory.waiting import End, approved_proposal, end_candidate, lift_doubt
+from memory.withheld import holds_number, is_shown
 from memory.writing import Outcome, Writer
 from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
@@ -110,14 +111,23 @@ class Candidates:
             rows = sorted((row for of_scope in found for row in of_scope), key=lambda row: -row[0])
             page = rows[: params.limit]
             following = cursor_of(page[-1][0], mark) if len(rows) > params.limit else None
-            return CandidateListResult(candidates=[candidate_of(row).candidate for row in page], next_cursor=following)
+            listed_ones = [candidate_of(row).candidate for row in page]
+            shown = [one for one in listed_ones if not holds_number(one, self._means.scanner)]
+            return CandidateListResult(candidates=shown, next_cursor=following)
 
         return await self._means.db.read(read)
 
     async def get(self, params: CandidateParams) -> CandidateResult:
         """One candidate, with the record that came of it."""
         scopes = self._door.place(params.context)[0]
-        return await self._means.db.read(lambda tx: self._result(tx, _found(tx, params.candidate_id, scopes), scopes))
+
+        def read(tx: Tx) -> CandidateResult:
+            found = _found(tx, params.candidate_id, scopes)
+            if holds_number(found.candidate, self._means.scanner):
+                raise CallerError.missing("candidate")
+            return self._result(tx, found, scopes)
+
+        return await self._means.db.read(read)
 
     # -- decisions -------------------------------------------------------------------------------------------------
 
@@ -297,7 +307,7 @@ class Candidates:
     def _visible(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored | None:
         stored = get_record(tx, memory_id)
         view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, self._means.clock.now(), shows_regulated=True)
-        return stored if stored is not None and is_visible(stored.seen, view) else None
+        return stored if stored is not None and is_shown(tx, stored, view, self._means.scanner) else None
 
     def _result(self, tx: Tx, found: StoredCandidate, scopes: Sequence[Scope]) -> CandidateResult:
         became = found.candidate.promoted_memory_id or found.candidate.merged_into

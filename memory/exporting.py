@@ -2,7 +2,7 @@
 
 Rule 1: what is forgotten is in no export but as a tombstone without content; a candidate with its words goes the same way.
 Rule 2: a record or candidate travels whole; where it is larger than a page, every part says again what it belongs to.
-Rule 3: what is damaged is left out and named.
+Rule 3: what is damaged, or holds a number that is not kept any more, is left out and named.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +15,7 @@ from memory.ports import Collaborators
 from memory.reads import at_time
 from memory.store import SQL, Stored, StoredCandidate, candidate_of, scope_ids_of, stored_of
 from memory.visibility import KEPT, View, is_visible
+from memory.withheld import holds_number, is_shown
 from protocol.base import Diagnostic, Scope
 from protocol.bundle import (
     BundleCandidate,
@@ -30,7 +31,7 @@ from protocol.bundle import (
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
 from protocol.memory import Actor, ExportParams, ExportResult
-from protocol.ports import KeyedHash, Row, Tx
+from protocol.ports import KeyedHash, Row, SecretScanner, Tx
 
 BATCH = 100
 """Rows that are read at once; a page holds a few hundred."""
@@ -103,6 +104,8 @@ class _Walk(NamedTuple):
     keyed: KeyedHash
     view: View
     damaged: list[str]
+    withheld: list[str]
+    scanner: SecretScanner
 
     def rows(self, name: str, begin: int) -> Iterator[Row]:
         """Rows of the scopes from a place on."""
@@ -118,7 +121,10 @@ class _Walk(NamedTuple):
         """Records with everything that hangs on them."""
         for stored in map(stored_of, self.rows("export_records", begin)):
             if not is_visible(stored.seen, self.view):
-                self.damaged.append(stored.record.memory_id)
+                (self.withheld if stored.seen.is_withheld else self.damaged).append(stored.record.memory_id)
+                continue
+            if not is_shown(self.tx, stored, self.view, self.scanner):
+                self.withheld.append(stored.record.memory_id)
                 continue
             by_id = {"memory_id": stored.record.memory_id}
             record = msgspec.structs.replace(
@@ -133,6 +139,8 @@ class _Walk(NamedTuple):
         """Candidates with everything that hangs on them."""
         for row in self.rows("export_candidates", begin):
             found = candidate_of(row)
+            if holds_number(found.candidate, self.scanner):
+                continue
             by_id = {"candidate_id": found.candidate.candidate_id}
             touched = self.tx.one(SQL["touched_at"], by_id)
             candidate = msgspec.structs.replace(
@@ -201,7 +209,7 @@ class Exporter:
 
         def read(tx: Tx) -> ExportResult:
             view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, now, shows_regulated=True)
-            return _page(_Walk(tx, self._means.keyed, view, []), place)
+            return _page(_Walk(tx, self._means.keyed, view, [], [], self._means.scanner), place)
 
         return await self._means.db.read(read)
 
@@ -218,9 +226,10 @@ def _page(walk: _Walk, begin: Place) -> ExportResult:
         lines.append(line)
         size += len(line)
     return ExportResult(
-        bundle=seal(lines, counted(entries), walk.view.now), next_cursor=following, diagnostics=_told(walk.damaged)
+        bundle=seal(lines, counted(entries), walk.view.now), next_cursor=following, diagnostics=_told(walk)
     )
 
 
-def _told(damaged: Sequence[str]) -> list[Diagnostic]:
-    return [Diagnostic(code="damaged_left_out", data={"memory_ids": list(damaged)})] if damaged else []
+def _told(walk: _Walk) -> list[Diagnostic]:
+    left_out = (("damaged_left_out", walk.damaged), ("withheld_left_out", walk.withheld))
+    return [Diagnostic(code=code, data={"memory_ids": memory_ids}) for code, memory_ids in left_out if memory_ids]

@@ -34,6 +34,7 @@ from memory.store import (
 from memory.vectors import Vectors
 from memory.visibility import ALL, KEPT, View, is_visible
 from memory.waiting import lift_doubt
+from memory.withheld import is_shown, withheld_of
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
 from protocol.memory import (
@@ -88,7 +89,7 @@ class Forgetter:
         # a tombstone may be erased, but not made again
         statuses = ALL if params.mode == "erase" else KEPT
         view = View(frozenset(scope_ids_of(tx, scopes)), statuses, self._means.clock.now(), shows_regulated=True)
-        return [s for s in found if s is not None and (is_visible(s.seen, view) or _is_damaged_there(s, view))]
+        return [s for s in found if s is not None and (is_visible(s.seen, view) or _is_hidden_there(s, view))]
 
     def _named(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[str]:
         target = params.target
@@ -110,10 +111,21 @@ class Forgetter:
 
     def forget(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor) -> Forgotten:
         """Tombstone or erase what the target names."""
-        is_erase = params.mode == "erase"
-        if params.include_sources and not is_erase:
+        if params.include_sources and params.mode != "erase":
             raise CallerError.at("$.include_sources", "Messages are changed by an erase only: it cannot be undone")
-        found = self.targets(tx, params, scopes)
+        return self._forget(tx, params, scopes, actor, self.targets(tx, params, scopes))
+
+    def erase_withheld(self, tx: Tx, memory_ids: Sequence[str], actor: Actor) -> Forgotten:
+        """Erase records that hold a number which is not kept, whatever scope they are of."""
+        found = withheld_of(tx, memory_ids)
+        scopes = list({stored.record.scope for stored in found})
+        params = ForgetParams(target=ForgetById(memory_id=""), mode="erase")
+        return self._forget(tx, params, scopes, actor, found)
+
+    def _forget(
+        self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor, found: Sequence[Stored]
+    ) -> Forgotten:
+        is_erase = params.mode == "erase"
         ids = [stored.record.memory_id for stored in found]
         notices: list[Notice] = []
         removed = Counter[str]()
@@ -250,7 +262,7 @@ class Forgetter:
         now = self._means.clock.now()
         stored = get_record(tx, memory_id)
         view = View(frozenset(scope_ids_of(tx, scopes)), ALL, now, shows_regulated=True)
-        if stored is None or not is_visible(stored.seen, view):
+        if stored is None or not is_shown(tx, stored, view, self._means.scanner):
             raise CallerError.missing("memory")
         if stored.record.status != "deleted":
             raise Refused("conflict", "That memory is not forgotten.")
@@ -308,10 +320,10 @@ class Forgetter:
         return min(times, default=None)
 
 
-def _is_damaged_there(stored: Stored, view: View) -> bool:
-    """Whether it is a damaged record of the caller's: nobody sees it, but it can be got rid of."""
+def _is_hidden_there(stored: Stored, view: View) -> bool:
+    """Whether it is a damaged or withheld record of the caller's: nobody sees it, but it can be got rid of."""
     is_there = stored.record.status in view.statuses or stored.record.status not in ALL
-    return not stored.is_intact and stored.scope_id in view.scope_ids and is_there
+    return (not stored.is_intact or stored.seen.is_withheld) and stored.scope_id in view.scope_ids and is_there
 
 
 def _source_of(target: ForgetByTurn | ForgetByThread) -> Source:

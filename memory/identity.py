@@ -98,7 +98,7 @@ def identity_at(
     if alias is not None:
         base = key.removesuffix(f":{alias}")
     elif not is_single:
-        base = key.rpartition(":")[0]
+        base = base_of(key)
     return _identity(scope, base, alias, content, value, keyed, is_single=is_single)._replace(key=key)
 
 
@@ -107,7 +107,12 @@ def identity_with(known: Identity, scope: Scope, content: str, value: Any, keyed
     found = identity_at(scope, known.key, known.alias, content, value, keyed, is_single=known.is_single)
     if known.is_single:
         return found
-    return found._replace(key=f"{known.key.rpartition(':')[0]}:{found.fingerprint.hex()[:ITEM_HEX]}")
+    return found._replace(key=f"{base_of(known.key)}:{found.fingerprint.hex()[:ITEM_HEX]}")
+
+
+def base_of(key: str) -> str:
+    """The key of a member of a set without what tells the members apart."""
+    return key.rpartition(":")[0]
 
 
 def _words(content: str) -> str:

@@ -68,6 +68,15 @@ def find_paraphrase(
     return alike[0] if len(alike) == 1 else None
 
 
+def sharing_words(tx: Tx, scope_id: int, proposed: Proposed, gist: Sequence[str]) -> list[Stored]:
+    """The active records of the scope and category that share the most telling words with the proposal, the closest first."""
+    rows = _sharing(tx, scope_id, proposed, gist)
+    place = {"rows": json.dumps(rows), "scope_id": scope_id, "category": proposed.semantic.category}
+    comparable = {row for row, *_ in tx.all(SQL["comparable_records"], place)}
+    found = records_by_row(tx, [row for row in rows if row in comparable])
+    return [stored for row in rows if (stored := found.get(row)) is not None and stored.is_intact]
+
+
 def _nearest(tx: Tx, proposed: Proposed) -> dict[int, float]:
     """The rows of what is nearest in meaning, with their cosines."""
     cosines = {found.memory_id: found.cosine for found in proposed.near}

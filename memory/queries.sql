@@ -179,6 +179,14 @@ UPDATE record SET status = :status, updated_at = :now, superseded_by = :supersed
 UPDATE record SET value = :value, tags = :tags, category = :category, importance = :importance, expires_at = :expires_at, metadata = :metadata,
     sensitivity = :sensitivity, updated_at = :now, key = :key, fingerprint = :fingerprint WHERE memory_id = :memory_id
 
+-- name: withhold_record
+-- A record that holds what is not kept any more is shown nowhere.
+UPDATE record SET metadata = :metadata, sensitivity = 'regulated' WHERE memory_id = :memory_id
+
+-- name: withheld_records
+-- Records that are shown nowhere because of what they hold.
+SELECT memory_id FROM record WHERE sensitivity = 'regulated' AND instr(metadata, :name) > 0 ORDER BY id
+
 -- name: others_that_are
 -- Other active records with a key or a fingerprint.
 SELECT memory_id FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'active' AND id <> :row

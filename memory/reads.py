@@ -28,6 +28,7 @@ from memory.store import (
 )
 from memory.vectors import TABLE, records_by_row
 from memory.visibility import ACTIVE, ALL, KEPT, View, effective_status, is_visible
+from memory.withheld import holds_number, is_looked_through
 from promt.person import speaks_of_self
 from protocol.base import Diagnostic, Scope
 from protocol.cursors import cursor_of, place_of
@@ -106,11 +107,15 @@ class Reader:
         self._means = means
         self._has_met_damage = False
         self._has_told_damage = False
+        self._is_looked_through = False
         self._rankings = Rankings()
 
-    def _shows(self, stored: Stored, view: View) -> bool:
+    def _shows(self, tx: Tx, stored: Stored, view: View) -> bool:
         self._has_met_damage |= not stored.is_intact and stored.scope_id in view.scope_ids
-        return is_visible(stored.seen, view)
+        if not is_visible(stored.seen, view):
+            return False
+        self._is_looked_through = self._is_looked_through or is_looked_through(tx)
+        return self._is_looked_through or not holds_number(stored.record, self._means.scanner)
 
     async def _read(self, read: Callable[[Tx], T], deadline: float | None = None) -> T:
         """Run a read, and tell of damage that it met for the first time."""
@@ -195,7 +200,7 @@ class Reader:
             stored = records_by_row(tx, [match.row for match in batch])
             for place, match in enumerate(batch, start):
                 whole = stored.get(match.row)
-                if whole is None or whole.record.memory_id != match.memory_id or not self._shows(whole, view):
+                if whole is None or whole.record.memory_id != match.memory_id or not self._shows(tx, whole, view):
                     continue
                 said = " ".join(whole.record.content.casefold().split()), encoded(whole.record.value)
                 if told.setdefault(said, whole.scope_id) != whole.scope_id:
@@ -235,7 +240,7 @@ class Reader:
         def read(tx: Tx) -> Record | None:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, shows_regulated=True)
             stored = _find(tx, params, scopes)
-            return at_time(stored.record, now) if stored is not None and self._shows(stored, view) else None
+            return at_time(stored.record, now) if stored is not None and self._shows(tx, stored, view) else None
 
         record = await self._read(read)
         if record is not None:
@@ -275,7 +280,7 @@ class Reader:
             places = sorted(((at, row) for rows in found for at, row in rows), reverse=True)[:limit]
             stored = records_by_row(tx, [row for _, row in places])
             for at, row in places:
-                if self._shows(stored[row], view):
+                if self._shows(tx, stored[row], view):
                     yield at_time(stored[row].record, view.now), (at, row)
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from memory.erasing import Rows, finish_later, pending_erases
 from memory.index_audit import audit
+from memory.notices import note_change
 from memory.ports import Collaborators
 from memory.store import (
     SQL,
@@ -27,6 +28,7 @@ from memory.store import (
     unpacked,
 )
 from memory.vectors import Vectors
+from memory.withheld import find_numbers, is_looked_through, note_looked_through, withhold
 from protocol.gateway import RepairState
 from protocol.ports import JobHandle, SqlValue, Tx
 
@@ -95,6 +97,7 @@ class Repairer:
             self._rows_of("missing_texts", RECORDS, SQL["find_missing_texts"], self._make_text),
             Check("stale_texts", stale, self._remake_texts),
             Check("damaged_records", self._find_damaged, self._remake_texts, "deep"),
+            Check("withheld_numbers", self._find_numbers, self._withhold),
             Check("index_states", _finder(RECORDS, SQL["find_index_states"]), self._mend_states),
         ]
 
@@ -114,6 +117,7 @@ class Repairer:
 
         def note(tx: Tx) -> int:
             tx.run(SQL["put_fact"], {"name": "lexicon", "value": means.lexicon.version})
+            note_looked_through(tx)
             if depth == "deep":
                 tx.run(SQL["put_fact"], {"name": "damaged", "value": str(self._damaged)})
             return _damaged(tx)
@@ -145,7 +149,8 @@ class Repairer:
         known = tx.one(SQL["get_fact"], {"name": "lexicon"})
         is_stale = known is None or known[0] != self._means.lexicon.version
         has_records = bool(tx.one(SQL["any_record"]))
-        return "quick" if left.texts > 0 or left.erases or (is_stale and has_records) else None
+        is_new = has_records and (is_stale or not is_looked_through(tx))
+        return "quick" if left.texts > 0 or left.erases or is_new else None
 
     # -- the shapes of checks --------------------------------------------------------------------------------------
 
@@ -208,6 +213,18 @@ class Repairer:
             else:
                 remade += remove_text(tx, row)
         return remade
+
+    # -- what is not kept any more ---------------------------------------------------------------------------------
+
+    def _find_numbers(self, tx: Tx, after: int) -> Found:
+        return Found(*find_numbers(tx, after, self._means.scanner))
+
+    def _withhold(self, tx: Tx, rows: Sequence[Any]) -> int:
+        found = [stored for (row,) in rows if (stored := _by_row(tx, row)) is not None and not stored.seen.is_withheld]
+        for stored in found:
+            withhold(tx, stored, self._means.clock.now())
+            note_change(tx, self._means, stored.scope_id)
+        return len(found)
 
     # -- states ----------------------------------------------------------------------------------------------------
 

@@ -12,8 +12,13 @@ from typing import Any, NamedTuple, cast
 from protocol.memory import Category, Sensitivity, SensitivityHint
 from protocol.ports import SecretSpan
 
-REGULATED_KINDS = frozenset({"credit_card", "iban", "social_security_number"})
-"""Finds that name a person's account rather than open it: kept only on explicit request, and hidden."""
+NUMBER_KINDS = frozenset({"credit_card", "iban", "national_id", "social_security_number"})
+"""Finds that name a person's card, account or identity: kept as little as what opens them, whoever asks."""
+LABEL_ADVICE = (
+    "Numbers of cards, bank accounts and ids are never kept. Keep a label instead, such as \u201cthe blue card\u201d."
+)
+"""What a person is told whose number was refused."""
+CREDENTIAL_FOUND = "a credential of this kind was found"
 
 _HEALTH = (
     r"diagnos\w*", r"prescri\w*", r"medication\w*", r"antidepressant\w*", r"insulin", r"hiv", r"cancer", r"diabet\w*",
@@ -62,9 +67,8 @@ def clean_value(value: Any) -> Any:
 def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
     """What the texts of a proposal hold, given what the scanner found in them."""
     kinds = sorted({span.kind for span in spans})
-    regulated = [kind for kind in kinds if kind in REGULATED_KINDS]
-    mentions = any(_REGULATED.search(unicodedata.normalize("NFKC", text)) for text in texts)
-    return Findings([kind for kind in kinds if kind not in REGULATED_KINDS], mentions or bool(regulated))
+    is_regulated = any(_REGULATED.search(unicodedata.normalize("NFKC", text)) for text in texts)
+    return Findings(kinds, is_regulated)
 
 
 def level_of(

@@ -35,6 +35,7 @@ from memory.store import (
 )
 from memory.updating import Updater
 from memory.vectors import Vectors
+from memory.withheld import is_looked_through, note_looked_through, withheld_ids
 from memory.writing import Outcome, Writer
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable
@@ -76,6 +77,8 @@ T = TypeVar("T")
 
 EXPLAINED_LIMIT = 5  # as many as deterministic recall puts into a prompt
 RELATED_CHARS = 300
+ERASED_AT_ONCE = 100
+"""Records of one erase: a writer that waits for it waits milliseconds."""
 USER_ACTOR = Actor(kind="user")
 
 
@@ -325,17 +328,29 @@ class MemoryService:
         tell_after(tx, self._means, notices)
         return {"memories": buried}
 
+    async def erase_withheld(self) -> int:
+        """Erase every record that holds a number which is not kept; how many there were."""
+        memory_ids = await self._means.db.read(withheld_ids)
+        for first in range(0, len(memory_ids), ERASED_AT_ONCE):
+            part = memory_ids[first : first + ERASED_AT_ONCE]
+            await self._eraser.forget(lambda tx, part=part: self._forgetter.erase_withheld(tx, part, USER_ACTOR))
+        return len(memory_ids)
+
     # -- repair ----------------------------------------------------------------------------------------------------
 
     async def look_for_damage(self, *, is_unclean: bool) -> None:
         """Queue a repair where a cheap look finds reason for one; after an unclean end, a deep one."""
         means = self._means
-        state, depth = await means.db.read(lambda tx: (self.repairer.state(tx), self.repairer.look(tx)))
+        state, depth, is_known = await means.db.read(
+            lambda tx: (self.repairer.state(tx), self.repairer.look(tx), is_looked_through(tx))
+        )
         wanted = "deep" if is_unclean else depth
         if state.damaged:
             means.report_damage(state.damaged)
         if wanted is not None:
             await means.db.jot(lambda tx: means.jobs.enqueue(tx, "repair", wanted))
+        elif not is_known:  # there is nothing to look through
+            await means.db.jot(note_looked_through)
 
     async def repair_state(self) -> RepairState:
         """What repair has left to do, and what it cannot mend."""

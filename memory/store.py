@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from memory.identity import Identity, value_text
-from memory.visibility import Seen
+from memory.visibility import WITHHELD, Seen
 from protocol.base import Scope
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Provenance, Record, Status
 from protocol.ports import Lexicon, Row, Tx
@@ -59,7 +59,7 @@ class Stored(NamedTuple):
     def seen(self) -> Seen:
         """What visibility asks."""
         r = self.record
-        return Seen(self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact)
+        return Seen(self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata)
 
 
 def encoded(value: Any) -> str:

@@ -18,7 +18,9 @@ from memory.notices import Notice, changed, expire, note_change
 from memory.ports import Collaborators
 from memory.sensitivity import clean_value, judge
 from memory.store import SQL, Change, Stored, add_event, add_text, encoded, get_record, scope_ids_of, seal
-from memory.visibility import KEPT, View, effective_status, is_visible
+from memory.visibility import KEPT, View, effective_status
+from memory.withheld import is_shown
+from memory.write_plan import secret_factors
 from memory.writing import Writer
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
@@ -52,7 +54,7 @@ class Updater:
     def _updatable(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope]) -> Stored:
         stored = get_record(tx, params.memory_id)
         view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, self._means.clock.now(), shows_regulated=True)
-        if stored is None or not is_visible(stored.seen, view):
+        if stored is None or not is_shown(tx, stored, view, self._means.scanner):
             raise CallerError.missing("memory")
         if stored.record.status != "active":
             raise Refused("conflict", "Only an active memory can be changed.")
@@ -68,7 +70,7 @@ class Updater:
         texts = [encoded(entry) for entry in new.values()]
         findings = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
         if findings.secret_kinds:
-            raise refusal("secret_detected")
+            raise refusal("secret_detected", secret_factors(findings.secret_kinds))
         level = "regulated" if findings.is_regulated else old.sensitivity
         record = msgspec.structs.replace(old, **new, sensitivity=level)
         identity = self._identity(tx, stored, record, notices)

@@ -4,9 +4,12 @@ Rule 1: pure; the answer is None, or the gate that says no with its reason code.
 """
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol.memory import GateName, Sensitivity, Status
+
+WITHHELD: Final = "pioneer:withheld"
+"""The member of a record's metadata that keeps it out of every answer."""
 
 
 class Seen(NamedTuple):
@@ -17,6 +20,8 @@ class Seen(NamedTuple):
     sensitivity: Sensitivity
     expires_at: int | None
     is_intact: bool
+    is_withheld: bool = False
+    """It holds a number that is not kept any more."""
 
 
 class View(NamedTuple):
@@ -45,6 +50,8 @@ def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:
         return "scope_active", "scope_out_of_context"
     if not record.is_intact:
         return "integrity", "damaged"
+    if record.is_withheld:
+        return "sensitivity", "secret_detected"
     status = effective_status(record.status, record.expires_at, view.now)
     if status not in view.statuses:
         return ("expiry", "expired") if status == "expired" else ("status", status)

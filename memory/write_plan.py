@@ -11,6 +11,7 @@ import msgspec
 
 from memory.admission import Proposal, Verdict, assess
 from memory.hygiene import Junk
+from memory.sensitivity import CREDENTIAL_FOUND, LABEL_ADVICE, NUMBER_KINDS
 from protocol.memory import Action, Decision, Factor, ReasonCode, Relation, SourceKind
 
 Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
@@ -34,6 +35,13 @@ class Known(NamedTuple):
     memory_id: str
     is_contested: bool
     is_reworded: bool = False
+
+
+class Refined(NamedTuple):
+    """An active record of which the proposal says all, and a detail more."""
+
+    memory_id: str
+    detail: str
 
 
 class KnownCandidate(NamedTuple):
@@ -68,6 +76,7 @@ class Situation(NamedTuple):
     wants_rejection: bool
     is_approval: bool = False
     junk: Junk | None = None
+    refined: Refined | None = None
 
 
 class Plan(NamedTuple):
@@ -86,7 +95,7 @@ class Plan(NamedTuple):
 
 def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
     """The first gate that the proposal does not pass, or None."""
-    secrets = [_fact(kind, "a credential of this kind was found") for kind in s.secret_kinds]
+    secrets = secret_factors(s.secret_kinds)
     gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
         (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
         (bool(s.secret_kinds), "secret_detected", secrets),
@@ -111,6 +120,11 @@ def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
     return next(((reason, factors) for fails, reason, factors in gates if fails), None)
 
 
+def secret_factors(kinds: Sequence[str]) -> list[Factor]:
+    """One factor a kind of secret, with what a person can do about it."""
+    return [_fact(kind, LABEL_ADVICE if kind in NUMBER_KINDS else CREDENTIAL_FOUND) for kind in kinds]
+
+
 def _fact(name: str, why: str) -> Factor:
     return Factor(name=name, value=True, weight=0.0, contribution=0.0, why=why)
 
@@ -126,7 +140,7 @@ def plan_write(s: Situation) -> Plan:
 
 
 def _fate(s: Situation) -> Plan:
-    contradicts = s.same_key is not None and s.duplicate is None
+    contradicts = s.same_key is not None and s.duplicate is None and s.refined is None
     verdict = assess(s.proposal._replace(contradicts=contradicts and not s.is_explicit))
     stopped = _gates(s)
     if stopped is not None:
@@ -144,6 +158,8 @@ def _fate(s: Situation) -> Plan:
         reason: ReasonCode = "contradiction_resolved" if s.is_approval else "superseded_by_correction"
         decision = _decided(verdict, "supersede", reason)
         return Plan("supersede", "contradiction", decision, supersede=replaced, promote=promote)
+    if s.refined is not None:
+        return _more_precise(s, s.refined, verdict)
     if contradicts and s.same_key is not None:
         return _contradiction(s, s.same_key, verdict)
     return _novel(s, verdict)
@@ -165,6 +181,17 @@ def _merged(s: Situation, known: Known, verdict: Verdict) -> Plan:
     promote = s.pending.candidate_id if s.pending is not None and s.is_approval else None
     decision = _decided(verdict, "merge", "near_duplicate" if known.is_reworded else "duplicate_active")
     return Plan("merge", "duplicate", decision, known.memory_id, s.supersedes, uncontest=uncontest, promote=promote)
+
+
+def _more_precise(s: Situation, known: Refined, verdict: Verdict) -> Plan:
+    """What is believed is said again with a detail: it gives way without a contest, where the new words are believed at all."""
+    plan = _novel(s, verdict)
+    if plan.action != "activate":
+        return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")
+    why = "it says all of what was known, and adds this"
+    told = Factor(name="detail", value=known.detail, weight=0.0, contribution=0.0, why=why)
+    decision = _decided(verdict, "supersede", "made_more_precise", [told])
+    return plan._replace(action="supersede", relation="compatible_update", decision=decision, supersede=known.memory_id)
 
 
 def _contradiction(s: Situation, known: Known, verdict: Verdict) -> Plan:

@@ -25,6 +25,7 @@ from memory.proposal import (
     sourced,
     texts_of,
 )
+from memory.refining import find_refined
 from memory.same_matter import without_foreign_key
 from memory.scopes import default_of
 from memory.sensitivity import Findings, judge, level_of
@@ -52,7 +53,7 @@ from memory.store import (
 from memory.vectors import Vectors
 from memory.visibility import effective_status
 from memory.waiting import ADMISSION, End, approved_evidence, end_candidate, kept_of, lift_doubt, settle_doubts
-from memory.write_plan import Known, KnownCandidate, Plan, Situation, plan_write
+from memory.write_plan import Known, KnownCandidate, Plan, Refined, Situation, plan_write
 from promt.render import carries_own_block
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
@@ -80,6 +81,7 @@ class _Known(NamedTuple):
     pending: StoredCandidate | None
     superseded: Stored | None
     reworded: Stored | None
+    refined: Refined | None
     turns: set[str]
     is_suppressed: bool
 
@@ -164,13 +166,12 @@ class _Write:
         pending = pending or (self._pending() if met.candidate else None)
         is_new = duplicate is None and superseded is None
         reworded = find_paraphrase(tx, self._means, scope_id, self._p, self._gist) if is_new else None
-        turns = (
-            earlier_turns(tx, scope_id, self._identity.text_hash, self._identity.fingerprint)
-            if met.repetition
-            else set[str]()
-        )
+        known = same_key, self._gist, scope_id, self._now
+        refined = find_refined(tx, self._identity, self._p, *known) if is_new and reworded is None else None
+        said_before = self._identity.text_hash, self._identity.fingerprint
+        turns = earlier_turns(tx, scope_id, *said_before) if met.repetition else set[str]()
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
-        return _Known(duplicate, same_key, pending, superseded, self._live(reworded), turns, was_unwanted)
+        return _Known(duplicate, same_key, pending, superseded, self._live(reworded), refined, turns, was_unwanted)
 
     def _live(self, found: Stored | None) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
@@ -192,7 +193,6 @@ class _Write:
         p, settings = self._p, self._means.settings()
         known = self._meet(active)
         self._meets_candidate = known.pending is not None
-        turns = checked.turns | known.turns
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
             durability=p.semantic.durability,
@@ -200,7 +200,7 @@ class _Write:
             sensitivity=p.semantic.sensitivity,
             is_scope_clear=is_clear,
             is_user_said=checked.origin == "user",
-            turns=max(len(turns), 1 if checked.origin == "user" else 0),
+            turns=max(len(checked.turns | known.turns), 1 if checked.origin == "user" else 0),
             contradicts=False,
         )
         situation = Situation(
@@ -217,6 +217,7 @@ class _Write:
             owner=checked.owner,
             duplicate=_known(known.duplicate) or _known(known.reworded, is_reworded=True),
             same_key=_known(known.same_key),
+            refined=known.refined,
             pending=_pending(known.pending),
             is_suppressed=known.is_suppressed,
             supersedes=known.superseded.record.memory_id if known.superseded else None,
@@ -235,9 +236,7 @@ class _Write:
         """Store what was decided."""
         record: Record | None = None
         candidate: Candidate | None = None
-        replaced: Stored | None = None
-        if plan.supersede is not None:
-            replaced = get_record(self._tx, plan.supersede)
+        replaced = get_record(self._tx, plan.supersede) if plan.supersede is not None else None
         if plan.action in {"activate", "supersede"}:
             record = self._create(plan, checked, replaced)
         elif plan.action == "merge" and plan.merge_into is not None:
@@ -296,8 +295,8 @@ class _Write:
         provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
         if p.provenance.source_kind in {"import", "user_correction"}:
             provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
-        is_regulated = self._findings.is_regulated
-        level = level_of(p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=is_regulated)
+        semantic, is_regulated = p.semantic, self._findings.is_regulated
+        level = level_of(p.declared, semantic.sensitivity, semantic.category, is_regulated=is_regulated)
         return {
             "memory_id": memory_id, "scope_id": self._scope_id, "category": p.semantic.category, "kind": p.kind,
             "key": identity.key, "alias": identity.alias, "is_single": int(identity.is_single), "content": p.content,

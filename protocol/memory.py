@@ -41,7 +41,7 @@ Action: TypeAlias = Literal["activate", "merge", "supersede", "candidate", "reje
 Bucket: TypeAlias = Literal["low", "middle", "high"]
 ReasonCode: TypeAlias = Literal[
     "active_created", "duplicate_active", "duplicate_candidate", "near_duplicate", "superseded_by_correction",
-    "contradiction_candidate", "contradiction_resolved", "candidate_created", "proactive_writes_disabled",
+    "made_more_precise", "contradiction_candidate", "contradiction_resolved", "candidate_created", "proactive_writes_disabled",
     "review_disabled_middle_confidence", "low_score", "transient", "session_only", "secret_detected",
     "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source", "generated_summary",
     "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found", "malformed_fact",
@@ -714,8 +714,8 @@ class ExportParams(Params):
 class ExportResult(Wire):
     """A page of JSON Lines (the shapes `Bundle…`), whole in itself: it can be imported without the others, in any order.
 
-    The first page is made when it is asked for, and so is each one after it. Damaged records are left out and named in
-    `diagnostics`; a forgotten one is a tombstone without content; a regulated one is in it: a backup that loses it is none.
+    The first page is made when it is asked for, and so is each one after it. Damaged records, and those that hold a number
+    which is not kept any more, are left out and named in `diagnostics`; a forgotten one is a tombstone without content; a regulated one is in it: a backup that loses it is none.
     """
 
     bundle: str

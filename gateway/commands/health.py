@@ -15,8 +15,19 @@ from gateway.checkup import LEVELS, Finding, Level, Mend, Subject, examine
 from gateway.commands import Command
 from gateway.commands.door import NO_HOME, Door, config_of, home_of, through_door
 from gateway.commands.exits import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNAVAILABLE, Stop, writing
-from gateway.commands.options import add_home, add_json, add_place
-from gateway.commands.terminal import plain, progress, say, show_json, show_pairs, show_table, size, when, words
+from gateway.commands.options import add_home, add_json, add_place, add_sureness
+from gateway.commands.terminal import (
+    confirm,
+    plain,
+    progress,
+    say,
+    show_json,
+    show_pairs,
+    show_table,
+    size,
+    when,
+    words,
+)
 from gateway.home import is_strange
 from gateway.staging import sweep
 from protocol import methods as m
@@ -34,6 +45,12 @@ HARMLESS: frozenset[Mend] = frozenset({"permissions", "processes", "leftovers"})
 
 def _arrange_doctor(to: argparse.ArgumentParser) -> None:
     to.add_argument("--fix", action="store_true", help="mend what is derived, after a backup to HOME/backups")
+    to.add_argument(
+        "--erase-numbers",
+        action="store_true",
+        help="erase for ever the records that hold the number of a card, a bank account or an id",
+    )
+    add_sureness(to)
     add_home(to)
     add_json(to)
 
@@ -52,7 +69,10 @@ def _doctor(given: argparse.Namespace) -> int:
     done: list[str] = []
     if given.fix:
         done = _fix(given, subject, found)
-        found = examine(subject) if done else found
+    if given.erase_numbers and _is_usable(found):
+        confirm("erase for ever every record that holds such a number?", is_sure=given.yes)
+        done.append(through_door(given, _erase_numbers))
+    found = examine(subject) if done else found
     if given.json:
         show_json({"findings": [one._asdict() for one in found], "done": done, "worst": _worst(found)})
     else:
@@ -89,7 +109,7 @@ def _tell(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> 
 def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) -> list[str]:
     """Mend what can be mended; what was done, in plain words."""
     wanted = {one.mend for one in found if one.mend is not None}
-    if not wanted or any(one.level == "error" and one.check in UNTOUCHED for one in found):
+    if not wanted or not _is_usable(found):
         return []
     done: list[str] = []
     if subject.database.is_file() and wanted - HARMLESS:
@@ -102,6 +122,18 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
     if inner:
         done += through_door(given, lambda door: _mend(door, inner))
     return done
+
+
+def _is_usable(found: Sequence[Finding]) -> bool:
+    return not any(one.level == "error" and one.check in UNTOUCHED for one in found)
+
+
+async def _erase_numbers(door: Door) -> str:
+    """Mark what is not marked yet, then erase what is."""
+    await door.app.memory.repairer.run("quick")
+    count = await door.app.memory.erase_withheld()
+    kept = door.app.base.home.backup_names() if count else []
+    return f"{count} records are erased" + (f"; backups that still hold them: {', '.join(kept)}" if kept else "")
 
 
 def _back_up(subject: Subject) -> Path:
@@ -189,6 +221,8 @@ def _show_status(status: StatusResult) -> None:
 
 
 COMMANDS = {
-    "doctor": Command(_arrange_doctor, _doctor, "  pioneer doctor\n  pioneer doctor --fix"),
+    "doctor": Command(
+        _arrange_doctor, _doctor, "  pioneer doctor\n  pioneer doctor --fix\n  pioneer doctor --erase-numbers"
+    ),
     "status": Command(_arrange_status, _status, "  pioneer status\n  pioneer status --json"),
 }

@@ -135,7 +135,8 @@ WHY_REJECTED: Mapping[str, str] = {
         "order. The user can keep it with the prompt `remember`, or with `pioneer remember`"
     ),
     "no_memory_requested": "the user did not want it kept",
-    "secret_detected": "it looks like a secret, and secrets are never kept",
+    "secret_detected": "it looks like a secret, or the number of a card, a bank account or an id, and these are never kept; a label "
+    "can be, such as \u201cthe blue card\u201d",
     "regulated_needs_request": "such personal data is kept only at the user's own request",
     "own_context_block": "it is a copy of recalled memory",
     "suppressed_by_rejection": "the user rejected or forgot it before",

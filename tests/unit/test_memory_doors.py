@@ -15,7 +15,7 @@ from protocol.memory import (
     Evidence,
 )
 
-AWS = "AKIA" + "IOSFODNN7EXAMPLE"
+AWS = "AKIA" + "Y34FZKBOKMUTVV7A"
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from protocol.memory import (
 )
 from protocol.threads import SourceRef
 
-AWS = "AKIA" + "IOSFODNN7EXAMPLE"
+AWS = "AKIA" + "Y34FZKBOKMUTVV7A"
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_what_is_not_kept(home: MemoryHome, changes: dict[str, Any], reason: str
 
 SECRETS: list[dict[str, Any]] = [
     {"content": f"My key is {AWS}"},
-    {"content": "AKIA\u200bIOSFODNN7\u2060EXAMPLE is the key"},
+    {"content": "AKIA\u200bY34FZKBOK\u2060MUTVV7A is the key"},
     {"content": "My key", "value": AWS},
     {"content": "My key", "value": {"deep": ["er", AWS]}},
     {"content": "My key", "tags": [AWS]},
@@ -132,7 +132,7 @@ def test_a_secret_leaves_no_trace(home: MemoryHome, given: dict[str, Any]) -> No
     decision = (caught.value.details or {})["decision"]
     assert decision["reason_code"] == "secret_detected"
     assert "aws_access_key" in [factor["name"] for factor in decision["factors"]]
-    for needle in (AWS, AWS.lower(), AWS[4:], "IOSFODNN7"):
+    for needle in (AWS, AWS.lower(), AWS[4:], "Y34FZKBOK"):
         assert needle.encode() not in home.bytes_on_disk()
         assert needle not in str(caught.value.details)
     with pytest.raises(Refused) as again:

@@ -30,7 +30,7 @@ views = st.builds(
 def naive(record: Seen, view: View) -> bool:
     is_over = record.status == "active" and record.expires_at is not None and view.now >= record.expires_at
     status = "expired" if is_over else record.status
-    if record.sensitivity == "regulated" and not view.shows_regulated:
+    if record.is_withheld or (record.sensitivity == "regulated" and not view.shows_regulated):
         return False
     return record.is_intact and record.scope_id in view.scope_ids and status in view.statuses
 

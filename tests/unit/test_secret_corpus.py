@@ -1,6 +1,7 @@
 """The scanner on corpora whose writer did not see its rules: what it finds of 480 secrets, what it takes for one of 2,300 innocent texts.
 
-`*_dev` was read while the rules were made, `*_test` never was: its lines are measured, not looked at. A secret stands in parts, so that no
+`*_dev` was read while the rules were made, `*_test` never was: its lines are measured, not looked at. `*_numbers` were written with the
+rules for numbers, by the same hand: ids of persons, and long numbers that are none. A secret stands in parts, so that no
 file holds a whole one; a failure tells ids and kinds, never a text.
 """
 
@@ -17,7 +18,7 @@ from gateway.secret_scanner import RuleScanner
 
 CORPORA = Path(__file__).parents[1] / "corpora" / "secrets"
 SCANNER = RuleScanner()
-MIN_CAUGHT = 0.95
+MIN_CAUGHT = 0.97
 MAX_FALSE_ALARMS = 0.005
 MAX_MS = 1.0
 
@@ -33,7 +34,10 @@ def told(rows: list[dict[str, object]]) -> str:
     return f"{len(rows)}: {Counter(row['kind'] for row in rows).most_common()} {[row['id'] for row in rows]}"
 
 
-@pytest.mark.parametrize("part", ["dev", "test"])
+PARTS = ["dev", "test", "numbers"]
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_secrets_are_caught(part: str):
     rows = lines_of(f"secrets_{part}")
     missed = [row for row in rows if not SCANNER.find(str(row["text"]))]
@@ -41,7 +45,7 @@ def test_secrets_are_caught(part: str):
     assert caught >= MIN_CAUGHT, f"{caught:.4f} caught, missed {told(missed)}"
 
 
-@pytest.mark.parametrize("part", ["dev", "test"])
+@pytest.mark.parametrize("part", PARTS)
 def test_innocent_texts_pass(part: str):
     rows = lines_of(f"innocent_{part}")
     alarms = [row for row in rows if SCANNER.find(str(row["text"]))]
@@ -53,7 +57,7 @@ def test_the_corpora_are_large_enough():
     assert sum(len(lines_of(f"innocent_{part}")) for part in ("dev", "test")) >= 2_000
 
 
-@pytest.mark.parametrize("part", ["dev", "test"])
+@pytest.mark.parametrize("part", PARTS)
 def test_no_secret_of_the_corpus_stands_whole_in_its_file(part: str):
     """A host that looks for secrets in what is pushed finds none: those that have a form of their own are in parts of eight characters."""
     vendors = {rule.kind for rule in VENDORS if rule.view == "token"}
@@ -72,7 +76,7 @@ def _ms(text: str) -> float:
     return min(took)
 
 
-@pytest.mark.parametrize("name", ["innocent_dev", "innocent_test", "secrets_dev", "secrets_test"])
+@pytest.mark.parametrize("name", ["innocent_dev", "innocent_test", "secrets_dev", "secrets_test", "innocent_numbers"])
 def test_a_message_costs_less_than_a_millisecond(name: str):
     texts = [str(row["text"])[:2_000] for row in lines_of(name)]
     for text in texts:

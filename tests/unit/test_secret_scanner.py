@@ -272,6 +272,8 @@ PLACED = [
     ("credit_card", "411111111111" + "1111", "my visa is {}"),
     ("credit_card", "3782-822463-" + "10005", "{}"),
     ("credit_card", "5555 5555 " + "5555 4444", "номер карты {}"),
+    ("national_id", "529.982." + "247-25", "meu CPF {}, por favor"),
+    ("password_hash", "$apr1$h6Dk2l9x$Rk2b" + "Pq8Zt1vU5wXyZaBcD0", "admin:{}"),
     ("iban", "DE89 3704 0044 " + "0532 0130 00", "IBAN {} please"),
     ("iban", "GB82WEST1234" + "5698765432", "{}"),
     ("iban", "NL91ABNA" + "0417164300", "to {}, thanks"),

@@ -1,0 +1,337 @@
+"""Whether new words say what old words say, and add a detail: `May 6` and `May 6, 1990`.
+
+Rule 1: pure. The old words stand in the new ones, in their order and unbroken but for one place, where the detail is.
+Rule 2: a detail is one of `_DETAILS`: it narrows nothing that the old words leave open for another case. A word that is not known
+there makes it another fact: two facts that stay apart cost less than one that was lost.
+Rule 3: what is denied or holds always is not made more precise: `never on Fridays` says more than `never on Fridays at 16:00`.
+"""
+
+# ruff: noqa: RUF001  (details are told in many languages)
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from protocol.memory import Record
+
+_TOKEN: Final = re.compile(
+    r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|er|º|ª)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:['’.][^\W\d_]+)*"
+)
+_CLOSED: Final = frozenset(
+    [
+        "not",
+        "no",
+        "never",
+        "none",
+        "nobody",
+        "nothing",
+        "without",
+        "neither",
+        "nor",
+        "cannot",
+        "don't",
+        "doesn't",
+        "didn't",
+        "won't",
+        "isn't",
+        "aren't",
+        "wasn't",
+        "can't",
+        "couldn't",
+        "shouldn't",
+        "wouldn't",
+        "haven't",
+        "hasn't",
+        "always",
+        "every",
+        "each",
+        "all",
+        "any",
+        "everyone",
+        "everything",
+        "anything",
+        "only",
+        "just",
+        "except",
+        "unless",
+        "least",
+        "most",
+        "almost",
+        "until",
+        "before",
+        "if",
+        "when",
+        "nicht",
+        "nie",
+        "niemals",
+        "kein",
+        "keine",
+        "keinen",
+        "keiner",
+        "keinem",
+        "nichts",
+        "niemand",
+        "ohne",
+        "immer",
+        "jede",
+        "jeder",
+        "jedes",
+        "jeden",
+        "alle",
+        "alles",
+        "nur",
+        "ausser",
+        "außer",
+        "wenn",
+        "bis",
+        "nunca",
+        "jamás",
+        "jamas",
+        "ningún",
+        "ninguna",
+        "ninguno",
+        "nada",
+        "nadie",
+        "sin",
+        "siempre",
+        "cada",
+        "todo",
+        "todos",
+        "toda",
+        "todas",
+        "solo",
+        "sólo",
+        "salvo",
+        "excepto",
+        "si",
+        "hasta",
+        "ne",
+        "pas",
+        "jamais",
+        "aucun",
+        "aucune",
+        "rien",
+        "personne",
+        "sans",
+        "toujours",
+        "chaque",
+        "tout",
+        "tous",
+        "toute",
+        "toutes",
+        "seulement",
+        "uniquement",
+        "sauf",
+        "não",
+        "nao",
+        "nenhum",
+        "nenhuma",
+        "ninguém",
+        "sem",
+        "sempre",
+        "só",
+        "somente",
+        "apenas",
+        "exceto",
+        "até",
+        "non",
+        "nessun",
+        "nessuno",
+        "nessuna",
+        "niente",
+        "nulla",
+        "senza",
+        "sempre",
+        "ogni",
+        "tutti",
+        "tutte",
+        "tutto",
+        "solo",
+        "soltanto",
+        "tranne",
+        "fino",
+        "не",
+        "нет",
+        "никогда",
+        "никто",
+        "ничего",
+        "ни",
+        "без",
+        "всегда",
+        "каждый",
+        "каждую",
+        "каждое",
+        "все",
+        "всё",
+        "только",
+        "кроме",
+        "если",
+        "пока",
+        "nie",
+        "nigdy",
+        "nikt",
+        "nic",
+        "bez",
+        "zawsze",
+        "każdy",
+        "każda",
+        "każde",
+        "wszystko",
+        "wszyscy",
+        "tylko",
+        "oprócz",
+        "jeśli",
+        "nooit",
+        "geen",
+        "niet",
+        "niets",
+        "niemand",
+        "zonder",
+        "altijd",
+        "elke",
+        "alleen",
+        "değil",
+        "hiç",
+        "asla",
+        "her",
+        "hep",
+        "sadece",
+    ]
+)
+_CLOSED_SIGNS: Final = re.compile(
+    "[不没沒无無别勿只每]|从不|ない|ません|だけ|いつも|毎|않|안 |못|[?？¿]|لا |ليس|دائما|नहीं|हमेशा"
+)
+"""Words, and signs of languages without blanks, that deny, or say of everything, or make it hang on something."""
+
+_YEAR: Final = r"(?:1[89]|20)\d\d"
+_HOUR: Final = r"(?:[01]?\d|2[0-4])"
+_CLOCK: Final = (
+    rf"(?:{_HOUR}(?::|h|\.)[0-5]\d|{_HOUR} ?(?:am|pm|a\.m\.|p\.m\.|uhr|h|o'clock|час(?:а|ов)?|点|點|時|时|시))"
+)
+_AT: Final = r"(?:at|um|ab|a las?|à|às|alle(?: ore)?|ore|в|o|о|om|kl|saat|klo|的|の)"
+_SINCE: Final = r"(?:since|seit|desde|depuis|dal|с|od|sinds|sedan)"
+_CALLED: Final = (
+    r"(?:called|named|namens|mit namen|llamad[oa]s?|que se llama|appelée?s?|nommée?s?|qui s'appelle|chamad[oa]s?|di nome|chiamat[oa]|по имени|по кличке"
+    r"|o imieniu|genaamd)"
+)
+_STREETS: Final = r"rua|avenida|av|calle|plaza|paseo|rue|avenue|boulevard|place|via|viale|piazza|corso|ul|ulica|aleja|ул|улица|проспект|площадь|street|road|lane|square|floor"
+_PARTICLES: Final = r"de|da|do|das|dos|del|de la|la|le|les|du|des|di|della|van|der|den|am|an der|of|the|st|nr|no|d"
+_NAME: Final = r"[A-ZÀ-ÞА-ЯĄ-Ž][\w'’-]*"
+_STEP: Final = rf"(?:{_NAME}|\d+[\w/-]*|(?:{_STREETS})\b\.?|(?:{_PARTICLES})\b\.?)"
+_ADDRESS: Final = rf"{_STEP}(?:[ ,]+{_STEP}){{0,7}}"
+
+
+class _Place(NamedTuple):
+    """Where a detail stands: the words before it and behind it."""
+
+    before: Sequence[str]
+    after: Sequence[str]
+    is_one_slot: bool
+    """The old words and the new ones fill one place: there is one value at a time."""
+
+
+class _Detail(NamedTuple):
+    """A kind of detail: how it is written, and what it needs around it."""
+
+    name: str
+    form: re.Pattern[str]
+
+
+_DETAILS: Final = (
+    _Detail("year", re.compile(rf"[,]? ?(?:(?:de|del|of) )?{_YEAR}(?: ?(?:г\.?|года|r\.?|roku|年))?", re.IGNORECASE)),
+    _Detail(
+        "time",
+        re.compile(rf"[,]? ?(?:{_AT}\.? )?{_CLOCK}(?: ?[-–] ?{_CLOCK})?(?: uhr| h)?(?: [a-z]{{2,5}})?", re.IGNORECASE),
+    ),
+    _Detail("since", re.compile(rf"[,]? {_SINCE} (?:[^\W\d_]+ )?{_YEAR}(?: ?(?:г\.?|года|roku))?", re.IGNORECASE)),
+    _Detail("name", re.compile(rf"[,]? (?i:{_CALLED}) {_NAME}(?: {_NAME}){{0,2}}")),
+    _Detail("address", re.compile(rf"(?: ?, ?{_ADDRESS}| ?\({_ADDRESS}\))")),
+    _Detail("version", re.compile(r" v?\d+(?:\.\d+)*")),
+)
+_ADDRESS_TELLS: Final = re.compile(rf"\d|\b(?:{_STREETS})\b", re.IGNORECASE)
+_DAY: Final = re.compile(r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|º|ª)?")
+_MONTH: Final = re.compile(
+    r"(?:jan|feb|mar|mär|apr|may|mai|mei|maj|mag|jun|jui|giu|jul|lug|aug|ago|aoû|sep|set|oct|okt|ott|out|nov|dec|dez|dic|déc|ene|fév|fev|avr|abr|gen"
+    r"|янв|фев|мар|апр|мая|май|июн|июл|авг|сен|окт|ноя|дек|sty|lut|kwi|cze|lip|sie|wrz|paź|lis|gru|oca|şub|nis|haz|tem|eyl|eki|kas|ara)"
+)
+_DAY_NEAR = 3
+"""Words from a day to the place of its year: `6 de mayo`."""
+_TIMED: Final = re.compile(_CLOCK, re.IGNORECASE)
+_IN: Final = frozenset(["in", "en", "em", "à", "a", "at", "w", "we", "в", "во", "i", "på", "te", "在", "住", "に"])
+_PARTIAL: Final = re.compile(r"(?:(\d{4})|-)?-?(?:(\d\d)(?:-(\d\d))?)?")
+
+
+def added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
+    """The detail that the new words add to all of the old ones; None where they do not, or say anything else."""
+    if is_one_slot and (date := _fuller_date(old, new)) is not None:
+        return date
+    old, new = (" ".join(unicodedata.normalize("NFKC", text).split()).rstrip(" .!;。！") for text in (old, new))
+    said, tokens = [m[0].casefold() for m in _TOKEN.finditer(old)], list(_TOKEN.finditer(new))
+    words = [m[0].casefold() for m in tokens]
+    if not said or len(words) <= len(said) or _is_closed(said, old):
+        return None
+    first = next((n for n, pair in enumerate(zip(said, words, strict=False)) if pair[0] != pair[1]), len(said))
+    rest = len(said) - first
+    if rest and words[-rest:] != said[first:]:
+        return None
+    start = tokens[first - 1].end() if first else 0
+    end = tokens[len(words) - rest].start() if rest else len(new)
+    run = new[start:end].rstrip(" ,") if rest else new[start:end]
+    place = _Place(said[:first], said[first:], is_one_slot)
+    kinds = [kind.name for kind in _DETAILS if kind.form.fullmatch(run)]
+    return run.strip(" ,()") if any(_fits(kind, run, place, old) for kind in kinds) else None
+
+
+def _fits(kind: str, run: str, place: _Place, old: str) -> bool:
+    """Whether a detail of that kind is one at its place."""
+    before = place.before
+    if kind == "year":
+        near = before[-_DAY_NEAR:]
+        is_behind_day = any(map(_DAY.fullmatch, near)) and any(map(_MONTH.match, near))
+        is_ahead_of_month = run.endswith("年") and place.after[1:2] == ["月"]
+        return is_behind_day or is_ahead_of_month
+    if kind == "time":
+        return bool(before) and _TIMED.search(old) is None
+    if kind == "address":
+        is_placed = any(word in _IN for word in before[-3:-1])
+        return place.is_one_slot or (is_placed and _ADDRESS_TELLS.search(run) is not None)
+    if kind == "version":
+        is_named = bool(before) and not before[-1][0].isdigit() and re.search(rf"{_NAME}$", old) is not None
+        return not place.after and is_named and (place.is_one_slot or "." in run)
+    return not place.after and bool(before)
+
+
+def _is_closed(words: Sequence[str], text: str) -> bool:
+    is_denied = any(word in _CLOSED or word.endswith(("n't", "n’t")) for word in words)
+    return is_denied or _CLOSED_SIGNS.search(text) is not None
+
+
+def _fuller_date(old: str, new: str) -> str | None:
+    """The fuller of two dates as programs write them, `--05-06` and `1990-05-06`: all that the old one says the new one says."""
+    parts = [_PARTIAL.fullmatch(text.strip()) for text in (old, new)]
+    if not parts[0] or not parts[1] or not any(parts[0].groups()):
+        return None
+    pairs = list(zip(parts[0].groups(), parts[1].groups(), strict=True))
+    is_fuller = all(ours is None or ours == theirs for ours, theirs in pairs) and pairs != [(b, b) for _, b in pairs]
+    return new.strip() if is_fuller else None
+
+
+_HAS_DETAIL: Final = re.compile(rf"\d|(?i:{_CALLED}|\b(?:{_STREETS})\b)")
+
+
+def may_add_detail(new: str) -> bool:
+    """Whether the words hold anything that could be a detail of a fact without a key: most facts do not, and need no comparison."""
+    return _HAS_DETAIL.search(new) is not None
+
+
+def detail_of(known: Record, content: str, value: Any, *, is_one_slot: bool) -> str | None:
+    """The detail that a proposal adds to a record: to its value where both have one, else to its words. Nothing may differ otherwise."""
+    if known.value is None or value is None:
+        added = added_detail(known.content, content, is_one_slot=is_one_slot)
+        return added if known.value is None or (added is not None and value is not None) else None
+    if known.value == value:
+        return added_detail(known.content, content, is_one_slot=is_one_slot)
+    if not (is_one_slot and isinstance(known.value, str) and isinstance(value, str)):
+        return None
+    return added_detail(known.value, value, is_one_slot=True)
