@@ -165,6 +165,11 @@ def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
     return items
 
 
+def items_after(tx: Tx, after: int, limit: int) -> list[tuple[int, str]]:
+    """The next messages of users and assistants as (row, item id), by row."""
+    return [(row, item_id) for row, item_id in tx.all(SQL["messages_after"], {"after": after, "limit": limit})]
+
+
 def thread_items(tx: Tx, thread_id: str) -> list[str]:
     """Item ids of a thread in order."""
     return [row[0] for row in tx.all(SQL["item_ids_of_thread"], {"thread_id": thread_id})]

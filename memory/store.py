@@ -16,6 +16,7 @@ import msgspec
 from memory.identity import Identity, value_text
 from memory.visibility import Seen
 from protocol.base import Scope
+from protocol.checks import digest_of
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Provenance, Record, Status
 from protocol.ports import Lexicon, Row, Tx
 from protocol.statements import Statements
@@ -274,8 +275,20 @@ def packed_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = 
 
 
 def unpacked(terms: bytes) -> str:
-    """A record's terms."""
-    return zlib.decompress(terms).decode().partition("\n")[0]
+    """A record's terms; none where they are damaged."""
+    return _lines_of(terms).partition("\n")[0]
+
+
+def _lines_of(terms: bytes) -> str:
+    try:
+        return zlib.decompress(terms).decode()
+    except (zlib.error, UnicodeDecodeError):  # repair makes them anew; no search ends by them
+        return ""
+
+
+def terms_digest(scope: str, terms: bytes) -> int:
+    """Return what vouches for the terms that are kept of a record."""
+    return digest_of(terms, scope)
 
 
 def placed(scope: str, terms: str) -> str:
@@ -286,7 +299,7 @@ def placed(scope: str, terms: str) -> str:
 @lru_cache(maxsize=WORDS_KEPT)
 def words_of(terms: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
     """A record's terms and its gist."""
-    body, _, gist = zlib.decompress(terms).decode().partition("\n")
+    body, _, gist = _lines_of(terms).partition("\n")
     return frozenset(body.split(" ")), tuple(gist.split())
 
 
@@ -298,9 +311,16 @@ def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
 
 def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> None:
     """Make a record findable of which nothing was ever in the index. `gist` is that of its content, where it is known."""
-    terms, scope = packed_terms(stored, lexicon, gist), f"s{stored.scope_id}"
+    scope, terms = put_terms(tx, stored, lexicon, gist)
     tx.run(SQL["add_text"], {"row": stored.row, "body": placed(scope, unpacked(terms))})
-    tx.run(SQL["keep_terms"], {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version})
+
+
+def put_terms(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> tuple[str, bytes]:
+    """Keep the terms of a record; return its scope and them. The index itself is left as it is."""
+    terms, scope = packed_terms(stored, lexicon, gist), f"s{stored.scope_id}"
+    values = {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version}
+    tx.run(SQL["keep_terms"], values | {"digest": terms_digest(scope, terms)})
+    return scope, terms
 
 
 def remove_text(tx: Tx, row: int) -> int:

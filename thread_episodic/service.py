@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from protocol.base import Diagnostic
-from protocol.errors import CallerError, Unavailable
+from protocol.errors import CallerError, IndexDamaged, Unavailable
 from protocol.hooks import (
     EchoSpans,
     EpisodicQuery,
@@ -55,8 +55,20 @@ from thread_episodic.display import Limits
 from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
 from thread_episodic.model import Filter
-from thread_episodic.ports import Paused, ReadArtifacts, Settings, ThreadTurns, TurnItems, WorkspaceThreads
+from thread_episodic.ports import (
+    ItemsAfter,
+    Paused,
+    ReadArtifacts,
+    ReportDamage,
+    SearchedSpace,
+    Settings,
+    ThreadTurns,
+    TurnItems,
+    WorkspaceThreads,
+)
 from thread_episodic.reading import TurnReader
+from thread_episodic.repair import Repairer, as_repaired
+from thread_episodic.repair_checks import Mender
 from thread_episodic.search import Found, Request, Searcher, is_vague
 from thread_episodic.status import StatusReader
 from thread_episodic.time_words import asks_when
@@ -79,7 +91,8 @@ class EpisodicService:
         self, *, db: Transact, clock: Clock, ids: Ids, keyed: KeyedHash, lexicon: Lexicon, meaning: Meaning,
         scanner: SecretScanner, jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, read_thread: ReadThread,
         workspace_exists: WorkspaceExists, echo_spans: EchoSpans, turn_items: TurnItems, thread_turns: ThreadTurns,
-        workspace_threads: WorkspaceThreads, read_artifacts: ReadArtifacts, paused: Paused,
+        workspace_threads: WorkspaceThreads, read_artifacts: ReadArtifacts, paused: Paused, items_after: ItemsAfter,
+        searched_space: SearchedSpace, report_damage: ReportDamage,
     ) -> None:  # fmt: skip
         self._db = db
         self._clock = clock
@@ -113,9 +126,15 @@ class EpisodicService:
             db=db, scanner=scanner, settings=settings, read_items=read_items, read_thread=read_thread,
             echo_spans=echo_spans, thread_turns=thread_turns, turn_items=turn_items,
         )  # fmt: skip
+        mender = Mender(
+            clock=clock, jobs=jobs, lexicon=lexicon, meaning=meaning, indexer=self._indexer, vectors=self.vectors,
+            read_items=read_items, hash_of=hash_of, items_after=items_after, searched_space=searched_space,
+        )  # fmt: skip
+        self.repair = Repairer(db=db, jobs=jobs, checks=mender.checks, report=report_damage)
         self._status = StatusReader(
-            clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused
-        )
+            clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused,
+            repair_state=self.repair.state,
+        )  # fmt: skip
 
     # -- what the owner of the items tells -----------------------------------------------------------------------
 
@@ -231,7 +250,11 @@ class EpisodicService:
             work=settings.max_candidate_work, max_segments=settings.max_segments, browses=browses,
         )  # fmt: skip
         try:
-            return await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
+            found = await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
+            return as_repaired(found) if self.repair.doubts_words else found
+        except IndexDamaged:
+            await self.repair.doubt({"texts": 1})
+            return Found(hits=[], status="partial", diagnostics=["index_pending"], cut_reason="unavailable")
         except Unavailable:
             return Found(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
 
@@ -260,11 +283,12 @@ class EpisodicService:
         return await self._db.write(apply)
 
     async def reindex(self, params: ReindexParams) -> ReindexResult:
-        """`thread_episodic/reindex`: every turn is cut and indexed anew; what is found now stays found meanwhile."""
+        """`thread_episodic/reindex`: all that is derived of every turn is made anew; what has its words is found meanwhile."""
         turns = await self._db.read(partial(self._turns_of, params=params))
         created = 0
         for first in range(0, len(turns), REINDEX_TURNS):
             created += await self._db.write(partial(self._queue_again, turns=turns[first : first + REINDEX_TURNS]))
+        await self._db.write(self.repair.queue)  # the full-text index as a whole, and the sums, are no turn's own
         return ReindexResult(jobs_created=created)
 
     def _turns_of(self, tx: Tx, params: ReindexParams) -> list[tuple[str, str]]:
@@ -286,6 +310,8 @@ class EpisodicService:
         now, created = self._clock.now(), 0
         for thread_id, turn_id in turns:
             tx.run(store.SQL["repeat_sources_of_turn"], {"turn_id": turn_id, "now": now})
+            tx.run(store.SQL["doubt_chunks_of_turn"], {"turn_id": turn_id})
+            self.vectors.renew(tx, turn_id)
             created += self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id) is not None
         return created
 

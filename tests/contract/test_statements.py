@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import pytest
 
-from gateway.migrations import HOUSES
+from gateway.schema_shapes import HOUSES
 from protocol.statements import Statements
 
 NAME = re.compile(r"^-- name: ?(.*)$", re.MULTILINE)
