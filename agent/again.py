@@ -10,14 +10,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from agent.artifact_reading import find_kept
-from agent.compile import Block
+from agent.compile import Block, Compiled
 from agent.pipeline import Prepared
 from agent.redaction import emptied, memories_named
 from agent.tools import failure
 from promt.render import render_block
 from protocol.hooks import Marks
 from protocol.ports import Tx
-from protocol.threads import SourceRef, ToolReply
+from protocol.threads import PromptSection, SourceRef, ToolReply
 
 _REPLY: Final = msgspec.json.Decoder(ToolReply)
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
@@ -38,15 +38,16 @@ class Again:
 
     def hosted(self, tx: Tx, prepared: Prepared) -> Hosted:
         """A prepared turn as it may be told again."""
-        return Hosted(prepared, self._marks(tx, [ref for b in prepared.compiled.blocks for ref in b.rendered.refs]))
+        return Hosted(prepared, self._marks(tx, _shown_in(prepared.compiled)))
 
     def prepared(self, tx: Tx, hosted: Hosted) -> Prepared:
         """The turn as it was prepared, without the lines whose source says something else now, or may not be shown."""
-        blocks = hosted.prepared.compiled.blocks
-        now = self._marks(tx, [ref for block in blocks for ref in block.rendered.refs])
+        compiled = hosted.prepared.compiled
+        now = self._marks(tx, _shown_in(compiled))
         kept = {name for name, mark in now.items() if hosted.marks.get(name) == mark}
-        left = [again for block in blocks if (again := _rendered_again(block, kept)) is not None]
-        return hosted.prepared._replace(compiled=hosted.prepared.compiled._replace(blocks=left))
+        blocks = [again for block in compiled.blocks if (again := _rendered_again(block, kept)) is not None]
+        sections = [again for section in compiled.sections if (again := _section_again(section, compiled, kept))]
+        return hosted.prepared._replace(compiled=compiled._replace(blocks=blocks, sections=sections))
 
     def reply(self, tx: Tx, result: str, workspace_id: str) -> ToolReply:
         """A stored answer of a tool, without the memories and the files that are not there any more."""
@@ -57,6 +58,24 @@ class Again:
         if file is not None and find_kept(tx, *file, workspace_id) is None:
             return failure("not_found", "There is no such artifact here.")
         return reply
+
+
+def _shown_in(compiled: Compiled) -> list[SourceRef]:
+    """The sources of everything that the prompt shows."""
+    lines = [line for of_section in compiled.lines.values() for line in of_section]
+    return [*(line.ref for line in lines), *(ref for block in compiled.blocks for ref in block.rendered.refs)]
+
+
+def _section_again(section: PromptSection, compiled: Compiled, kept: set[str]) -> PromptSection | None:
+    """The section without those of its lines whose source is not kept; None where no line is left of a section of lines."""
+    lines = compiled.lines.get(section.section_id, [])
+    gone = {line.text for line in lines if line.ref.id not in kept}
+    if not gone:
+        return section
+    if len(gone) == len(lines):
+        return None
+    text = "\n".join(line for line in section.text.split("\n") if line not in gone)
+    return msgspec.structs.replace(section, text=text)
 
 
 def _rendered_again(block: Block, kept: set[str]) -> Block | None:

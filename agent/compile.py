@@ -1,6 +1,7 @@
 """Puts a prompt together from what hooks contributed, within budgets.
 
 Rule 1: recalled text is data in a block of its own, before the user's words, never in the system role unless the host asks.
+What a section shows of its own accord is as stable as the section.
 Rule 2: what does not fit is skipped, the next may fit; every cut is in the manifest.
 Rule 3: the stable part comes first and is byte-identical from turn to turn; what varies comes last.
 """
@@ -8,10 +9,12 @@ Rule 3: the stable part comes first and is byte-identical from turn to turn; wha
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from agent.model import Contributed, History, Injected
 from promt.render import Rendered, render_block, shorten
 from promt.tokens import estimated_tokens
-from protocol.hooks import PromptContext, SectionContribution
+from protocol.hooks import PromptContext, SectionContribution, ShownLine
 from protocol.models import Message, Picture
 from protocol.threads import (
     ContextBlock,
@@ -49,13 +52,14 @@ class Block(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """A prompt without history and without the user's words."""
+    """A prompt without history and without the user's words. `lines` are those of its sections that show stored things."""
 
     sections: list[PromptSection]
     blocks: list[Block]
     manifest: list[ManifestSection]
     budgets: list[ManifestBudget]
     recall: ManifestRecall
+    lines: Mapping[str, Sequence[ShownLine]] = {}
 
 
 def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[Block]:
@@ -81,20 +85,17 @@ def render_contexts(contributed: Sequence[Contributed], nonce: str) -> list[Bloc
 def choose_sections(
     contributed: Sequence[Contributed],
 ) -> tuple[list[tuple[str, SectionContribution]], list[bool]]:
-    """The sections that fit, each cut at a word, with a flag for each that was cut; stable ones first."""
+    """The sections that fit, each cut at a word, with a flag for each that was cut; stable ones first, of these fixed texts first."""
     chosen: list[tuple[str, SectionContribution]] = []
     cuts: list[bool] = []
     used = 0
-    sections = [(hook_id, c) for hook_id, c in contributed if isinstance(c, SectionContribution)]
-    for hook_id, section in sorted(sections, key=lambda entry: not entry[1].stable):
+    sections = [(hook_id, c) for hook_id, c in contributed if isinstance(c, SectionContribution) and c.text]
+    for hook_id, section in sorted(sections, key=lambda entry: (not entry[1].stable, bool(entry[1].lines))):
         text = shorten(section.text, MAX_SECTION_CHARS)
         if len(chosen) == MAX_SECTIONS or used + len(text) > MAX_SECTIONS_CHARS:
             continue
-        cuts.append(len(text) < len(section.text))
-        kept = SectionContribution(
-            section_id=section.section_id, domain=section.domain, title=section.title, text=text, stable=section.stable
-        )
-        chosen.append((hook_id, kept))
+        cuts.append(section.truncated or len(text) < len(section.text))
+        chosen.append((hook_id, msgspec.structs.replace(section, text=text)))
         used += len(text)
     return chosen, cuts
 
@@ -141,6 +142,7 @@ def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_fai
     blocks = render_contexts(contributed, nonce)
     sections, cuts = choose_sections(contributed)
     contexts = [c for _, c in contributed if isinstance(c, PromptContext)]
+    own_budgets = [c.budget for _, c in contributed if isinstance(c, SectionContribution) and c.budget is not None]
     by_section: dict[str, list[Block]] = {}
     for block in blocks:
         by_section.setdefault(SECTION_OF[block.context.domain], []).append(block)
@@ -168,7 +170,9 @@ def compile_prompt(contributed: Sequence[Contributed], *, nonce: str, recall_fai
         budgets=[
             *budgets_of("context", MAX_CONTEXT_CHARS, [block.rendered.text for block in blocks]),
             *budgets_of("section", MAX_SECTIONS_CHARS, [section.text for _, section in sections]),
+            *own_budgets,
         ],
+        lines={section.section_id: section.lines for _, section in sections if section.lines},
         recall=recall_of(contexts, blocks, failed=recall_failed, off_reason=off_reason),
     )
 
@@ -180,7 +184,7 @@ def _entry(hook_id: str, section: SectionContribution, was_cut: bool, blocks: Se
         domain=section.domain,
         chars=len(section.text) + sum(len(block.rendered.text) for block in blocks),
         truncated=was_cut or any(block.rendered.truncated for block in blocks),
-        source_refs=_refs(blocks),
+        source_refs=[*(line.ref for line in section.lines), *_refs(blocks)],
     )
 
 
@@ -188,9 +192,15 @@ def _refs(blocks: Sequence[Block]) -> list[SourceRef]:
     return [ref for block in blocks for ref in block.rendered.refs]
 
 
-def injected(blocks: Sequence[Block]) -> list[Injected]:
-    """The blocks as the ledger writes them down."""
-    return [Injected(b.block_id, list(zip(b.rendered.lines, b.rendered.refs, strict=True))) for b in blocks]
+def injected(compiled: Compiled) -> list[Injected]:
+    """What the prompt shows of stored things, as the ledger writes it down."""
+    return [
+        *(
+            Injected(name, [(one.text, one.ref) for one in lines], is_standing=True)
+            for name, lines in compiled.lines.items()
+        ),
+        *(Injected(b.block_id, list(zip(b.rendered.lines, b.rendered.refs, strict=True))) for b in compiled.blocks),
+    ]
 
 
 def context_blocks(blocks: Sequence[Block], placement: Placement) -> list[ContextBlock]:

@@ -43,11 +43,13 @@ def _cut(diagnostic: Diagnostic, mask: Callable[[str], str]) -> Diagnostic:
 
 
 def _counts(data: dict[str, Any]) -> dict[str, Any]:
-    """Numbers and codes; a sentence belongs into the message."""
+    """Numbers, codes and lists of ids; a sentence belongs into the message."""
     return {name: value for name, value in data.items() if _is_count(value)}
 
 
 def _is_count(value: Any) -> bool:
+    if isinstance(value, list):  # ids of what was left out
+        return all(isinstance(one, str) and _CODE.match(one) for one in value)  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, str):
         return _CODE.match(value) is not None
     return value is None or isinstance(value, (bool, int, float))

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 
 from agent.model import Injected
 from agent.store import SQL
+from promt.brief import STANDING
 from protocol.ports import KeyedHash, Tx
 
 HASH_DOMAIN = "injected-line"
 
-_EDGE = re.compile(r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context) nonce="[\w-]{4,64}")>')
+_EDGE = re.compile(r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context) nonce="[\w-]{4,64}"|standing_memory)>')
+_HEAD = STANDING.head.partition(">")[2]
+"""How the block goes on that has no nonce. A text that only speaks of its tag has no block."""
 _ITEM_LINE = re.compile(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
 
 
@@ -23,9 +26,13 @@ def normalised(line: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", line).casefold().split())
 
 
+def _is_edge(edge: re.Match[str], text: str) -> bool:
+    return edge["name"] != "standing_memory" or bool(edge["end"]) or text.startswith(_HEAD, edge.end())
+
+
 def blocks(text: str) -> list[tuple[int, int]]:
     """Ranges from an opening of ours to its own end, whatever stands between; in time linear in the text, which may be hostile."""
-    edges = list(_EDGE.finditer(text))
+    edges = [edge for edge in _EDGE.finditer(text) if _is_edge(edge, text)]
     ends: dict[str, list[int]] = {}
     for edge in edges:
         if edge["end"]:
@@ -54,15 +61,16 @@ class Ledger:
         """Note every line of the blocks; `place` is (workspace, thread, turn)."""
         workspace_id, thread_id, turn_id = place
         for block in blocks:
+            statement = SQL["add_standing_injection" if block.is_standing else "add_injection"]
             for line, source in block.lines:
-                tx.run(SQL["add_injection"], {
+                tx.run(statement, {
                     "workspace_id": workspace_id, "thread_id": thread_id, "turn_id": turn_id, "block_id": block.block_id,
                     "line_hash": self._hash(line), "source_kind": source.kind, "source_id": source.id,
                 })  # fmt: skip
 
     def echo_spans(self, tx: Tx, workspace_id: str, text: str) -> list[tuple[int, int]]:
         """Ranges of the text that are blocks of ours, or lines that were injected in this workspace before."""
-        if "- [" not in text and " nonce=" not in text:
+        if "- [" not in text and " nonce=" not in text and "standing_memory>" not in text:
             return []
         whole = blocks(text)
         spans = [*whole]

@@ -23,7 +23,7 @@ from agent.history import RESERVED, read_history, rewritten, room_of, size_of
 from agent.ledger import Ledger
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Prepared
-from agent.store import SQL, StoredThread, add_item, add_run, encoded, get_thread, get_turn, read_items
+from agent.store import SQL, StoredThread, add_item, add_run, encoded, get_thread, get_turn, read_items, turn_items
 from protocol.errors import CallerError, Defect, GatewayError, Refused
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems, TurnContext
@@ -363,10 +363,10 @@ class TurnLifecycle:
         for run in fresh.runs if fresh is not None else runs:
             add_run(tx, run)
         if fresh is not None:
-            self._ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled.blocks))
+            self._ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled))
         tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
-        ids = [active.user_item.item_id, *(item.item_id for item in active.items)]
-        self._on_items(tx, [fact for fact in read_items(tx, ids).values() if fact.indexable])
+        said = read_items(tx, turn_items(tx, [turn.turn_id])[turn.turn_id]).values()
+        self._on_items(tx, [fact for fact in said if fact.indexable])
         self._background.queue(tx, turn.thread_id, turn.turn_id)
 
 

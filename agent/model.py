@@ -57,7 +57,8 @@ NOTHING_SAID = History()
 
 
 class Injected(NamedTuple):
-    """A block of a prompt, and its lines with what each was made from."""
+    """A block of a prompt, and its lines with what each was made from; a standing one is the same in turn after turn."""
 
     block_id: str
     lines: Sequence[tuple[str, SourceRef]]
+    is_standing: bool = False

@@ -18,7 +18,7 @@ from agent.preflight_advice import Advisor, Case, advise
 from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError, manifest_run
 from agent.tools import Toolset
 from protocol.gateway import HookRun
-from protocol.hooks import HookInput, PolicyContribution, PromptContext, Recalled, ToolBundle, TurnContext
+from protocol.hooks import HookInput, PolicyContribution, Recalled, ToolBundle, TurnContext, recalled_in
 from protocol.settings import GatewayConfig
 from protocol.threads import (
     ManifestBudget,
@@ -105,11 +105,7 @@ class _Run:
         self.base = msgspec.structs.replace(self.base, **members)
 
     def recalled(self) -> Recalled:
-        refs = [i.ref for _, c in self.contributed if isinstance(c, PromptContext) for i in c.items]
-        return Recalled(
-            memory_ids=[ref.id for ref in refs if ref.kind == "memory"],
-            chunk_ids=[ref.id for ref in refs if ref.kind == "chunk"],
-        )
+        return recalled_in([entry.contribution for entry in self.contributed])
 
     def recall_failed(self) -> bool:
         return any(run.phase in RECALL_PHASES and run.status in {"failed", "timed_out"} for run in self.runs)

@@ -39,6 +39,10 @@ FROM thread
 WHERE id < :before AND (:workspace_id IS NULL OR workspace_id = :workspace_id) AND (:archived IS NULL OR archived = :archived)
 ORDER BY id DESC LIMIT :limit
 
+-- name: thread_names_of_workspace
+-- The named threads of a workspace, those last spoken in first.
+SELECT thread_id, name FROM thread WHERE workspace_id = :workspace_id AND name <> '' AND memory_mode <> 'ignored' ORDER BY updated_at DESC LIMIT :limit
+
 -- name: thread_ids_of_workspace
 -- Every thread of a workspace.
 SELECT thread_id FROM thread WHERE workspace_id = :workspace_id ORDER BY id
@@ -131,22 +135,33 @@ INSERT INTO item (item_id, turn_id, thread_id, position, kind, role, status, tex
 VALUES (:item_id, :turn_id, :thread_id, :position, :kind, :role, :status, :text, :at, :name, :tool)
 
 -- name: get_items
--- Items by id in that order, with what other houses may know of them.
-SELECT item.item_id, item.turn_id, item.thread_id, thread.workspace_id, item.role, item.name, item.text, item.at, turn.position, item.position, item.kind,
-    item.status, thread.memory_mode, turn.status, thread.name
+-- Items by id in that order, with what other houses may know of them; a host's tool event is one, `TURN.tool.NUMBER`, behind all others.
+SELECT wanted.key, item.item_id, item.turn_id, item.thread_id, thread.workspace_id, item.role, item.name, item.text, item.at, turn.position, item.position,
+    item.kind, item.status, thread.memory_mode, turn.status, thread.name
 FROM json_each(:item_ids) AS wanted CROSS JOIN item ON item.item_id = wanted.value JOIN turn USING (turn_id) JOIN thread ON thread.thread_id = item.thread_id
+UNION ALL
+SELECT wanted.key, wanted.value, turn.turn_id, turn.thread_id, thread.workspace_id, 'tool', event.value ->> 'name', event.value ->> 'summary',
+    turn.completed_at, turn.position, :behind + event.key, 'tool_event', 'completed', thread.memory_mode, turn.status, thread.name
+FROM json_each(:item_ids) AS wanted CROSS JOIN turn ON turn.turn_id = substr(wanted.value, 1, instr(wanted.value, '.tool.') - 1)
+JOIN thread USING (thread_id)
+CROSS JOIN json_each(turn.tool_events) AS event ON event.key = CAST(substr(wanted.value, instr(wanted.value, '.tool.') + 6) AS INTEGER)
+WHERE instr(wanted.value, '.tool.') > 1 AND event.value ->> 'summary' IS NOT NULL
+ORDER BY 1
 
 -- name: items_of_turn
 -- A turn's items in order.
 SELECT item_id, turn_id, thread_id, kind, role, status, text, at, name, tool, id FROM item WHERE turn_id = :turn_id AND id > :after ORDER BY position, id LIMIT :limit
 
 -- name: item_ids_of_turns
--- The items of some turns by id, in order, and the bytes of each one's text.
-SELECT item.turn_id, item_id, octet_length(text) FROM json_each(:turn_ids) AS wanted CROSS JOIN item ON item.turn_id = wanted.value ORDER BY wanted.key, position, item.id
-
--- name: item_ids_of_thread
--- A thread's items by id, in order.
-SELECT item.item_id FROM item JOIN turn USING (turn_id) WHERE item.thread_id = :thread_id ORDER BY turn.position, turn.id, item.position, item.id
+-- The items of some turns by id, in order, and the bytes of each one's text; the events of a host's tools that say something behind them.
+SELECT turn_id, item_id, size FROM (
+    SELECT wanted.key AS turn, item.turn_id, item_id, octet_length(text) AS size, item.position AS place, item.id AS row
+    FROM json_each(:turn_ids) AS wanted CROSS JOIN item ON item.turn_id = wanted.value
+    UNION ALL
+    SELECT wanted.key, turn.turn_id, turn.turn_id || '.tool.' || event.key, octet_length(event.value ->> 'summary'), :behind + event.key, 0
+    FROM json_each(:turn_ids) AS wanted CROSS JOIN turn ON turn.turn_id = wanted.value CROSS JOIN json_each(turn.tool_events) AS event
+    WHERE event.value ->> 'summary' IS NOT NULL
+) ORDER BY turn, place, row
 
 -- name: history_asc
 -- A thread's items after a place, oldest first: turn by turn, so that a page costs what it holds.
@@ -237,6 +252,12 @@ WHERE turn_id = :turn_id AND status IN ('queued', 'running')
 -- A line that went into a prompt.
 INSERT INTO injection (workspace_id, thread_id, turn_id, block_id, line_hash, source_kind, source_id)
 VALUES (:workspace_id, :thread_id, :turn_id, :block_id, :line_hash, :source_kind, :source_id)
+
+-- name: add_standing_injection
+-- A line that goes into the prompt of every turn: once in a thread is enough.
+INSERT INTO injection (workspace_id, thread_id, turn_id, block_id, line_hash, source_kind, source_id)
+SELECT :workspace_id, :thread_id, :turn_id, :block_id, :line_hash, :source_kind, :source_id
+WHERE NOT EXISTS (SELECT 1 FROM injection WHERE line_hash = :line_hash AND thread_id = :thread_id)
 
 -- name: is_injected
 -- Whether a line went into a prompt of the workspace before; a memory's line, into any prompt: what is the user's goes into all of them.

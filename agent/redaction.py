@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agent.store import MEMORY_ID, SQL, encoded, read_items
+from agent.store import MEMORY_ID, SQL, encoded, read_items, turn_items
 from protocol.ports import Tx
 
 MARK = "[forgotten]"
@@ -107,19 +107,22 @@ def redact_items(tx: Tx, quotes: Mapping[str, Sequence[str]]) -> list[str]:
             if clean != {"text": text, "tool": tool}:
                 tx.run(SQL["redact_item"], {"item_id": item_id, **clean})
                 changed.append(item_id)
-        _redact_turn(tx, turn_id, change)
+        if _redact_turn(tx, turn_id, change):
+            changed += [item_id for item_id in turn_items(tx, [turn_id])[turn_id] if item_id not in changed]
     return changed
 
 
-def _redact_turn(tx: Tx, turn_id: str, change: Callable[[Any], Any]) -> None:
-    """What a turn holds beside its items: its plan, events of the host's tools, and answers of ours."""
+def _redact_turn(tx: Tx, turn_id: str, change: Callable[[Any], Any]) -> bool:
+    """What a turn holds beside its items: its plan, events of the host's tools, and answers of ours; whether the first two changed."""
+    is_changed = False
     for row in tx.all(SQL["notes_of_turn"], {"turn_id": turn_id}):
         clean = [_in_json(text, change) if text is not None else None for text in row]
         if clean != list(row):
             values = dict(zip(("options", "manifest", "tool_events"), clean, strict=True))
-            tx.run(SQL["redact_notes"], {"turn_id": turn_id, **values})
+            is_changed = bool(tx.run(SQL["redact_notes"], {"turn_id": turn_id, **values}))
     for call_id, result in tx.all(SQL["replies_of_turn"], {"turn_id": turn_id}):
         tx.run(SQL["redact_reply"], {"turn_id": turn_id, "call_id": call_id, "result": _in_json(result, change)})
+    return is_changed
 
 
 def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:

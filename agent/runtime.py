@@ -29,6 +29,7 @@ from protocol.hooks import (
     HookOutput,
     SkipRun,
     Subscription,
+    recalled_in,
 )
 from protocol.ports import Clock, Ids
 from protocol.threads import ManifestRun, Phase, RunStatus
@@ -211,8 +212,10 @@ class HookRuntime:
         runs: list[HookRun] = []
         contributed: list[Contributed] = []
         for batch in self.registry.batches(phase):
-            seen = [*given.contributions, *(entry.contribution for entry in contributed)]
-            outcomes = await self._batch(batch, msgspec.structs.replace(given, contributions=seen))
+            fresh = [entry.contribution for entry in contributed]
+            recalled = given.recalled.joined(recalled_in(fresh))
+            seen = msgspec.structs.replace(given, contributions=[*given.contributions, *fresh], recalled=recalled)
+            outcomes = await self._batch(batch, seen)
             for subscription, (run, contributions) in zip(batch, outcomes, strict=True):
                 runs.append(run)
                 contributed += [Contributed(subscription.hook_id, contribution) for contribution in contributions]

@@ -132,7 +132,7 @@ CREATE TABLE injection (
     source_kind  TEXT NOT NULL,
     source_id    TEXT NOT NULL
 ) STRICT;
-CREATE INDEX injection_line ON injection (line_hash);
+CREATE INDEX injection_line ON injection (line_hash, thread_id);
 CREATE INDEX injection_of_turn ON injection (turn_id);
 
 -- Answers of tools in host-driven turns, so that a repeated call has one effect.

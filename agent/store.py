@@ -34,6 +34,10 @@ from protocol.threads import (
 SQL = Statements("agent")
 
 MEMORY_ID = re.compile(r"mem_[0-9A-Za-z_-]+")
+BEHIND = 1_000_000
+"""Places of a turn's tool events begin here: they stand behind what was said, and are no part of the transcript."""
+MIN_SUMMARY_CHARS = 12
+OWN_TOOLS = ("memory_", "thread_search", "artifact_read")
 LAST = 2**62
 """Beyond every row: the beginning of a newest-first page."""
 
@@ -118,6 +122,12 @@ def workspace_threads(tx: Tx, workspace_id: str) -> list[str]:
     return [row[0] for row in tx.all(SQL["thread_ids_of_workspace"], {"workspace_id": workspace_id})]
 
 
+def thread_names(tx: Tx, workspace_id: str, limit: int) -> dict[str, str]:
+    """The names of a workspace's threads by id, at most so many: those last spoken in."""
+    values = {"workspace_id": workspace_id, "limit": limit}
+    return dict(tx.all(SQL["thread_names_of_workspace"], values))
+
+
 class StoredTurn(NamedTuple):
     """A turn with what only this house needs."""
 
@@ -158,9 +168,11 @@ def thread_turns(tx: Tx, thread_id: str) -> list[str]:
 
 
 def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Of each of some turns its items by id in order, and how many bytes each one's text has."""
+    """Of each of some turns its items and tool events by id in order, and how many bytes each one's text has."""
     items: dict[str, dict[str, int]] = {turn_id: {} for turn_id in turn_ids}
-    for turn_id, item_id, size in tx.all(SQL["item_ids_of_turns"], {"turn_ids": json.dumps(list(items))}):
+    for turn_id, item_id, size in tx.all(
+        SQL["item_ids_of_turns"], {"turn_ids": json.dumps(list(items)), "behind": BEHIND}
+    ):
         items[turn_id][item_id] = size
     return items
 
@@ -168,11 +180,6 @@ def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
 def items_after(tx: Tx, after: int, limit: int) -> list[tuple[int, str]]:
     """The next messages of users and assistants as (row, item id), by row."""
     return [(row, item_id) for row, item_id in tx.all(SQL["messages_after"], {"after": after, "limit": limit})]
-
-
-def thread_items(tx: Tx, thread_id: str) -> list[str]:
-    """Item ids of a thread in order."""
-    return [row[0] for row in tx.all(SQL["item_ids_of_thread"], {"thread_id": thread_id})]
 
 
 def artifacts_of(tx: Tx, item_id: str) -> list[ArtifactRef]:
@@ -235,24 +242,30 @@ def _note_mentions(tx: Tx, turn_id: str, text: str) -> None:
         tx.run(SQL["add_mention"], {"memory_id": memory_id, "turn_id": turn_id})
 
 
-def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str) -> bool:
-    """Whether a message is conversation that may be found again."""
-    is_said = kind in {"user_message", "agent_message"}
-    is_whole = status == "completed" and not (
-        kind == "agent_message" and turn_status in {"failed", "interrupted", "cancelled"}
-    )
+def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str, text: str, name: str | None) -> bool:
+    """Whether a message, or what a host says of its tool, is conversation that may be found again."""
+    is_unfinished = turn_status in {"failed", "interrupted", "cancelled"}
+    is_whole = status == "completed" and not (kind != "user_message" and is_unfinished)
+    is_said = kind in {"user_message", "agent_message"} or (kind == "tool_event" and _says_something(text, name or ""))
     return is_said and is_whole and memory_mode != "ignored"
 
 
+def _says_something(summary: str, tool: str) -> bool:
+    """Whether a tool's summary is more than "done", and not a copy of what our own tools showed: that may be forgotten by now."""
+    return len(summary.strip()) >= MIN_SUMMARY_CHARS and not any(own in tool for own in OWN_TOOLS)
+
+
 def read_items(tx: Tx, item_ids: Collection[str]) -> Mapping[str, ItemFact]:
-    """Items as other houses may know them, in that order; unknown ids are absent."""
+    """Items as other houses may know them, in that order; unknown ids are absent. A tool's summary begins with the tool's name."""
+    values = {"item_ids": json.dumps(list(item_ids)), "behind": BEHIND}
     return {
-        row[0]: ItemFact(
-            item_id=row[0], turn_id=row[1], thread_id=row[2], workspace_id=row[3], role=row[4], name=row[5],
-            text=row[6], at=row[7], turn_seq=row[8], item_seq=row[9],
-            indexable=is_indexable(row[10], row[11], row[12], row[13]), thread_name=row[14],
+        row[1]: ItemFact(
+            item_id=row[1], turn_id=row[2], thread_id=row[3], workspace_id=row[4], role=row[5],
+            name=None if row[11] == "tool_event" else row[6],
+            text=f"{row[6]}: {row[7]}" if row[11] == "tool_event" else row[7], at=row[8], turn_seq=row[9], item_seq=row[10],
+            indexable=is_indexable(row[11], row[12], row[13], row[14], row[7], row[6]), thread_name=row[15],
         )
-        for row in tx.all(SQL["get_items"], {"item_ids": json.dumps(list(item_ids))})
+        for row in tx.all(SQL["get_items"], values)
     }  # fmt: skip
 
 

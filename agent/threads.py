@@ -6,6 +6,7 @@ hands in; nothing here knows what they do.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -20,8 +21,9 @@ from agent.store import (
     items_of_turn,
     read_items,
     run_of,
-    thread_items,
     thread_of,
+    thread_turns,
+    turn_items,
     workspace_of,
     workspace_threads,
 )
@@ -232,7 +234,7 @@ class Threads:
         return ThreadResult(thread=await self._db.write(update))
 
     def _reindex(self, tx: Tx, thread_id: str, *, leaves: bool) -> None:
-        items = thread_items(tx, thread_id)
+        items = list(chain.from_iterable(turn_items(tx, thread_turns(tx, thread_id)).values()))
         if leaves:
             self._neighbours.on_items_removed(tx, items)
         else:

@@ -251,7 +251,7 @@ class Turns:
             for run in prepared.runs:
                 add_run(tx, run)
             place = (turn.workspace_id, turn.thread_id, turn.turn_id)
-            self._ledger.record(tx, place, injected(prepared.compiled.blocks))
+            self._ledger.record(tx, place, injected(prepared.compiled))
             tx.run(SQL["end_turn"], turn_values(turn, active.seq, self._owner, []))
             return self._again.hosted(tx, prepared)
 

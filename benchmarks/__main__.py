@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 
 BENCHMARKS = (
-    "speed", "hooks", "wire", "search_scale", "turn_scale", "vectors", "chunking", "recall", "episodic", "locomo", "hygiene", "peers",
+    "speed", "hooks", "wire", "search_scale", "turn_scale", "vectors", "chunking", "recall", "episodic", "locomo", "hygiene", "lookback", "peers",
     "performance",
 )  # fmt: skip
 """Modules of this package, each with a `main(arguments)` that returns an exit code."""

@@ -30,6 +30,7 @@ from gateway.lexicon import SnowballLexicon
 from gateway.model_files import Located, locate
 from gateway.secret_scanner import RuleScanner
 from gateway.sqlite import connect
+from gateway.written_dates import WrittenDates
 from protocol.hooks import ItemFact, ThreadFact
 from protocol.memory import SemanticState
 from protocol.ports import Clock, Job, Nearness, Space, Tx, Vector, VectorTable
@@ -128,8 +129,8 @@ class Index:
             scanner=RuleScanner(), jobs=self._jobs, notify=lambda *_: None, settings=lambda: SETTINGS,
             read_items=lambda _, wanted: {one: self.items[one] for one in wanted if one in self.items},
             read_thread=self._thread, workspace_exists=lambda *_: True, echo_spans=lambda *_: [],
-            turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns}, thread_turns=lambda *_: [], workspace_threads=lambda *_: [],
-            read_artifacts=lambda *_: {}, paused=lambda: None,
+            turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns}, thread_turns=lambda *_: [], workspace_threads=lambda *_: [], thread_names=lambda *_: {},
+            read_artifacts=lambda *_: {}, paused=lambda: None, time_zone=lambda: "UTC", read_date=WrittenDates(),
         )  # fmt: skip
 
     @staticmethod

@@ -194,6 +194,25 @@ def quality(ranked: Sequence[Sequence[str]], wanted: Sequence[frozenset[str]]) -
     return sum(recall) / len(recall), sum(first) / len(first)
 
 
+def rank_by(
+    name: str, items: Sequence[tuple[str, str, str, list[float]]], asked: Sequence[tuple[str, str]], model: Path
+) -> list[list[str]] | str:
+    """What a peer finds for questions of (group, text) among items of (group, name, text, vector): names, best first; or why nothing."""
+    if reason := _environment(name, PEERS[name]):
+        return reason
+    with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
+        folder = Path(temporary)
+        (folder / "store").mkdir()
+        task = {"peer": name, "folder": str(folder / "store"), "model": str(model)}
+        try:
+            _work(name, PEERS[name], {**task, "work": "fill", "items": items}, folder)
+            return _work(name, PEERS[name], {**task, "work": "ask", "questions": asked}, folder)["ranked"]
+        except subprocess.TimeoutExpired:
+            return f"not done in {WORK_SECONDS} s"
+        except RuntimeError as error:
+            return str(error)
+
+
 def measure_peer(name: str, peer: Peer, whole: Data, model: Path) -> Figures:
     """A peer's row, or why there is none."""
     blank = Figures(name, peer.how)

@@ -16,6 +16,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +24,15 @@ import msgspec
 import numpy as np
 
 from benchmarks.conversations import data_folder, read_conversations
+from benchmarks.peers import rank_by
 from benchmarks.report import machine, show_table
 from benchmarks.stage import WORKSPACE, Stage
 from gateway.embedder import load
 from gateway.model_files import locate
+from memory.ranking import RECALL_ODDS
 from protocol import methods as call
-from protocol.memory import Context, RememberParams, SearchParams
-from protocol.settings import EmbeddingSettings
+from protocol.memory import Context, ExplainParams, RememberParams, SearchParams
+from protocol.settings import EmbeddingSettings, RecallSettings
 from protocol.threads import TextInput, ThreadStartParams, TurnOptions, TurnStartParams
 
 SETS = Path(__file__).with_name("sets") / "facts"
@@ -38,10 +41,14 @@ SETS_VARIABLE = "PIONEER_BENCH_FACTS"
 MODEL_VARIABLE = "PIONEER_TEST_MODEL"
 MODEL_PLACE = "../shared/models/all-MiniLM-L6-v2"
 FIRST = 5
+ITEMS = RecallSettings().items
 NAIVE_FLOOR = 0.30  # of the rows that are no product of ours: a floor that a first attempt would take
 NAIVE_ITEMS = 5
 BM25_GAIN = 0.04  # beside a cosine
 EVERY_FOREIGN = 3
+PEERS = ("mem0", "chroma", "lancedb", "mcp-memory-service")
+"""Those that take facts; what they find is ranked, so that they have a first five and no prompt."""
+FLOORS = (0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25)
 
 
 class Ask(NamedTuple):
@@ -62,11 +69,12 @@ class Group(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one message got: the ids in its prompt, and the first of a search."""
+    """What one message got: the ids in its prompt, the first of a search, and what recall considered, with scores."""
 
     ask: Ask
     shown: Sequence[str]
     found: Sequence[str]
+    considered: Sequence[tuple[str, float]] = ()
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -148,8 +156,12 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
             )
             search = SearchParams(query=ask.text, limit=FIRST, context=Context(workspace_id=WORKSPACE))
             hits = (await stage.client.call(call.MEMORY_SEARCH, search)).hits
+            why = await stage.client.call(
+                call.MEMORY_EXPLAIN, ExplainParams(query=ask.text, context=Context(workspace_id=WORKSPACE))
+            )
+            considered = [(ids.get(one.memory_id or "", ""), one.score) for one in why.candidates]
             shown = [ids.get(memory_id, memory_id) for memory_id in turn.prompt_manifest.recall.memory_ids]
-            outcomes.append(Outcome(ask, shown, [ids.get(hit.record.memory_id, "") for hit in hits]))
+            outcomes.append(Outcome(ask, shown, [ids.get(hit.record.memory_id, "") for hit in hits], considered))
         return outcomes, len(ids)
     finally:
         await stage.end()
@@ -196,6 +208,25 @@ def _naive_rows(group: Group, vectors: Callable[[Sequence[str]], np.ndarray] | N
     return ways
 
 
+def _peer_outcomes(
+    group: Group, name: str, vectors: Callable[[Sequence[str]], np.ndarray], model: Path
+) -> list[Outcome] | str:
+    """What a peer ranks first, with the same vectors; or why there is nothing."""
+    names = list(group.facts)
+    numbers = vectors(list(group.facts.values())).tolist()
+    items = [
+        ("all", str(place), group.facts[key], vector)
+        for place, (key, vector) in enumerate(zip(names, numbers, strict=True))
+    ]
+    ranked = rank_by(name, items, [("all", ask.text) for ask in group.asks], model)
+    if isinstance(ranked, str):
+        return ranked
+    return [
+        Outcome(ask, (), [names[int(place)] for place in found[:FIRST]])
+        for ask, found in zip(group.asks, ranked, strict=True)
+    ]
+
+
 # -- figures -------------------------------------------------------------------------------------------------------------
 
 
@@ -215,15 +246,24 @@ def figures(outcomes: Sequence[Outcome]) -> tuple[float, float, float, float]:
     )
 
 
+def at_floor(outcomes: Sequence[Outcome], floor: float) -> list[Outcome]:
+    """The same outcomes as another floor of recall would have made them."""
+    made: list[Outcome] = []
+    for one in outcomes:
+        odds = [score / max(1e-9, 1 - score) for _, score in one.considered]
+        is_shown = bool(one.considered) and one.considered[0][1] >= floor
+        shown = [name for (name, _), value in zip(one.considered, odds, strict=True) if value * RECALL_ODDS >= odds[0]]
+        made.append(one._replace(shown=shown[:ITEMS] if is_shown else ()))
+    return made
+
+
 def model_folder() -> Path | None:
     """The folder of the transformer, where there is one."""
     folder = Path(os.environ.get(MODEL_VARIABLE) or Path(__file__).resolve().parent.parent / MODEL_PLACE)
     return folder if folder.is_dir() else None
 
 
-def _embed(texts: Sequence[str]) -> np.ndarray:
-    folder = model_folder()
-    assert folder is not None
+def _embed(folder: Path, texts: Sequence[str]) -> np.ndarray:
     located = locate(EmbeddingSettings(model_path=str(folder)), folder)
 
     async def embed() -> list[bytes]:
@@ -242,6 +282,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks recall", description=__doc__)
     parser.add_argument("--only", help="groups whose name holds this")
     parser.add_argument("--modes", nargs="*", default=["words", "static", "model"])
+    parser.add_argument(
+        "--peers", nargs="*", choices=PEERS, default=[], help="others that are installed and asked the same"
+    )
     given = parser.parse_args(arguments)
     folders = [SETS, *([Path(other)] if (other := os.environ.get(SETS_VARIABLE)) else [])]
     groups = [group for folder in folders for group in read_groups(folder)]
@@ -256,13 +299,27 @@ def main(arguments: list[str]) -> int:
     }
     print(f"{sum(len(g.facts) for g in groups)} facts, {sum(len(g.asks) for g in groups)} messages; {machine()}")
     rows: list[tuple[object, ...]] = []
+    curves: list[tuple[object, ...]] = []
     for group in groups:
-        for way, outcomes in _naive_rows(group, _embed if folder is not None else None).items():
+        for peer in given.peers if folder is not None else ():
+            ranked = _peer_outcomes(group, peer, partial(_embed, folder), folder)
+            if isinstance(ranked, str):
+                print(f"{peer}: left out, {ranked}")
+                continue
+            rows.append((group.name, peer, len(group.facts), "", "", "", figures(ranked)[3]))
+        for way, outcomes in _naive_rows(group, partial(_embed, folder) if folder is not None else None).items():
             rows.append((group.name, way, len(group.facts), *figures(outcomes)))
         for mode in (mode for mode in given.modes if mode in modes):
             with tempfile.TemporaryDirectory() as place:
                 outcomes, kept = asyncio.run(_outcomes(group, Path(place), modes[mode]))
             rows.append((group.name, f"ours, {mode}", kept, *figures(outcomes)))
+            curve = [figures(at_floor(outcomes, floor)) for floor in FLOORS]
+            curves.append((group.name, mode, *(f"{needed:.2f} / {stray:.2f}" for needed, stray, _, _ in curve)))
     heads = ("group", "way", "facts", "needed in prompt", "unrelated with any", "facts a message", "needed in first 5")
     show_table("facts that are needed", heads, rows)
+    show_table(
+        "needed in the prompt / unrelated with any, by the floor of a score",
+        ("group", "mode", *map(str, FLOORS)),
+        curves,
+    )
     return 0

@@ -40,7 +40,7 @@ LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the backgroun
 READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
 LOOKED_AHEAD = 64  # what a search reads of each partition whatever it has loaded already: most have nothing new
 NEIGHBOURS = 10
-"""Neighbours that tell how crowded a place is; 5 to 20 give the same order of records within .01 of recall."""
+"""Neighbours that tell how crowded a place is. More of them make every place less crowded; the order hardly changes from 5 to 20."""
 NO_NEIGHBOUR = 0.25
 FIRST_ROOM = 64
 GHOSTS_KEPT = 64  # one of so many may be of a removed row before they are dropped: they take places among the best

@@ -194,19 +194,3 @@ SELECT value FROM json_each(:subjects) WHERE value NOT IN (SELECT subject FROM j
 -- name: list_shapes
 -- Everything of the schema by name, and how it is made.
 SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL
-
--- name: find_chunk_fts_format
--- The format of the conversations' full-text index.
-SELECT v FROM chunk_fts_config WHERE k = 'version'
-
--- name: put_chunk_fts_format
--- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
-INSERT OR REPLACE INTO chunk_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
-
--- name: find_memory_fts_format
--- The format of the records' full-text index.
-SELECT v FROM memory_fts_config WHERE k = 'version'
-
--- name: put_memory_fts_format
--- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
-INSERT OR REPLACE INTO memory_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)

@@ -11,17 +11,16 @@ from importlib.resources import files
 
 from gateway.owners import SQL
 from gateway.sqlite import Handle, connect
+from memory.record_terms import FORMAT as FORMAT_OF_RECORDS
 from protocol.ports import Tx
+from thread_episodic.store import FORMAT as FORMAT_OF_CHUNKS
 
 HOUSES = ("gateway", "agent", "memory", "thread_episodic")
 """Each keeps its tables in `schema.sql`; version 1 is their sum, in this order."""
 
 _SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(?:TRIGGER|INDEX|VIEW|VIRTUAL TABLE) (\w+)", re.MULTILINE)
 
-FORMATS = {
-    "chunk_fts": (SQL["find_chunk_fts_format"], SQL["put_chunk_fts_format"]),
-    "memory_fts": (SQL["find_memory_fts_format"], SQL["put_memory_fts_format"]),
-}
+FORMATS = {"chunk_fts": FORMAT_OF_CHUNKS, "memory_fts": FORMAT_OF_RECORDS}
 """How the format of each full-text table is found, and written again: without it the table cannot even be emptied."""
 
 

@@ -24,6 +24,7 @@ from agent.store import (
     read_artifacts,
     read_items,
     read_thread,
+    thread_names,
     thread_turns,
     turn_items,
     workspace_exists,
@@ -105,6 +106,7 @@ def build(core: MemoryCore) -> App:
     )
     jobs.wake = runner.wake
 
+    read_date = WrittenDates()
     episodic = EpisodicService(
         db=db,
         clock=clock,
@@ -123,11 +125,14 @@ def build(core: MemoryCore) -> App:
         turn_items=turn_items,
         thread_turns=thread_turns,
         workspace_threads=workspace_threads,
+        thread_names=thread_names,
         read_artifacts=read_artifacts,
         paused=lambda: runner.paused("index"),
         items_after=items_after,
         searched_space=searched,
         report_damage=reporter(health, "thread_episodic"),
+        time_zone=client.time_zone,
+        read_date=read_date,
     )
     watch = IndexWatch(
         looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
@@ -160,7 +165,7 @@ def build(core: MemoryCore) -> App:
         on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
     )
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
-    planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, WrittenDates()))
+    planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date))
     advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
     turns = Turns(
         db=db, clock=clock, ids=ids,

@@ -30,6 +30,10 @@ from protocol.memory import (
     WriteParams,
 )
 
+EXTRACTOR = Actor(kind="extractor")
+RULES = Actor(kind="extractor", id="rules")
+"""Who found a fact: a model, or the rules that read explicit statements without one."""
+
 
 def explicit_fields(params: RememberParams) -> SemanticFields:
     """What an explicit wish claims about its fact."""
@@ -92,7 +96,13 @@ def is_malformed(fact: Fact) -> bool:
 
 
 def from_fact(
-    turn: TurnContext, fact: Fact, run_id: str, user_items: Mapping[str, str], *, policy_allows: bool
+    turn: TurnContext,
+    fact: Fact,
+    run_id: str,
+    user_items: Mapping[str, str],
+    author: Actor,
+    *,
+    policy_allows: bool,
 ) -> Proposed:
     """A fact of the extractor; a quote without a message may stand in any message of the user."""
     item_id = fact.evidence.item_id or _item_with(fact.evidence.quote, user_items)
@@ -109,7 +119,7 @@ def from_fact(
         owner="user" if turn.origin == "user" else turn.origin,
         provenance=Provenance(
             source_kind="user_statement", thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id,
-            created_by=Actor(kind="extractor"),
+            created_by=author,
         ),
     )  # fmt: skip
 

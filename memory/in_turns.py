@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from memory.answers import manifest_entry
-from memory.doors import check_bounds, from_fact, from_tool
+from memory.doors import EXTRACTOR, RULES, check_bounds, from_fact, from_tool
 from memory.erasing import Eraser
 from memory.extraction_stats import count
 from memory.forgetting import Forgetter
@@ -20,9 +20,11 @@ from memory.proposal import Proposed
 from memory.reads import Reader
 from memory.recall import Recall, Recaller
 from memory.scopes import narrowed, of_turn, required
+from memory.standing import Standing
 from memory.store import SQL, active_in, encoded, get_candidate, scope_ids_of
 from memory.vectors import Vectors
 from memory.writing import Outcome, Writer
+from promt.brief import Brief
 from protocol.base import Scope
 from protocol.errors import Unavailable
 from protocol.hooks import TurnContext
@@ -55,6 +57,7 @@ class TurnMemory:
         self._forgetter = Forgetter(means)
         self._eraser = Eraser(means)
         self._vectors = Vectors(means)
+        self._standing = Standing(means)
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
         """The scopes that are active in a turn."""
@@ -92,6 +95,10 @@ class TurnMemory:
         return await self.recaller.recall(
             text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, turn_id=turn.turn_id
         )
+
+    async def standing(self, turn: TurnContext) -> Brief:
+        """What stands in every prompt of the turn's scopes."""
+        return await self._standing.read(self.turn_scopes(turn))
 
     async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
         """Active and waiting memory near a text, for the extractor."""
@@ -136,14 +143,14 @@ class TurnMemory:
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
+        by_rules: bool = False,
     ) -> list[WriteResult]:
         """Decide on the facts of an extraction, all in one transaction, once for a run."""
         scopes = self.turn_scopes(turn)
         outcomes: list[Outcome] = []
-        proposals = [
-            await self._vectors.meant(from_fact(turn, fact, run_id, user_items, policy_allows=policy_allows), scopes)
-            for fact in facts
-        ]
+        author = RULES if by_rules else EXTRACTOR
+        made = [from_fact(turn, fact, run_id, user_items, author, policy_allows=policy_allows) for fact in facts]
+        proposals = [await self._vectors.meant(proposed, scopes) for proposed in made]
 
         def apply(tx: Tx) -> None:
             key = f"run:{run_id}"

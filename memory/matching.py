@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memory.ranking import COSINE_FLOOR, Asked, Score, Scored, rarity, score, weight_of
+from memory.ranking import COSINE_FLOOR, Asked, Score, Scored, rarity, score_all, weight_of
+from memory.record_terms import SQL, placed, words_of
 from memory.scopes import NEARNESS
-from memory.store import SQL, body_terms, gist_of, placed, stored_of, words_of
+from memory.store import body_terms, gist_of, stored_of
 from memory.visibility import Seen, View, is_visible
 from promt.person import is_about_user
 from protocol.base import Scope
@@ -33,6 +34,8 @@ BY_WORDS = 40
 BY_MEANING = 50
 """Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one order of them, whatever
 its size; what comes after them is another order of as many."""
+FULL = min(BY_WORDS, BY_MEANING)
+"""Fewer candidates than this are all that there are."""
 WALKED = 4000
 """Of the nearest, how many are looked at for some that may be shown and are asked for."""
 
@@ -130,14 +133,16 @@ class Finder:
         """Candidates by score, equal ones by id."""
         words = [self._words(candidate) for candidate in found]
         weights = rarity(asked.terms, [own for own, _ in words], self._population)
-        matches: list[Match] = []
-        for c, (own, gist) in zip(found, words, strict=True):
-            scored = Scored(
+        records = [
+            Scored(
                 terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
                 importance=c.importance, confidence=c.confidence, evidence_count=c.evidence_count,
                 cosine=cosines.get(c.row), crowding=crowding.get(c.row), is_about_user=c.is_about_user,
-            )  # fmt: skip
-            matches.append(Match(c.row, c.memory_id, score(asked, scored, weights, self._view.now)))
+            )
+            for c, (own, gist) in zip(found, words, strict=True)
+        ]  # fmt: skip
+        scores = score_all(asked, records, weights, self._view.now)
+        matches = [Match(c.row, c.memory_id, one) for c, one in zip(found, scores, strict=True)]
         return sorted(matches, key=lambda match: (-match.score.log_odds, match.memory_id))
 
     def _listed(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:

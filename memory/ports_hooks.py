@@ -7,6 +7,7 @@ Rule 2: every call carries the turn, so that scopes, tombstones and policy are j
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from promt.brief import Brief
 from protocol.base import Scope
 from protocol.hooks import TurnContext
 from protocol.memory import (
@@ -23,6 +24,9 @@ from protocol.memory import (
     SearchResult,
     WriteResult,
 )
+
+ALREADY_SHOWN = "already_shown"
+"""Why a recall gives nothing where all that it found is in the prompt already."""
 
 
 class RecallOutcome(Protocol):
@@ -57,6 +61,10 @@ class MemoryForTurns(Protocol):
         """Records of the active scopes that bear on a text; on a very short one together with what was said before."""
         ...
 
+    async def standing(self, turn: TurnContext) -> Brief:
+        """What stands in every prompt of the active scopes."""
+        ...
+
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
         """`memory/search` within the turn's scopes."""
         ...
@@ -85,8 +93,9 @@ class MemoryForTurns(Protocol):
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
+        by_rules: bool = False,
     ) -> list[WriteResult]:
-        """The decision on each fact, all in one transaction, exactly once for a run."""
+        """The decision on each fact, all in one transaction, exactly once for a run; `by_rules`: no model found them."""
         ...
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:

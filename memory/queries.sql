@@ -23,6 +23,11 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'), 
 -- A record by id.
 SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
 
+-- name: standing_state
+-- A mark of each standing record of some scopes, its row first: another one once the record is another. Their index is all that is read.
+SELECT coalesce(group_concat(id || ':' || updated_at || ':' || hex(checksum)), '') FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids))
+  AND status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity')
+
 -- name: marks
 -- What stands for the words of some records; nothing for those that are forgotten.
 SELECT memory_id, text_hash FROM record WHERE memory_id IN (SELECT value FROM json_each(:memory_ids)) AND status <> 'deleted'
@@ -915,3 +920,11 @@ WHERE id IN (SELECT value FROM json_each(:rows))
 -- name: index_state_of
 -- A record's mark.
 SELECT index_state FROM record WHERE id = :row
+
+-- name: find_format
+-- The format of the records' full-text index.
+SELECT v FROM memory_fts_config WHERE k = 'version'
+
+-- name: put_format
+-- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
+INSERT OR REPLACE INTO memory_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)

@@ -6,6 +6,7 @@ Rule 2: a score is a logistic function of a weighted sum of few features; `bench
 The features of a record, given a query:
 
 - `lexical`: overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view), 0 to 1;
+- `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells little;
 - `semantic`: the cosine of both vectors;
 - `crowding`: the mean cosine of the record to its nearest neighbours. Records that lie close together are near to every query;
   the correction is that of cross-domain similarity local scaling (Conneau et al., 2018, arXiv 1710.04087);
@@ -19,10 +20,10 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-RECALL_FLOOR = 0.045
+RECALL_FLOOR = 0.055
 """The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of some 25 tokens:
 at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the curve)."""
-RECALL_ODDS = 6.0
+RECALL_ODDS = 5.0
 """Records whose odds are at most so many times lower than those of the best are recalled with it."""
 SEARCH_FLOOR = 0.002
 COSINE_FLOOR = 0.1
@@ -39,6 +40,8 @@ RECENCY_GAIN = 0.03
 IMPORTANCE_GAIN = 0.04
 CONFIDENCE_GAIN = 0.02
 EVIDENCE_GAIN = 0.01
+RIVALS = 10
+RARE_WORD = 5.0  # about the weight of a word that one record of a hundred has: what `distinct` is measured against
 BOOST_POWER = 2.0  # odds grow by so many powers of the boosts, which makes a score of 0.3 differ by a few hundredths
 
 
@@ -46,6 +49,7 @@ class Gains(NamedTuple):
     """What each feature adds to the sum, and the logistic function that makes a score of it."""
 
     lexical: float
+    distinct: float
     semantic: float
     crowding: float
     about_user: float
@@ -55,10 +59,10 @@ class Gains(NamedTuple):
 
 
 BY_WORDS = Gains(
-    lexical=1.0, semantic=0.0, crowding=0.0, about_user=0.2, asked_by_user=0.1, slope=5.1, center=0.955
+    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.15
 )  # fmt: skip
 BY_MEANING = Gains(
-    lexical=0.3, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0, center=0.62
+    lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0, center=0.62
 )  # fmt: skip
 """Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's observations, each kind
 weighing the same, with a transformer's and a static model's vectors; both want the same gains. `python -m benchmarks recall`."""
@@ -95,6 +99,7 @@ class Score(NamedTuple):
 
     log_odds: float
     lexical: float
+    distinct: float
     cosine: float | None
     crowding: float | None
     boosts: tuple[float, ...]
@@ -110,7 +115,12 @@ class Score(NamedTuple):
         """Each feature by its name."""
         near = {"semantic": self.cosine, "crowding": self.crowding}
         known = {name: value for name, value in near.items() if value is not None}
-        return {"lexical": self.lexical, **known, **dict(zip(BOOSTS, self.boosts, strict=True))}
+        return {
+            "lexical": self.lexical,
+            "distinct": self.distinct,
+            **known,
+            **dict(zip(BOOSTS, self.boosts, strict=True)),
+        }
 
 
 def weight_of(count: int, population: int) -> float:
@@ -128,40 +138,61 @@ def rarity(query: Sequence[str], records: Sequence[Collection[str]], population:
     return unknown | {term: weights[count] for term, count in frequency.items()}
 
 
-def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: Sequence[str]) -> float:
+class _Shared(NamedTuple):
+    """The query's terms that a record has, and their weight together."""
+
+    terms: list[str]
+    weight: float
+
+
+def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: _Shared) -> float:
     """Return the share of the query's weight that the record has, or of the record's where the record is the shorter: 0 to 1."""
-    weight = weights.__getitem__
-    overlap = sum(map(weight, shared))
-    share = overlap / (sum(map(weight, query)) or 1.0)
-    if len(shared) >= MIN_SHARED and (has := sum([weights[term] for term in record.gist if term in record.terms])):
-        share = max(share, RECORD_SIDE * overlap / has)
+    share = shared.weight / (sum(map(weights.__getitem__, query)) or 1.0)
+    if len(shared.terms) >= MIN_SHARED and (
+        has := sum([weights[term] for term in record.gist if term in record.terms])
+    ):
+        share = max(share, RECORD_SIDE * shared.weight / has)
     elif len(query) >= MIN_SHARED:
         share *= COINCIDENCE
     return min(1.0, share)
 
 
-def score(asked: Asked, record: Scored, weights: Mapping[str, float], now: int) -> Score:
-    """Return how likely the record is to be what the query needs. A record without a vector counts as one of usual nearness."""
-    shared = [term for term in asked.terms if term in record.terms]
-    lexical = lexical_of(asked.terms, record, weights, shared)
-    boosts = (
+def _boosts_of(record: Scored, now: int) -> tuple[float, ...]:
+    return (
         record.nearness,
         1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
         1 + IMPORTANCE_GAIN * (record.importance - 0.5),
         1 + CONFIDENCE_GAIN * (record.confidence - 1),
         1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
     )
+
+
+def score_all(asked: Asked, records: Sequence[Scored], weights: Mapping[str, float], now: int) -> list[Score]:
+    """Return how likely each record is to be what the query needs, in the order of the records.
+
+    A record without a vector counts as one of usual nearness.
+    """
     gains = BY_MEANING if asked.has_vector else BY_WORDS
-    features = (
-        (gains.lexical, lexical),
-        (gains.semantic, USUAL_COSINE if record.cosine is None else record.cosine),
-        (gains.crowding, USUAL_CROWDING if record.crowding is None else record.crowding),
-        (gains.about_user, float(record.is_about_user)),
-        (gains.asked_by_user, float(asked.is_about_user)),
-    )
-    total = sum(gain * value for gain, value in features)
-    log_odds = gains.slope * (total - gains.center) + BOOST_POWER * math.log(math.prod(boosts))
-    return Score(log_odds, lexical, record.cosine, record.crowding, boosts, shared)
+    shared: list[_Shared] = []
+    for record in records:
+        terms = [term for term in asked.terms if term in record.terms]
+        shared.append(_Shared(terms, sum([weights[term] for term in terms])))
+    rivals = RARE_WORD + sum(sorted([own.weight for own in shared], reverse=True)[:RIVALS])
+    found: list[Score] = []
+    for record, own in zip(records, shared, strict=True):
+        lexical, distinct = lexical_of(asked.terms, record, weights, own), own.weight / rivals
+        boosts = _boosts_of(record, now)
+        total = (
+            gains.lexical * lexical
+            + gains.distinct * distinct
+            + gains.semantic * (USUAL_COSINE if record.cosine is None else record.cosine)
+            + gains.crowding * (USUAL_CROWDING if record.crowding is None else record.crowding)
+            + gains.about_user * record.is_about_user
+            + gains.asked_by_user * asked.is_about_user
+        )
+        log_odds = gains.slope * (total - gains.center) + BOOST_POWER * math.log(math.prod(boosts))
+        found.append(Score(log_odds, lexical, distinct, record.cosine, record.crowding, boosts, own.terms))
+    return found
 
 
 def recallable(scores: Sequence[float]) -> int:

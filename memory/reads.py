@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from memory.identity import key_part
-from memory.matching import Finder, Match, Question
+from memory.matching import FULL, Finder, Match, Question
 from memory.pages import Rankings, listed, mark_of
 from memory.ports import Collaborators
 from memory.ranking import SEARCH_FLOOR, Score, snippet
@@ -170,11 +170,13 @@ class Reader:
             near = None
             if question.vector is not None:
                 near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, question.vector)
-            matches, may_be_more = list(wanted.matches or ()), True
-            while may_be_more and len(matches) < wanted.begin + wanted.limit:
+            matches = list(wanted.matches or ())
+            may_be_more = not matches or len(matches) >= FULL  # who turned every page is shown what fits less
+            enough = wanted.begin + (wanted.limit if wanted.matches is None else 1)
+            while may_be_more and len(matches) < enough:
                 further = finder.find(question, near, {match.row for match in matches})
                 matches += further
-                may_be_more = bool(further)
+                may_be_more = len(further) >= FULL
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
             waits = tx.one(SQL["has_pending"]) if state == "ready" else None
             is_behind = (waits and waits[0]) or not (near is None or near.is_whole)

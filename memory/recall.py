@@ -14,29 +14,29 @@ from typing import NamedTuple
 from memory.identity import folded
 from memory.matching import Match, Question
 from memory.ports import Collaborators
+from memory.ports_hooks import ALREADY_SHOWN
+from memory.presentation import is_presentable, text_of
 from memory.ranking import RECALL_FLOOR, recallable
 from memory.reads import Found, Reader, Wanted
 from memory.store import SQL, encoded
-from promt.render import carries_own_block
 from promt.tokens import estimated_tokens
 from protocol.base import Scope
 from protocol.errors import Unavailable
 from protocol.memory import Filters, Hit, RankedCandidate
 from protocol.ports import Tx
-from protocol.settings import RecallFloors, RecallSettings
+from protocol.settings import RecallSettings
 
 EMBEDDING_PATIENCE = 0.25  # seconds that a turn waits for its query's vector: it has its words
 ENOUGH_TERMS = 3
 """A message of fewer terms ("and in winter?") is searched together with what was said just before."""
 NEAR_MISSES = 20
 CACHED = 64
-MAX_ITEM_CHARS = 280
 
 
 class Recall(NamedTuple):
     """What is worth showing a model, what was considered, and why there is no more.
 
-    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, or `scope_unavailable`, where nothing was found and a scope failed.
+    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing was found and a scope failed.
     """
 
     hits: list[Hit]
@@ -64,27 +64,11 @@ class _Kept(NamedTuple):
 def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
     """Return what is searched for a message: its beginning, after what was said just before where it says too little itself."""
     own = text.strip()[:max_chars]
-    if count_terms(own) >= ENOUGH_TERMS:
+    is_repeated = any(folded(part) == folded(own) for part in before)
+    if is_repeated or count_terms(own) >= ENOUGH_TERMS:
         return own
     context = " ".join(part.strip() for part in before if part.strip())
     return f"{context[: max(0, max_chars - len(own) - 1)]} {own}".strip()
-
-
-def text_of(hit: Hit) -> str:
-    """Return a hit's text as the prompt shows it: whole if it is short, else the part that was found."""
-    content = hit.record.content
-    return content if len(content) <= MAX_ITEM_CHARS else hit.snippet or content
-
-
-def is_presentable(hit: Hit, floors: RecallFloors) -> bool:
-    """Return whether a hit says something, is none of our own blocks, and is above each floor that is set and applies."""
-    values = {"lexical": hit.breakdown.get("lexical"), "semantic": hit.breakdown.get("semantic"), "total": hit.score}
-    is_low = any(
-        value is not None and least is not None and value < least
-        for name, value in values.items()
-        for least in [getattr(floors, name)]
-    )
-    return bool(hit.record.content.strip()) and not carries_own_block(hit.record.content) and not is_low
 
 
 def choose(scopes: Sequence[Given], most: int) -> list[Found]:
@@ -174,13 +158,12 @@ class Recaller:
         is_partial: bool,
     ) -> Recall:  # fmt: skip
         given: list[Given] = []
+        is_shown = False
         for scope, ranked in found.items():
-            good = ranked[: recallable([one.log_odds for one in ranked])]
-            fresh = [
-                one
-                for one in good
-                if one.hit.record.memory_id not in exclude and is_presentable(one.hit, settings.floors)
-            ]
+            best = ranked[: recallable([one.log_odds for one in ranked])]
+            good = [one for one in best if is_presentable(one.hit, settings.floors)]
+            fresh = [one for one in good if one.hit.record.memory_id not in exclude]
+            is_shown |= len(fresh) < len(good)
             given.append(Given(fresh, self._tokens(scope, settings)))
         hits = [one.hit for one in choose(given, min(limit, settings.items))]
         seen = sorted((one for ranked in found.values() for one in ranked), key=lambda one: -one.log_odds)
@@ -190,11 +173,12 @@ class Recaller:
             if hit in hits:
                 return None
             if hit.record.memory_id in exclude:
-                return "already_shown"
+                return ALREADY_SHOWN
             return "budget" if hit.record.memory_id in good_ids else "floor"
 
         considered = [_considered(n, one.hit, cut_of(one.hit)) for n, one in enumerate(seen[:NEAR_MISSES], 1)]
-        empty = "scope_unavailable" if is_partial else "below_floor" if seen else "no_match"
+        missed = ALREADY_SHOWN if is_shown else "below_floor" if seen else "no_match"
+        empty = "scope_unavailable" if is_partial else missed
         return Recall(hits, RECALL_FLOOR, considered, "recalled" if hits else empty, is_partial)
 
     # -- the cache -------------------------------------------------------------------------------------------------

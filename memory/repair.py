@@ -12,6 +12,7 @@ import msgspec
 
 from memory.erasing import Rows, finish_later, pending_erases
 from memory.ports import Collaborators
+from memory.record_terms import placed, terms_digest, unpacked
 from memory.store import (
     SQL,
     Stored,
@@ -19,12 +20,9 @@ from memory.store import (
     encoded,
     get_record,
     packed_terms,
-    placed,
     put_terms,
     remove_text,
     stored_of,
-    terms_digest,
-    unpacked,
 )
 from memory.vectors import Vectors
 from protocol.checks import BATCH, Check, Depth, Find, Found, digest_of, finder, look_through, mend_all, row_finder

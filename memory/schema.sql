@@ -55,6 +55,9 @@ CREATE INDEX record_by_update ON record (scope_id, updated_at, id, status, expir
 CREATE INDEX record_by_creation ON record (scope_id, created_at, id, status, expires_at, category, kind, sensitivity);
 CREATE INDEX record_by_importance
     ON record (scope_id, CAST(importance * 1000000 AS INTEGER), id, status, expires_at, category, kind, sensitivity);
+-- What stands in every prompt: a turn reads this much to know that nothing of it has changed.
+CREATE INDEX record_standing ON record (scope_id, id, status, category, updated_at, checksum)
+    WHERE status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity');
 CREATE INDEX record_turn ON record (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX record_thread ON record (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX record_expiry ON record (expires_at) WHERE status = 'active' AND expires_at IS NOT NULL;

@@ -7,23 +7,18 @@ Rule 2: a record's full-text row is written and removed in the same transaction 
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from memory.identity import Identity, value_text
+from memory.record_terms import SQL, placed, terms_digest, unpacked
 from memory.visibility import Seen
 from protocol.base import Scope
-from protocol.checks import digest_of
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Provenance, Record, Status
 from protocol.ports import Lexicon, Row, Tx
-from protocol.statements import Statements
 
-SQL = Statements("memory")
-WORDS_KEPT = 2000
-"""Records whose terms are kept unpacked, some 3 KB each: a person's whole memory, seldom more."""
 T = TypeVar("T")
 
 _json = msgspec.json.Encoder(order="sorted").encode
@@ -272,35 +267,6 @@ def packed_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = 
     lines = body_terms(stored.record, stored.alias, lexicon), gist_of(stored.record, lexicon) if gist is None else gist
     packer = zlib.compressobj(wbits=WINDOW_BITS, memLevel=1)
     return packer.compress("\n".join(map(" ".join, lines)).encode()) + packer.flush()
-
-
-def unpacked(terms: bytes) -> str:
-    """A record's terms; none where they are damaged."""
-    return _lines_of(terms).partition("\n")[0]
-
-
-def _lines_of(terms: bytes) -> str:
-    try:
-        return zlib.decompress(terms).decode()
-    except (zlib.error, UnicodeDecodeError):  # repair makes them anew; no search ends by them
-        return ""
-
-
-def terms_digest(scope: str, terms: bytes) -> int:
-    """Return what vouches for the terms that are kept of a record."""
-    return digest_of(terms, scope)
-
-
-def placed(scope: str, terms: str) -> str:
-    """Terms as the index has them: each with its scope, so that no search comes upon another scope's places."""
-    return " ".join([f"{scope}·{term}" for term in terms.split()])
-
-
-@lru_cache(maxsize=WORDS_KEPT)
-def words_of(terms: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
-    """A record's terms and its gist."""
-    body, _, gist = _lines_of(terms).partition("\n")
-    return frozenset(body.split(" ")), tuple(gist.split())
 
 
 def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:

@@ -19,6 +19,10 @@ ADMISSION = "admission"
 """Who decides when it is not a person: the score, by repetition or because a doubt is settled."""
 
 
+APPROVER = Actor(kind="user", id="approval")
+"""Who wrote a record that was a candidate: the person who approved it stands for its words."""
+
+
 class KeptProposal(msgspec.Struct, frozen=True, omit_defaults=True):
     """A proposal without its words."""
 
@@ -81,7 +85,7 @@ def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, 
         alias=kept.alias, evidence=evidence_of(tx, candidate.candidate_id), is_explicit=True,
         disposition="accept_active", kind=kept.kind, tags=kept.tags, confidence=kept.confidence,
         importance=kept.importance, valid_from=kept.valid_from, expires_at=kept.expires_at, metadata=kept.metadata,
-        provenance=msgspec.structs.replace(kept.provenance, created_by=Actor(kind="user")), declared=kept.declared,
+        provenance=msgspec.structs.replace(kept.provenance, created_by=APPROVER), declared=kept.declared,
         approves=candidate.candidate_id,
     )  # fmt: skip
 

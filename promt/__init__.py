@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 from protocol.memory import MAX_FACTS, SemanticFields
 
 NAMES = (
-    "memory_recall", "thread_context", "extraction", "preflight",
+    "memory_recall", "memory_standing", "thread_context", "extraction", "preflight",
     "mcp_instructions", "mcp_recall", "mcp_remember", "mcp_forget", "mcp_session_brief",
 )  # fmt: skip
 """Every prompt there is."""

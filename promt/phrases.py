@@ -154,8 +154,8 @@ class _Reader:
         return read
 
     def _need(self, word: str) -> str:
-        """The word with the blanks around it, so that it is not sought within others; a stem keeps its end."""
-        return f" {word} ".replace("* ", "") if self._spaced else word.rstrip("*")
+        """The word with the blanks around it, so that it is not sought within others; a stem or an ending keeps its other side."""
+        return f" {word} ".replace("* ", "").replace(" *", "") if self._spaced else word.rstrip("*")
 
     def _group(self, opening: str, parts: deque[str]) -> _Pattern:
         choices = [self._sequence(parts)]

@@ -37,7 +37,7 @@ _HEADS: dict[BlockDomain, str] = {
 }
 _NONCE = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
 _OWN = re.compile(
-    r"</?\s*(?:recalled_memory|thread_context)\b|^[^\S\n]*-[^\S\n]*\[(?:mem_|thread:)[^\]\n]{1,256}\]:",
+    r"</?\s*(?:recalled_memory|thread_context|standing_memory)\b|^[^\S\n]*-[^\S\n]*\[(?:mem_|thread:)[^\]\n]{1,256}\]:",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -68,7 +68,7 @@ class Rendered(NamedTuple):
     truncated: bool
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """An item's own line, the lines of its files, and whether its text was cut."""
 
     ref: SourceRef
@@ -107,7 +107,7 @@ def _label(text: str) -> str:
     return shorten(plain(text), MAX_LABEL_CHARS).translate({ord("["): "(", ord("]"): ")"})
 
 
-def _line(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> _Line | None:
+def line_of(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> Line | None:
     """The item as a line; None where nothing of it is seen."""
     scanned = item.text[: max_item_chars * SCAN_FACTOR + SCAN_CHARS]
     whole = plain(scanned, line_break=" ⏎ " if domain == "thread" else " ")
@@ -119,12 +119,12 @@ def _line(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> _Line 
     notes = [shorten(plain(note).removeprefix("- "), MAX_ATTACHMENT_CHARS) for note in item.attachments]
     files = f"\n\nAvailable artifacts for {source}:" + "".join(f"\n- {note}" for note in notes) if notes else ""
     was_cut = text != whole or len(scanned) < len(item.text)
-    return _Line(item.ref, f"- [{source}{labels}]: {text}", files, was_cut)
+    return Line(item.ref, f"- [{source}{labels}]: {text}", files, was_cut)
 
 
-def _choose(lines: Sequence[_Line], room: int) -> list[_Line]:
+def _choose(lines: Sequence[Line], room: int) -> list[Line]:
     """The lines that fit, in order: one that does not is taken without its files, or skipped."""
-    chosen: list[_Line] = []
+    chosen: list[Line] = []
     for line in lines:
         for option in (line, line._replace(files="", cut=True)) if line.files else (line,):
             size = len(option.text) + len(option.files) + 1
@@ -150,7 +150,7 @@ def render_block(
     if room <= 0:
         return None
     bound = min(max_item_chars, room)
-    lines = [line for item in items[:MAX_ITEMS] if (line := _line(item, domain, bound)) is not None]
+    lines = [line for item in items[:MAX_ITEMS] if (line := line_of(item, domain, bound)) is not None]
     count = len(lines) + max(0, len(items) - MAX_ITEMS)
     chosen = _choose(lines, room)
     if len(chosen) < count:

@@ -15,9 +15,11 @@ from protocol.base import Diagnostic, Wire
 from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
 from protocol.models import Picture
 from protocol.ports import Tx
+from protocol.shown import ContextItem, Recalled, ShownLine
 from protocol.threads import (
     Domain,
     Driver,
+    ManifestBudget,
     MemoryMode,
     Mode,
     Phase,
@@ -81,6 +83,8 @@ class EpisodicQuery(Wire):
     to_at: int | None = None
     max_chars: int | None = None
     roles: list[Literal["user", "assistant"]] | None = None
+    newest: bool = False
+    """Whether the newest is wanted: the words are then what comes first, and what is shown need not have them."""
 
 
 class EpisodicPlan(Wire):
@@ -88,6 +92,8 @@ class EpisodicPlan(Wire):
 
     status: Literal["recall", "skip"] = "skip"
     queries: list[EpisodicQuery] = []
+    is_asked: bool = False
+    """Whether the user clearly asks for what was said: then the best that there is is shown, though it fits badly."""
 
 
 class RecallPlan(Wire):
@@ -104,22 +110,6 @@ class TranscriptItem(Wire):
     item_id: str
     role: Role
     text: str
-
-
-class Recalled(Wire):
-    """What is in the prompt already."""
-
-    memory_ids: list[str] = []
-    chunk_ids: list[str] = []
-
-
-class ContextItem(Wire):
-    """One recalled thing: its text as data, and the labels that the renderer shows."""
-
-    ref: SourceRef
-    text: str
-    labels: dict[str, str] = {}
-    attachments: list[str] = []
 
 
 # -- what a hook may give ------------------------------------------------------------------------------------------
@@ -151,13 +141,19 @@ class ToolBundle(Wire, tag_field="kind", tag="tool_bundle"):
 
 
 class SectionContribution(Wire, tag_field="kind", tag="prompt_section"):
-    """A part of the system prompt."""
+    """A part of the system prompt. One without text is left out; what it used of a budget of its own is told all the same.
+
+    `lines` are whole lines of `text`, each with what it shows; `truncated` says that something did not fit.
+    """
 
     section_id: str
     domain: Domain
     title: str
     text: str
     stable: bool = True
+    lines: list[ShownLine] = []
+    truncated: bool = False
+    budget: ManifestBudget | None = None
 
 
 class DiagnosticContribution(Wire, tag_field="kind", tag="diagnostic"):
@@ -181,7 +177,7 @@ Contribution: TypeAlias = (
 
 ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
     "TurnPrePolicy": (PolicyContribution, DiagnosticContribution),
-    "TurnPrePromptContext": (PromptContext, DiagnosticContribution),
+    "TurnPrePromptContext": (PromptContext, SectionContribution, DiagnosticContribution),
     "TurnPostPreflightPromptContext": (PromptContext, DiagnosticContribution),
     "TurnPreToolMaterialization": (ToolBundle, DiagnosticContribution),
     "TurnPrePromptCompile": (SectionContribution, DiagnosticContribution),
@@ -189,7 +185,7 @@ ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
 }
 """A contribution of another kind fails that hook run."""
 
-DIAGNOSTIC_CODES: frozenset[str] = frozenset({"extraction_stats", "malformed_fact", "too_many_facts"})
+DIAGNOSTIC_CODES: frozenset[str] = frozenset({"extraction_stats", "malformed_fact", "standing_cut", "too_many_facts"})
 """What hooks say of their own work. Of any other code nothing but the code is kept; with strict diagnostics its run fails."""
 
 MAX_CONTRIBUTIONS = 64
@@ -305,7 +301,7 @@ ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[Too
 class ItemFact(Wire):
     """A stored message as the other houses may know it.
 
-    `indexable` is false for what neither user nor assistant said, for partial answers, and in threads that ignore memory.
+    `indexable` is false for what neither user nor assistant said but a host's summaries of its tools, for partial answers, and in threads that ignore memory.
     """
 
     item_id: str
@@ -381,6 +377,18 @@ EchoSpans: TypeAlias = Callable[[Tx, str, str], list[tuple[int, int]]]
 Marks: TypeAlias = Callable[[Tx, Sequence[SourceRef]], Mapping[str, bytes]]
 """Of the sources that may still be shown, by id: a mark, which is another once something else is said there. What was
 forgotten, excluded, muted or removed has none."""
+
+
+def recalled_in(contributions: Sequence[Contribution]) -> Recalled:
+    """What contributions put into the prompt."""
+    items = [item for c in contributions if isinstance(c, PromptContext) for item in c.items]
+    lines = [line for c in contributions if isinstance(c, SectionContribution) for line in c.lines]
+    return Recalled(
+        memory_ids=[item.ref.id for item in items if item.ref.kind == "memory"],
+        chunk_ids=[item.ref.id for item in items if item.ref.kind == "chunk"],
+        standing_ids=[line.ref.id for line in lines if line.ref.kind == "memory"],
+        facts=[shown.text for shown in (*items, *lines) if shown.ref.kind == "memory"],
+    )
 
 
 def diagnostics_of(contributions: Sequence[Contribution]) -> list[Diagnostic]:

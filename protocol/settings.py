@@ -36,6 +36,7 @@ class MemorySettings(Params):
     strict_diagnostics_enabled: bool = False
     review_enabled: bool = False
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    standing_chars: Annotated[int, Meta(ge=0, le=8000)] = 1200
 
 
 class ThreadEpisodicSettings(Params):

@@ -12,7 +12,7 @@ SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace
 SearchStatus: TypeAlias = Literal["completed", "empty", "skipped", "partial", "unavailable"]
 ChunkState: TypeAlias = Literal["pending", "indexed", "failed", "retired", "excluded"]
 JobStatus: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
-IndexedRole: TypeAlias = Literal["user", "assistant"]
+IndexedRole: TypeAlias = Literal["user", "assistant", "tool"]
 DiagnosticCode: TypeAlias = Literal[
     "disabled", "recall_disabled", "query_too_vague", "index_pending", "budget_too_small", "segments_limited",
     "semantic_off", "below_floor", "partial_item", "no_match",
@@ -67,12 +67,24 @@ class ThreadHit(Wire):
     artifacts: list[ArtifactRef]
 
 
+class Understood(Wire):
+    """The time that a query named: its first and last millisecond, and its words."""
+
+    from_at: int
+    to_at: int
+    text: str
+
+
 class ThreadSearchResult(Wire):
-    """Hits, best first; `diagnostics` says why there are none or not all."""
+    """Hits, best first; `diagnostics` says why there are none or not all.
+
+    `understood` is the time that was read from the query, if it was given none: what was said then comes before all else.
+    """
 
     hits: list[ThreadHit]
     status: SearchStatus
     diagnostics: list[Diagnostic]
+    understood: Understood | None = None
 
 
 class ThreadStatusParams(Params):

@@ -14,6 +14,7 @@ from protocol.ports import Lexicon, SecretScanner, SecretSpan, Tx
 from protocol.thread_episodic import ThreadHit
 from thread_episodic.budget import Floor, snippet_of
 from thread_episodic.model import Candidate, Filter
+from thread_episodic.pointing import is_said_already
 from thread_episodic.ranking import Ranked
 from thread_episodic.visibility import is_visible, mask_range
 
@@ -32,6 +33,8 @@ class Limits:
     hit_chars: int
     known_chunks: frozenset[str] = frozenset()
     """Chunk ids that the asker has already."""
+    known_facts: tuple[str, ...] = ()
+    """What the asker is told otherwise."""
 
 
 class Ranking(NamedTuple):
@@ -81,6 +84,7 @@ class Display:
         self._items: dict[str, tuple[ItemFact, bytes] | None] = {}
         good = (ranking.candidates[one.row] for one in ranking.ranked if one.score >= limits.floor.score)
         self._good = {(chunk.item_id, chunk.position): chunk for chunk in good}
+        self._facts = [frozenset(lexicon.index_terms(fact)) for fact in limits.known_facts]
         self.hits: list[ThreadHit] = []
         self.whole: set[str] = set()
         self.shown: set[str] = set()
@@ -110,6 +114,8 @@ class Display:
             passed += 1
             joined = self._joined(chunk)
             hit, is_whole = self._hit(one, chunk, joined, fact)
+            if self._facts and self._is_known(hit.snippet):
+                continue
             if len(hit.snippet) > room:
                 self.skipped += 1
                 self.cut_reason = "room"
@@ -163,6 +169,9 @@ class Display:
             artifacts=[],
         )  # fmt: skip
         return hit, snippet.is_whole
+
+    def _is_known(self, snippet: str) -> bool:
+        return is_said_already(self._lexicon.index_terms(snippet), self._ranking.weights, self._facts)
 
     def _weigh(self, text: str) -> float:
         """What a part of a chunk holds of the query."""

@@ -1,7 +1,9 @@
 """The hook `thread_episodic.recall`: runs the conversation part of a turn's plan.
 
-Rule 1: the plan is a wish; floor, visibility and budgets are the service's, as for any other search.
-Rule 2: what the provider sees as history, and what is in the prompt already, is never shown again.
+Rule 1: the plan is a wish; visibility and budgets are the service's, as for any other search.
+Rule 2: what the provider sees as history, and what is in the prompt already, is never shown again, nor what a fact there says.
+Rule 3: where the user clearly asks for the past, the best there is is shown. Where they do not speak of it at all, one search is made
+all the same, and only a strong hit is shown.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,10 +13,13 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from promt.phrases import detect
-from protocol.hooks import ContextItem, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
+from protocol.hooks import ContextItem, EpisodicPlan, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.settings import GatewayConfig
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
 from protocol.threads import ArtifactRef, RecallStatus, SourceRef
+from thread_episodic.budget import Floor
+from thread_episodic.model import Shown, Wish
+from thread_episodic.pointing import query_of
 from thread_episodic.search import Found
 from thread_episodic.service import EpisodicService
 from thread_episodic.time_words import zone_of
@@ -23,6 +28,11 @@ HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
 TIMEOUT_MS = 800
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
+UNASKED_FLOOR = 0.4
+"""The least score of what is shown to a message that does not speak of the past (`python -m benchmarks lookback`: the curve)."""
+UNASKED_HITS = 5
+ASKED_HITS = 8
+ASKED_FLOOR_PART = 0.2  # of the usual floor: who speaks of a conversation had it, so that a weak hit is likelier right
 NOT_PLANNED = "not_planned"
 MATCHED = "matched"
 
@@ -86,33 +96,53 @@ class EpisodicRecall:
             return self._output([], "skipped", given.policy.recall.reason_code)
         if given.policy is None and (await anyio.to_thread.run_sync(detect, given.text)).no_recall:
             return self._output([], "skipped", "no_recall_requested")  # nobody else has looked at what the user said
-        if given.plan is None or given.plan.episodic.status == "skip" or not given.plan.episodic.queries:
+        if given.plan is None:
             return self._output([], "skipped", NOT_PLANNED)
-        told, answers = await self._search(given, given.plan.episodic.queries)
+        wishes = await self._wishes(given, given.plan.episodic)
+        if not wishes:
+            return self._output([], "skipped", NOT_PLANNED)
+        told, answers = await self._search(given, wishes)
         zone = zone_of(given.context.time_zone)
         return self._output([item_of(one, zone) for one in told], *_outcome(told, answers))
 
-    async def _search(self, given: HookInput, queries: Sequence[EpisodicQuery]) -> tuple[list[_Told], list[Found]]:
-        """The plan's queries in order, within one budget; each finds only what those before it did not.
+    async def _wishes(self, given: HookInput, plan: EpisodicPlan) -> list[Wish]:
+        """The searches of a turn, each with the least that it shows."""
+        settings = self._settings().thread_episodic
+        least, most = settings.min_relevancy, settings.default_max_candidates
+        if plan.is_asked:
+            floor = Floor(least * ASKED_FLOOR_PART, settings.min_results)
+            named = await self._service.in_named_thread(given.context, plan.queries[0])
+            inside = [Wish(named[1], floor, ASKED_HITS, named[0])] if named is not None else []
+            return [*inside, *(Wish(query, floor, ASKED_HITS) for query in plan.queries)]
+        if plan.status == "recall":
+            strict = max(least, UNASKED_FLOOR)  # a time range raises the scores of all that is in it
+            return [Wish(query, Floor(least if query.from_at is None else strict, 0), most) for query in plan.queries]
+        if given.context.parent_thread_id is not None:
+            return []  # a subagent is told what it needs
+        query = EpisodicQuery(mode="workspace_threads", query=query_of(given.text))
+        return [Wish(query, Floor(max(least, UNASKED_FLOOR), 0), UNASKED_HITS)]
 
-        A part of the budget is kept for the last: what the others guessed (a time, this thread) may be wrong, and must not
+    async def _search(self, given: HookInput, wishes: Sequence[Wish]) -> tuple[list[_Told], list[Found]]:
+        """The searches in order, within one budget; each finds only what those before it did not.
+
+        A part of the budget is kept for the last: what the others guessed (a time, a thread) may be wrong, and must not
         hide what the widest one finds.
         """
         room = self._settings().thread_episodic.default_prompt_chars
         kept = room // KEPT_PART
-        excluded = [*given.history_turn_ids, given.context.turn_id]
-        known = set(given.recalled.chunk_ids)
+        shown = Shown(
+            turns=(*given.history_turn_ids, given.context.turn_id), chunks=set(given.recalled.chunk_ids),
+            facts=given.recalled.facts,
+        )  # fmt: skip
         told: list[_Told] = []
         answers: list[Found] = []
-        for place, query in enumerate(queries, 1):
-            mine = room if place == len(queries) else room - kept
+        for place, wish in enumerate(wishes, 1):
+            mine = room if place == len(wishes) else room - kept
             if mine <= 0:
                 continue
-            found = await self._service.recall(
-                given.context, query, excluded_turns=excluded, known_chunks=frozenset(known), room=mine
-            )
+            found = await self._service.recall(given.context, wish, shown, room=mine)
             answers.append(found)
-            known |= found.shown
+            shown.chunks.update(found.shown)
             room -= sum(len(hit.snippet) for hit in found.hits)
             here = {given.context.thread_id: "current thread"}
             told += [

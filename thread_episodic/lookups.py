@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import msgspec
 
 from protocol.ports import SqlValue, Tx
-from thread_episodic.model import Beside, Candidate, Filter, Places
+from thread_episodic.model import Beside, Candidate, Filter, Places, placed
 from thread_episodic.store import SQL
 
 LAST = 2**62  # later than any time
 ALL = -1  # no limit, to SQLite
+NEWEST_LOOKED_AT = 512  # chunks that say a word: the index knows their order of coming, not of saying
 LATEST_OF_THREAD = 4096  # messages of a thread that say which partitions are its own: more would cost what they save
 
 
@@ -25,10 +26,17 @@ def _common_values(wanted: Filter) -> dict[str, SqlValue]:
     }  # fmt: skip
 
 
-def find_chunks_by_time(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[Candidate]:
-    """The newest chunks of a definite time range."""
-    values = {"limit": limit} | places._asdict()
-    return [Candidate._make(row) for row in tx.all(SQL["find_chunks_by_time"], values | _common_values(wanted))]
+def newest_chunks(tx: Tx, places: Places, wanted: Filter, terms: Sequence[str], limit: int) -> list[Candidate]:
+    """The newest chunks of a time range: first those that say any of some words, and do not ask; without any, all."""
+    values: dict[str, SqlValue] = {"limit": limit} | places._asdict() | _common_values(wanted) | _span(wanted)
+    said: list[Candidate] = []
+    if terms:
+        match = " OR ".join(f'"{placed(places.workspace, term)}"' for term in terms)
+        found = chunks_by_row(tx, rows_with(tx, match, NEWEST_LOOKED_AT), places, wanted)
+        said = sorted((one for one in found.values() if not one.asks), key=lambda one: (-one.at, one.id))[:limit]
+    known = {one.id for one in said}
+    rest = [Candidate._make(row) for row in tx.all(SQL["find_chunks_by_time"], values)]
+    return (said + [one for one in rest if one.id not in known])[:limit]
 
 
 def chunks_by_row(tx: Tx, rows: Sequence[int], places: Places, wanted: Filter) -> dict[int, Candidate]:

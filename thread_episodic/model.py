@@ -4,11 +4,14 @@ Rule 1: values only; nothing here reads or decides.
 Rule 2: a chunk has no text, only a range of its message.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from protocol.checks import digest_of
+from protocol.hooks import EpisodicQuery
 from protocol.thread_episodic import IndexedRole, SearchScope, chunk_id_of
+from thread_episodic.budget import Floor
 
 WHOLE_ITEM = 2**31
 """The end of an exclusion that covers all of a message, however long it becomes."""
@@ -157,3 +160,21 @@ class Filter:
     to_at: int | None = None
     roles: tuple[IndexedRole, ...] = ()
     excluded_turns: tuple[str, ...] = ()
+
+
+class Wish(NamedTuple):
+    """A search that a turn makes: what is asked, the least that is shown, and how much of it."""
+
+    query: EpisodicQuery
+    floor: Floor
+    hits: int
+    thread_id: str | None = None
+    """The only thread that is looked into, where it is not the query that says where."""
+
+
+class Shown(NamedTuple):
+    """What a turn's prompt has already: turns, chunks, and what its facts say."""
+
+    turns: Sequence[str]
+    chunks: set[str]
+    facts: Sequence[str]

@@ -20,6 +20,9 @@ ThreadTurns: TypeAlias = Callable[[Tx, str], list[str]]
 WorkspaceThreads: TypeAlias = Callable[[Tx, str], list[str]]
 """The thread ids of a workspace."""
 
+ThreadNames: TypeAlias = Callable[[Tx, str, int], Mapping[str, str]]
+"""The names of a workspace's threads by id, at most so many."""
+
 ReadArtifacts: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, list[ArtifactRef]]]
 """The files that messages carried, by item id; an item without any may be absent."""
 
@@ -34,6 +37,9 @@ ReportDamage: TypeAlias = Callable[[Sequence[str], bool], None]
 
 RepairState: TypeAlias = Callable[[Tx], IndexRepair]
 """How far the repair of the index is."""
+
+TimeZone: TypeAlias = Callable[[], str]
+"""The name of the time zone that "yesterday" is meant in."""
 
 Paused: TypeAlias = Callable[[], tuple[str, str] | None]
 """The component and the reason that hold the index queue, or None."""

@@ -174,20 +174,20 @@ SELECT c.id FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
 WHERE s.workspace = :workspace AND s.at >= :from_at AND s.at <= :to_at AND c.status = 'indexed' LIMIT :limit
 
 -- name: chunks_beside
--- What was said just before and just after each chunk, in its thread, unless there is a longer silence between them.
+-- What was said just before and just after each chunk, in its thread (what tools did is not said), unless there is a longer silence between them.
 SELECT c.id,
     CASE WHEN c.position > 0
         THEN (SELECT o.id FROM chunk AS o WHERE o.source = c.source AND o.position = c.position - 1 AND o.status <> 'retired')
         ELSE (SELECT o.id FROM chunk AS o WHERE o.status <> 'retired' AND o.source = (
             SELECT p.id FROM (
-                SELECT id, at FROM chunk_source WHERE thread = s.thread AND (turn_seq, item_seq) < (s.turn_seq, s.item_seq)
+                SELECT id, at FROM chunk_source WHERE thread = s.thread AND role <> 'tool' AND (turn_seq, item_seq) < (s.turn_seq, s.item_seq)
                 ORDER BY turn_seq DESC, item_seq DESC LIMIT 1
             ) AS p WHERE abs(p.at - s.at) <= :gap) ORDER BY o.position DESC LIMIT 1) END,
     coalesce(
         (SELECT o.id FROM chunk AS o WHERE o.source = c.source AND o.position = c.position + 1 AND o.status <> 'retired'),
         (SELECT o.id FROM chunk AS o WHERE o.status <> 'retired' AND o.position = 0 AND o.source = (
             SELECT n.id FROM (
-                SELECT id, at FROM chunk_source WHERE thread = s.thread AND (turn_seq, item_seq) > (s.turn_seq, s.item_seq)
+                SELECT id, at FROM chunk_source WHERE thread = s.thread AND role <> 'tool' AND (turn_seq, item_seq) > (s.turn_seq, s.item_seq)
                 ORDER BY turn_seq, item_seq LIMIT 1
             ) AS n WHERE abs(n.at - s.at) <= :gap)))
 FROM json_each(:rows) AS wanted CROSS JOIN chunk AS c ON c.id = wanted.value CROSS JOIN chunk_source AS s ON s.id = c.source
@@ -509,3 +509,11 @@ WHERE c.segment = :id
 -- name: put_segment_sums
 -- What a partition holds is counted anew.
 UPDATE segment SET chunk_count = :chunks, term_count = :terms, first_at = :first_at, last_at = :last_at WHERE id = :id
+
+-- name: find_format
+-- The format of the conversations' full-text index.
+SELECT v FROM chunk_fts_config WHERE k = 'version'
+
+-- name: put_format
+-- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
+INSERT OR REPLACE INTO chunk_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)

@@ -1,6 +1,6 @@
 """Turns read back: what was said in the n-th turn of a thread, as far as search would show it.
 
-Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, what nobody said, and blocks
+Rule 1: what search hides is hidden here: muted threads, other workspaces, excluded ranges, secrets, what nobody said (tools, too), and blocks
 and lines that the gateway itself injected: what was recalled then may be forgotten by now.
 Rule 2: an unknown place and a hidden one give the same answer.
 """
@@ -65,7 +65,7 @@ class TurnReader:
                 return []
             turn_id = turns[number - 1]
             facts = self._read_items(tx, self._turn_items(tx, [turn_id])[turn_id]).values()
-            return [(fact, self._hidden_in(tx, fact)) for fact in facts if fact.indexable]
+            return [(fact, self._hidden_in(tx, fact)) for fact in facts if fact.indexable and fact.role != "tool"]
 
         said = [self._shown(fact, hidden) for fact, hidden in await self._db.read(look)]
         if not said:

@@ -23,7 +23,7 @@ CREATE TABLE segment (
 ) STRICT;
 CREATE UNIQUE INDEX segment_open ON segment (workspace) WHERE state = 'open';
 
--- A message that is, or will be, indexed. `source_hash` covers its text and its context header, `speaker` is the terms of who
+-- A message, or what a host says of its tool, that is, or will be, indexed. `source_hash` covers its text and its context header, `speaker` is the terms of who
 -- said it. `digest` vouches for this row, `lexicon` for the lexicon that cut it, `chunk_count` for the number of its chunks.
 CREATE TABLE chunk_source (
     id          INTEGER PRIMARY KEY,
@@ -31,7 +31,7 @@ CREATE TABLE chunk_source (
     turn_id     TEXT NOT NULL,
     workspace   INTEGER NOT NULL REFERENCES chunk_scope (id),
     thread      INTEGER NOT NULL REFERENCES chunk_scope (id),
-    role        TEXT NOT NULL CHECK (role IN ('user', 'assistant')),
+    role        TEXT NOT NULL CHECK (role IN ('user', 'assistant', 'tool')),
     at          INTEGER NOT NULL,
     turn_seq    INTEGER NOT NULL,
     item_seq    INTEGER NOT NULL,

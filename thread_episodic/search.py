@@ -21,6 +21,7 @@ from thread_episodic.model import Filter, Places
 from thread_episodic.ports import ReadArtifacts
 from thread_episodic.ranking import Ranked, rank
 
+TOOL_PART = 0.7  # of the score: what a tool did is seldom what was said about it
 TELLING_WORD = "zebrafish"  # any word that is no function word in any language
 
 
@@ -33,8 +34,8 @@ class Request:
     limits: Limits
     work: int
     max_segments: int
-    browses: bool = False
-    """Whether no words are asked for, but all that was said in the time range."""
+    is_newest: bool = False
+    """Whether the newest is wanted: what has any of the words comes first, and the rest after it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,14 +111,19 @@ class Searcher:
         return Places(workspace, thread=thread) if thread is not None else None
 
     def _rank(self, tx: Tx, places: Places, request: Request) -> Ranking:
-        if request.browses:  # newest first; each of it is what was asked for
-            newest = lookups.find_chunks_by_time(tx, places, request.wanted, request.work)
+        if request.is_newest:
+            newest = lookups.newest_chunks(tx, places, request.wanted, request.asked.terms, request.work)
             return Ranking([Ranked(one.id, 1.0, {"time": 1.0}) for one in newest], {one.id: one for one in newest}, {})
         finder = Finder(
             tx, self._meaning, places, request.wanted, work=request.work, max_segments=request.max_segments
         )  # fmt: skip
         found = finder.find(request.asked)
         ranked = rank(found.question, found.passages, has_meaning=request.asked.vector is not None)
+        if any(one.role == "tool" for one in found.candidates.values()):
+            ranked = sorted(
+                (one if found.candidates[one.row].role != "tool" else one._replace(score=one.score * TOOL_PART) for one in ranked),
+                key=lambda one: -one.score,
+            )  # fmt: skip
         return Ranking(ranked, found.candidates, found.question.weights, found.is_limited)
 
     def _told(self, tx: Tx, places: Places, request: Request, shown: Display, *, is_limited: bool) -> Found:

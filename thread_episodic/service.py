@@ -5,7 +5,11 @@ Rule 2: a search never fails because the index is slow or behind: its status and
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+
+import anyio.to_thread
+from msgspec import structs
 
 from protocol.base import Diagnostic
 from protocol.errors import CallerError, IndexDamaged, Unavailable
@@ -27,6 +31,7 @@ from protocol.ports import (
     Lexicon,
     Meaning,
     Notify,
+    ReadDate,
     SecretScanner,
     Transact,
     Tx,
@@ -49,12 +54,13 @@ from protocol.thread_episodic import (
     parts_of_chunk,
 )
 from thread_episodic import store
-from thread_episodic.budget import Floor, floor_of, most_hits, room_of
+from thread_episodic.budget import floor_of, most_hits, room_of
 from thread_episodic.chunking import overlaps
 from thread_episodic.display import Limits
 from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
-from thread_episodic.model import Filter
+from thread_episodic.model import Filter, Shown, Wish
+from thread_episodic.pointing import named_thread, subject_of, understood, without_times
 from thread_episodic.ports import (
     ItemsAfter,
     Paused,
@@ -62,16 +68,19 @@ from thread_episodic.ports import (
     ReportDamage,
     SearchedSpace,
     Settings,
+    ThreadNames,
     ThreadTurns,
+    TimeZone,
     TurnItems,
     WorkspaceThreads,
 )
 from thread_episodic.reading import TurnReader
+from thread_episodic.reindexing import Reindexer
 from thread_episodic.repair import Repairer, as_repaired
 from thread_episodic.repair_checks import Mender
 from thread_episodic.search import Found, Request, Searcher, is_vague
 from thread_episodic.status import StatusReader
-from thread_episodic.time_words import asks_when
+from thread_episodic.time_words import TimeRange, asks_when, find_time, zone_of
 from thread_episodic.vectors import Vectors
 
 SEARCH_PATIENCE = (
@@ -79,8 +88,8 @@ SEARCH_PATIENCE = (
 )
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
-REINDEX_TURNS = 500  # turns queued in one transaction, so that a large thread does not hold the writer
 KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
+THREAD_NAMES = 1000  # that a message is compared with, where it asks for what was said: three milliseconds
 MICROSECONDS = 1_000_000
 
 
@@ -91,10 +100,14 @@ class EpisodicService:
         self, *, db: Transact, clock: Clock, ids: Ids, keyed: KeyedHash, lexicon: Lexicon, meaning: Meaning,
         scanner: SecretScanner, jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, read_thread: ReadThread,
         workspace_exists: WorkspaceExists, echo_spans: EchoSpans, turn_items: TurnItems, thread_turns: ThreadTurns,
-        workspace_threads: WorkspaceThreads, read_artifacts: ReadArtifacts, paused: Paused, items_after: ItemsAfter,
-        searched_space: SearchedSpace, report_damage: ReportDamage,
+        workspace_threads: WorkspaceThreads, thread_names: ThreadNames, read_artifacts: ReadArtifacts, paused: Paused,
+        time_zone: TimeZone, read_date: ReadDate,
+        items_after: ItemsAfter, searched_space: SearchedSpace, report_damage: ReportDamage,
     ) -> None:  # fmt: skip
         self._db = db
+        self._time_zone = time_zone
+        self._read_date = read_date
+        self._thread_names = thread_names
         self._clock = clock
         self._scanner = scanner
         self._ids = ids
@@ -131,6 +144,10 @@ class EpisodicService:
             read_items=read_items, hash_of=hash_of, items_after=items_after, searched_space=searched_space,
         )  # fmt: skip
         self.repair = Repairer(db=db, jobs=jobs, checks=mender.checks, report=report_damage)
+        self._reindexer = Reindexer(
+            db=db, clock=clock, jobs=jobs, vectors=self.vectors, read_thread=read_thread, thread_turns=thread_turns,
+            workspace_exists=workspace_exists, workspace_threads=workspace_threads, repair=self.repair,
+        )  # fmt: skip
         self._status = StatusReader(
             clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused,
             repair_state=self.repair.state,
@@ -199,32 +216,78 @@ class EpisodicService:
             room=room_of(settings, params.max_prompt_chars), snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars,
         )  # fmt: skip
-        found = await self._find(wanted, params.query, limits, SEARCH_PATIENCE)
-        diagnostics = [Diagnostic(code=code) for code in found.diagnostics]
-        return ThreadSearchResult(hits=found.hits, status=found.status, diagnostics=diagnostics)
+        is_open = params.from_at is None and params.to_at is None
+        when = await self._time_of(params.query) if is_open else None
+        if when is None:
+            found = await self._find(wanted, params.query, limits, SEARCH_PATIENCE)
+        else:
+            found = await self._find_by_time(wanted, params.query, when, limits)
+        return ThreadSearchResult(
+            hits=found.hits, status=found.status, diagnostics=[Diagnostic(code=code) for code in found.diagnostics],
+            understood=understood(params.query, when) if when is not None else None,
+        )  # fmt: skip
 
-    async def recall(
-        self, turn: TurnContext, query: EpisodicQuery, *, excluded_turns: Sequence[str], known_chunks: frozenset[str],
-        room: int,
-    ) -> Found:  # fmt: skip
-        """What a turn may be shown for one query of its plan; a query without words asks for all of its time range."""
-        settings = self._settings()
+    async def _time_of(self, query: str) -> TimeRange | None:
+        """The time that a query names. Not on the loop: the first date that is ever named loads what reads dates."""
+        now, zone = self._clock.now(), zone_of(self._time_zone())
+        return await anyio.to_thread.run_sync(find_time, query, now, zone, self._read_date)
+
+    async def _find_by_time(self, wanted: Filter, query: str, when: TimeRange, limits: Limits) -> Found:
+        """What was said in the time that a query names, and after it what fits of all times: the time may be part of the matter."""
+        words = without_times(query, when)
+        within = replace(wanted, from_at=when.from_at, to_at=when.to_at)
+        if not subject_of(words):
+            return await self._find(within, "", limits, SEARCH_PATIENCE, is_newest=True)
+        first = await self._find(within, words, limits, SEARCH_PATIENCE)
+        rest = replace(
+            limits, hits=limits.hits - len(first.hits), room=limits.room - sum(len(hit.snippet) for hit in first.hits),
+            known_chunks=first.shown, floor=limits.floor._replace(kept=0) if first.hits else limits.floor,
+        )  # fmt: skip
+        if rest.hits <= 0 or rest.room <= 0:
+            return first
+        second = await self._find(wanted, query, rest, SEARCH_PATIENCE)
+        if not first.hits:
+            return second
+        return replace(first, hits=first.hits + second.hits)
+
+    async def recall(self, turn: TurnContext, wish: Wish, shown: Shown, *, room: int) -> Found:
+        """What a turn may be shown for one of its searches."""
+        settings, query = self._settings(), wish.query
         wanted = Filter(
-            workspace_id=turn.workspace_id, mode=query.mode, thread_id=turn.thread_id, from_at=query.from_at,
-            to_at=query.to_at, roles=tuple(query.roles or ()), excluded_turns=tuple(excluded_turns),
+            workspace_id=turn.workspace_id, mode="current_thread" if wish.thread_id else query.mode,
+            thread_id=wish.thread_id or turn.thread_id, from_at=query.from_at, to_at=query.to_at,
+            roles=tuple(query.roles or ()), excluded_turns=tuple(shown.turns),
         )  # fmt: skip
         limits = Limits(
-            floor=Floor(settings.min_relevancy, 0),  # where nobody asked to see hits, a weak one is worse than none
-            hits=settings.default_max_candidates, room=min(room, query.max_chars or room),
-            snippet_chars=settings.snippet_chars, hit_chars=settings.max_hit_chars, known_chunks=known_chunks,
+            floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room), snippet_chars=settings.snippet_chars,
+            hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
         )  # fmt: skip
-        return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id)
+        is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
+        return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest)
+
+    async def in_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
+        """The thread that a query names, with what is asked of it; None where it names none."""
+        terms_of = self._lexicon.index_terms
+        said = frozenset(terms_of(query.query))
+
+        def read(tx: Tx) -> Mapping[str, str]:
+            return self._thread_names(tx, turn.workspace_id, THREAD_NAMES)
+
+        names = (
+            {thread: frozenset(terms_of(name)) for thread, name in (await self._db.read(read)).items()} if said else {}
+        )
+        named = named_thread(said, names)
+        if named is None:
+            return None
+        rest = " ".join(word for word in query.query.split() if not names[named].issuperset(terms_of(word)))
+        return named, structs.replace(query, query=rest, newest=is_vague(self._lexicon, rest))
 
     async def _find(
-        self, wanted: Filter, query: str, limits: Limits, patience: float, *, turn_id: str | None = None
+        self, wanted: Filter, query: str, limits: Limits, patience: float, *, turn_id: str | None = None,
+        is_newest: bool = False,
     ) -> Found:  # fmt: skip
         began = self._clock.monotonic()
-        found = await self._found(wanted, query, limits, patience, is_turn=turn_id is not None)
+        found = await self._found(wanted, query, limits, patience, is_newest=is_newest)
         now = self._clock.now()
         event = {
             "event_id": self._ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id, "thread_id": wanted.thread_id,
@@ -236,18 +299,17 @@ class EpisodicService:
         return found
 
     async def _found(
-        self, wanted: Filter, query: str, limits: Limits, patience: float, *, is_turn: bool
+        self, wanted: Filter, query: str, limits: Limits, patience: float, *, is_newest: bool
     ) -> Found:  # fmt: skip
         settings = self._settings()
         if not settings.enabled:
             return Found(hits=[], status="skipped", diagnostics=["disabled"], cut_reason="disabled")
-        browses = is_turn and not query.strip() and wanted.from_at is not None and wanted.to_at is not None
-        if not browses and is_vague(self._lexicon, query):
+        if not is_newest and is_vague(self._lexicon, query):
             return Found(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
-        vector = None if browses else await self._meaning.of_query(query, patience)
+        vector = None if is_newest else await self._meaning.of_query(query, patience)
         request = Request(
             wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector), limits=limits,
-            work=settings.max_candidate_work, max_segments=settings.max_segments, browses=browses,
+            work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
         )  # fmt: skip
         try:
             found = await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
@@ -283,37 +345,8 @@ class EpisodicService:
         return await self._db.write(apply)
 
     async def reindex(self, params: ReindexParams) -> ReindexResult:
-        """`thread_episodic/reindex`: all that is derived of every turn is made anew; what has its words is found meanwhile."""
-        turns = await self._db.read(partial(self._turns_of, params=params))
-        created = 0
-        for first in range(0, len(turns), REINDEX_TURNS):
-            created += await self._db.write(partial(self._queue_again, turns=turns[first : first + REINDEX_TURNS]))
-        await self._db.write(self.repair.queue)  # the full-text index as a whole, and the sums, are no turn's own
-        return ReindexResult(jobs_created=created)
-
-    def _turns_of(self, tx: Tx, params: ReindexParams) -> list[tuple[str, str]]:
-        """(thread id, turn id) of everything that is asked for."""
-        if params.thread_id is not None:
-            fact = self._read_thread(tx, params.thread_id)
-            if fact is None or params.workspace_id not in {None, fact.workspace_id}:
-                raise CallerError.missing("thread")
-            threads = [params.thread_id]
-        elif params.workspace_id is not None:
-            if not self._workspace_exists(tx, params.workspace_id):
-                raise CallerError.missing("workspace")
-            threads = self._workspace_threads(tx, params.workspace_id)
-        else:
-            raise CallerError.at("$.thread_id", "Name a thread or a workspace")
-        return [(thread_id, turn_id) for thread_id in threads for turn_id in self._thread_turns(tx, thread_id)]
-
-    def _queue_again(self, tx: Tx, turns: Sequence[tuple[str, str]]) -> int:
-        now, created = self._clock.now(), 0
-        for thread_id, turn_id in turns:
-            tx.run(store.SQL["repeat_sources_of_turn"], {"turn_id": turn_id, "now": now})
-            tx.run(store.SQL["doubt_chunks_of_turn"], {"turn_id": turn_id})
-            self.vectors.renew(tx, turn_id)
-            created += self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id) is not None
-        return created
+        """`thread_episodic/reindex`."""
+        return await self._reindexer.reindex(params)
 
     # -- exclusion -----------------------------------------------------------------------------------------------
 

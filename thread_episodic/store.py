@@ -25,6 +25,8 @@ from thread_episodic.model import (
 )
 
 SQL = Statements("thread_episodic")
+FORMAT = SQL["find_format"], SQL["put_format"]
+"""How the format of the full-text table is found, and written again."""
 ScopeKind: TypeAlias = Literal["workspace", "thread"]
 COMPRESSION = 1  # terms are short: more takes a quarter longer and saves one byte in a hundred
 PLAIN_BYTES = 256  # shorter ones are kept plain: every search unpacks some two hundred, and little would be saved

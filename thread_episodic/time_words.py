@@ -109,7 +109,8 @@ _TODAY = _days_ago(0)
 
 _ENGLISH = _Words(
     named=(
-        ("the day before yesterday", _days_ago(2)), ("yesterday", _days_ago(1)), ("last night", _days_ago(1)),
+        ("the day before yesterday", _days_ago(2)), ("yesterday(?: (?:morning|afternoon|evening|night))?", _days_ago(1)),
+        ("last night", _days_ago(1)),
         ("this (?:morning|afternoon)|earlier today|today", _TODAY),
         ("last week", _weeks_ago(1)), ("(?:earlier )?this week", _weeks_ago(0)),
         ("last month", _months_ago(1)), ("(?:earlier )?this month", _months_ago(0)), ("last year", _years_ago(1)),
@@ -183,7 +184,10 @@ _DAY_OF_MONTH = r"(?:0?[1-9]|[12]\d|3[01])"
 _DATES = (
     (rf"{_DAY_OF_MONTH}(?:st|nd|rd|th|-?го|\.)?(?: of| de)? {_MONTH}(?:,?(?: del?)? {_YEAR})?", _MONTHS),
     (rf"{_MONTH} {_DAY_OF_MONTH}(?:st|nd|rd|th)?(?:,? {_YEAR})?", _MONTHS),
-    (rf"(?:in|during|back in|last|im|letzten|en|в) (?P<month>{_MONTH}(?:,?(?: del?)? {_YEAR})?)", _MONTHS),
+    (
+        rf"(?:(?:at the |the )?(?:start|beginning|middle|end) of|in|during|back in|last|im|letzten|en|в) (?P<month>{_MONTH}(?:,?(?: del?)? {_YEAR})?)",
+        _MONTHS,
+    ),
     (rf"{_YEAR}-\d\d-\d\d|\d\d?\.\d\d?\.{_YEAR}|\d\d?/\d\d?/{_YEAR}", r"19\d\d|20\d\d"),
 )
 """Dates of the calendar in any of the languages, and what none of them is without. A month's name alone is no time ("may",

@@ -39,7 +39,8 @@ def _reply(found: ThreadSearchResult) -> ToolReply:
             is_cut = count < len(found.hits) or width != WIDTHS[0]
             data: dict[str, Any] = {
                 "hits": [_row(hit, width) for hit in found.hits[:count]], "status": found.status, "diagnostics": codes,
-                "note": NOTE, **({"truncated": True} if is_cut else {}),
+                "note": NOTE, **({"understood": msgspec.to_builtins(found.understood)} if found.understood else {}),
+                **({"truncated": True} if is_cut else {}),
             }  # fmt: skip
             reply = ToolReply(ok=True, data=data)
             if len(msgspec.json.encode(reply).decode()) <= MAX_RESULT_CHARS:

@@ -39,7 +39,11 @@ def _arrange_recall(to: argparse.ArgumentParser) -> None:
     to.add_argument("--from", dest="since", metavar="TIME", help="not before: a date, or a span such as 7d")
     to.add_argument("--to", dest="until", metavar="TIME", help="not after")
     to.add_argument(
-        "--role", action="append", choices=get_args(IndexedRole), metavar="ROLE", help="user or assistant; repeatable"
+        "--role",
+        action="append",
+        choices=get_args(IndexedRole),
+        metavar="ROLE",
+        help="user, assistant or tool; repeatable",
     )
     to.add_argument("--meaning", action="store_true", help="by meaning as well; loads the embedding model first")
     to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
@@ -65,6 +69,9 @@ def show_hits(result: ThreadSearchResult) -> None:
     show_table(["when", "who", "score", "conversation", "text"], [
         [when(hit.at), hit.role, f"{hit.score:.2f}", hit.thread_id, plain(hit.snippet)] for hit in result.hits
     ])  # fmt: skip
+    if result.understood is not None:
+        told = result.understood
+        say(f"understood: {plain(told.text)} ({when(told.from_at)} to {when(told.to_at)})", "dim")
     codes = [entry.code for entry in result.diagnostics if not (result.hits and entry.code == "semantic_off")]
     if not result.hits:
         say("; ".join(["nothing found", *(SAYINGS.get(code, words(code)) for code in codes)]))

@@ -12,7 +12,7 @@ from promt.render import BlockDomain, render_block
 from protocol.base import Wire
 from protocol.hooks import ContextItem
 from protocol.memory import Category, Kind, ReasonCode, Status
-from protocol.thread_episodic import IndexedRole, SearchStatus
+from protocol.thread_episodic import IndexedRole, SearchStatus, Understood
 from protocol.threads import SourceRef
 from protocol.tools import MAX_RESULT_CHARS
 
@@ -112,6 +112,8 @@ class ThreadAnswer(Wire):
     diagnostics: list[str]
     note: str
     truncated: bool = False
+    understood: Understood | None = None
+    """The time that was read from the query: what was said then comes first."""
 
 
 ANSWERS: Mapping[str, type[Wire]] = {
@@ -205,7 +207,9 @@ def _forget(data: Mapping[str, Any], _view: View) -> str:
 
 def _thread_search(data: Mapping[str, Any], view: View) -> str:
     why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
-    return view.said(data["hits"]) or f"Nothing was found in earlier conversation{why}."
+    read = data["understood"]
+    when = f"Read as {read['text']}: {view.day(read['from_at'])} to {view.day(read['to_at'])}.\n\n" if read else ""
+    return when + (view.said(data["hits"]) or f"Nothing was found in earlier conversation{why}.")
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any], View], str]] = {

@@ -1,4 +1,4 @@
-"""Durable memory's part in a turn: six hooks and five tools.
+"""Durable memory's part in a turn: seven hooks and five tools.
 
 Rule 1: a hook is here because a row of the table below says so, with its phase, its switch and its deadline.
 Rule 2: `agent/` is met only through the hook contract; the memory service only through `MemoryForTurns`.
@@ -11,6 +11,7 @@ from memory.hooks.extraction import Extraction
 from memory.hooks.policy import decide
 from memory.hooks.prompt_contract import PromptContract
 from memory.hooks.recall import DeterministicRecall
+from memory.hooks.standing import StandingBlock
 from memory.hooks.tools import PERMISSION, MemoryTools, offer_tools
 from memory.ports_hooks import MemoryForTurns
 from protocol.hooks import Retry, Subscription, ToolCall
@@ -48,6 +49,12 @@ def build(
         )
         return any_on() or (config.memory.enabled and config.thread_episodic.recall_enabled)
 
+    standing = Subscription(
+        hook_id="memory.standing",
+        phase="TurnPrePromptContext",
+        call=StandingBlock(service=service),
+        enabled=while_on("standing_chars"),
+    )
     tools = MemoryTools(service=service, settings=settings)
     subscriptions = [
         Subscription(
@@ -57,10 +64,12 @@ def build(
             enabled=while_on(),
             timeout_ms=POLICY_TIMEOUT_MS,
         ),
+        standing,
         Subscription(
             hook_id="memory.deterministic_recall",
             phase="TurnPrePromptContext",
             call=DeterministicRecall(service=service),
+            after=(standing.hook_id,),
             enabled=while_on("deterministic_recall_enabled"),
         ),
         Subscription(

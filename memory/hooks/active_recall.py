@@ -42,8 +42,8 @@ class ActiveRecall:
 
     async def _found(self, given: HookInput, plan: DurablePlan) -> list[Hit]:
         """What the targets find, each record once: exact keys first, then categories, then words."""
-        seen = set(given.recalled.memory_ids)
-        room = max(0, MAX_ITEMS - len(seen))
+        seen = set(given.recalled.shown_ids)
+        room = max(0, MAX_ITEMS - len(given.recalled.memory_ids))
         hits: list[Hit] = []
         for mode, search in (("key", self._by_key), ("category", self._by_category), ("query", self._by_words)):
             for target in plan.targets[:MAX_TARGETS] if mode in plan.modes else ():

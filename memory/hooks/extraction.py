@@ -134,9 +134,11 @@ class Extraction:
         if earlier is not None:
             return _output({**NO_STATS, **earlier}, too_many=0)
         said = user_items(given)
-        facts, malformed, too_many = await self._facts(given, said)
+        facts, malformed, too_many, by_rules = await self._facts(given, said)
         results = (
-            await self._service.propose(given.context, facts, run_id=given.run_id, user_items=said, policy_allows=True)
+            await self._service.propose(
+                given.context, facts, run_id=given.run_id, user_items=said, policy_allows=True, by_rules=by_rules
+            )
             if facts
             else []
         )
@@ -144,8 +146,8 @@ class Extraction:
         stats["rejected"] += too_many
         return _output(stats, too_many=too_many)
 
-    async def _facts(self, given: HookInput, said: Mapping[str, str]) -> tuple[list[Fact], int, int]:
-        """What a model found; without one, what was stated by rule."""
+    async def _facts(self, given: HookInput, said: Mapping[str, str]) -> tuple[list[Fact], int, int, bool]:
+        """What a model found; without one, what was stated by rule. The last member says which of the two."""
         if self._model.is_configured("extractor"):
             try:
                 reply = await self._model.complete(await self._request(given, said))
@@ -153,11 +155,11 @@ class Extraction:
                 if failure.fault != "not_configured":
                     raise HookFailure(failure.reason, retryable=failure.retryable) from None
             else:
-                return read_answer(reply.text)
+                return *read_answer(reply.text), False
         facts = await to_thread.run_sync(extract_statements, said)  # milliseconds that are not the loop's
         if not facts:
             raise SkipRun("extractor_unavailable")
-        return facts[:MAX_FACTS], 0, max(0, len(facts) - MAX_FACTS)
+        return facts[:MAX_FACTS], 0, max(0, len(facts) - MAX_FACTS), True
 
     async def _request(self, given: HookInput, said: Mapping[str, str]) -> ModelRequest:
         manifest = await self._service.related(given.context, "\n".join(said.values()), MANIFEST_LIMIT)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from memory.hooks.policy import policy_of
-from memory.ports_hooks import MemoryForTurns, RecallOutcome
-from memory.recall import MAX_ITEM_CHARS, text_of
+from memory.ports_hooks import ALREADY_SHOWN, MemoryForTurns, RecallOutcome
+from memory.presentation import MAX_ITEM_CHARS, text_of
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
 from protocol.memory import Hit
 from protocol.threads import RecallStatus, SourceRef
@@ -50,8 +50,12 @@ def context_of(
     items = [item_of(hit, zone) for hit in hits]
     if outcome is not None and outcome.is_partial:
         return _output(context_id, items, "partial" if items else "failed", "scope_unavailable")
-    reason = "cached" if outcome is not None and outcome.reason == "cached" else "matched"
-    return _output(context_id, items, "recalled" if items else "empty", reason if items else "no_match")
+    if not items:
+        is_shown = outcome is not None and outcome.reason == ALREADY_SHOWN
+        return _output(context_id, [], "empty", ALREADY_SHOWN if is_shown else "no_match")
+    return _output(
+        context_id, items, "recalled", "cached" if outcome is not None and outcome.reason == "cached" else "matched"
+    )
 
 
 def skipped(context_id: str, reason: str) -> HookOutput:
@@ -95,6 +99,6 @@ class DeterministicRecall:
         if reason is not None:
             return skipped(CONTEXT_ID, reason)
         outcome = await self._service.recall(
-            given.context, given.text, limit=MAX_ITEMS, exclude=given.recalled.memory_ids, before=given.previous
+            given.context, given.text, limit=MAX_ITEMS, exclude=given.recalled.shown_ids, before=given.previous
         )
         return context_of(given, CONTEXT_ID, outcome.hits[:MAX_ITEMS], outcome)

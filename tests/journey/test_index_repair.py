@@ -223,7 +223,9 @@ def test_a_home_without_damage_is_left_alone(prepared: Path, tmp_path: Path) -> 
         assert (seen.answers, seen.reasons, seen.status["degraded"]) == (FOUND, set(), [])
         assert derived(den) == before
         connection = den.database()
-        assert not connection.execute("SELECT 1 FROM job WHERE kind = 'repair' AND subject = 'thread_episodic'").fetchall()
+        assert not connection.execute(
+            "SELECT 1 FROM job WHERE kind = 'repair' AND subject = 'thread_episodic'"
+        ).fetchall()
         connection.close()
 
     story()

@@ -173,6 +173,11 @@ async def waits_for_a_plan(seen: Seen) -> str:
     return (await seen.live("Can you write it again in French?")).manifest["preflight"]["reason"]
 
 
+async def stands(seen: Seen) -> bool:
+    await remember(seen.client, "Always greet with ahoy.", category="recurring_instruction")
+    return "Always greet with ahoy." in (await seen.live("hello there")).prompt
+
+
 class Row(NamedTuple):
     """A value, what shows it, and what that is before and after."""
 
@@ -195,6 +200,7 @@ ROWS: dict[str, Row] = {
     "memory.strict_diagnostics_enabled": Row(True, is_strict, ["succeeded"], ["failed"]),
     "memory.review_enabled": Row(True, reviews, "review_disabled_middle_confidence", "candidate_created"),
     "memory.retention_days": Row(1, restores_until, True, False),
+    "memory.standing_chars": Row(0, stands, True, False),
     "agent.max_rounds": Row(2, rounds, 8, 2),
     "agent.history_turns_min": Row(2, history, 0, 2),
     "agent.context_chars": Row(24_000, history, 0, 3),

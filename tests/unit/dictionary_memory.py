@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from promt.brief import ORDER, Brief, Statement, compose
 from protocol.base import Scope
 from protocol.errors import Refused
 from protocol.hooks import TurnContext
@@ -79,6 +80,7 @@ class DictionaryMemory:
     def __init__(self, *records: Record) -> None:
         self.records = {record.memory_id: record for record in records}
         self.asked: list[tuple[str, Any]] = []
+        self.by_rules: bool | None = None
         self.proposals: dict[str, dict[str, Any]] = {}
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
@@ -92,6 +94,14 @@ class DictionaryMemory:
             for n, r in sorted(scored, key=lambda pair: -pair[0])
             if n
         ]
+
+    async def standing(self, turn: TurnContext) -> Brief:
+        stated = [
+            Statement(r.memory_id, r.category, r.key, r.content, r.updated_at, r.created_at)
+            for r in self.records.values()
+            if r.category in ORDER
+        ]
+        return compose(stated, 1200)
 
     async def recall(
         self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
@@ -148,8 +158,10 @@ class DictionaryMemory:
         run_id: str,
         user_items: Mapping[str, str],
         policy_allows: bool,
+        by_rules: bool = False,
     ) -> list[WriteResult]:
         assert policy_allows
+        self.by_rules = by_rules
         self.asked.append(("propose", list(facts)))
         results: list[WriteResult] = []
         for fact in facts:

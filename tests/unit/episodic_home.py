@@ -17,6 +17,7 @@ from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
 from gateway.secret_scanner import RuleScanner
 from gateway.sqlite import connect
+from gateway.written_dates import WrittenDates
 from protocol.hooks import ItemFact, ThreadFact
 from protocol.ports import Job, Lexicon, Tx
 from protocol.settings import GatewayConfig, ThreadEpisodicSettings
@@ -86,10 +87,12 @@ class Home:
             },
             thread_turns=lambda _, thread: list(dict.fromkeys(i.turn_id for i in self._in_order() if i.thread_id == thread)),
             workspace_threads=lambda _, workspace: sorted({i.thread_id for i in self.items.values() if i.workspace_id == workspace}),
+            thread_names=lambda _, workspace, limit: {t: n for t, n in list(self.names.items())[:limit] if t.startswith(workspace)},
             read_artifacts=lambda _, ids: {i: self.artifacts[i] for i in ids if i in self.artifacts},
             paused=lambda: self.held, items_after=self._items_after,
             searched_space=lambda _: self.meaning.space.id if self.meaning.space else None,
             report_damage=lambda reasons, has_failed: self.damage.append((list(reasons), has_failed)),
+            time_zone=lambda: "UTC", read_date=WrittenDates(),
         )  # fmt: skip
 
     def config(self) -> GatewayConfig:

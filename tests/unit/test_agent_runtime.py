@@ -24,9 +24,9 @@ from protocol.hooks import (
     HookOutput,
     PromptContext,
     Retry,
-    SectionContribution,
     SkipRun,
     Subscription,
+    ToolBundle,
 )
 from protocol.threads import Phase, SourceRef
 
@@ -107,8 +107,8 @@ async def gives_no_list(_given: HookInput) -> Any:
 
 
 async def gives_what_is_not_allowed(_given: HookInput) -> HookOutput:
-    section = SectionContribution(section_id="s", domain="memory", title="t", text="x")
-    return HookOutput(contributions=[DiagnosticContribution(code="fine"), section])
+    bundle = ToolBundle(domain="memory", tools=[])
+    return HookOutput(contributions=[DiagnosticContribution(code="fine"), bundle])
 
 
 async def gives_garbage_inside(_given: HookInput) -> HookOutput:

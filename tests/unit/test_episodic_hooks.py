@@ -201,7 +201,12 @@ def test_snippets_together_stay_within_the_room(home: Home) -> None:
     ("change", "status", "reason"),
     [
         ({"plan": None}, "skipped", "not_planned"),
-        ({"plan": RecallPlan()}, "skipped", "not_planned"),
+        (
+            {"plan": RecallPlan(), "context": msgspec.structs.replace(TURN, parent_thread_id="a_0")},
+            "skipped",
+            "not_planned",
+        ),
+        ({"plan": RecallPlan(), "text": "Write a haiku about rain."}, "empty", "no_match"),
         (
             {"policy": msgspec.structs.replace(POLICY, recall=Permission(allowed=False, reason_code="skip_recall"))},
             "skipped",
@@ -261,3 +266,66 @@ def test_what_the_index_has_to_say_is_the_reason(home: Home, monkeypatch: pytest
 )
 def test_sizes_are_told_as_people_read_them(size: int, text: str) -> None:
     assert size_of(size) == text
+
+
+def test_a_plain_question_is_shown_what_answers_it_and_no_weak_hit(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        plain = given(text="Where is the leaking valve?")
+        assert {item.ref.id for item in (await recalled(home, plain)).items} >= {"thread:t_i2/i2/chunk_0"}
+        weak = given(text="Which valve turbine compressor manifold piston crankshaft is best?")
+        context = await recalled(home, weak)
+        assert (context.items, context.status, context.reason) == ([], "empty", "below_floor")
+
+    run(story)
+
+
+def test_who_clearly_asks_is_shown_the_best_there_is_as_the_setting_says(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        weak = EpisodicQuery(mode="workspace_threads", query="valve turbine compressor manifold piston crankshaft")
+        home.change(min_relevancy=0.9)
+        asked = given(plan=RecallPlan(episodic=EpisodicPlan(status="recall", queries=[weak], is_asked=True)))
+        assert len((await recalled(home, asked)).items) == 1
+        home.change(min_results=0)
+        assert (await recalled(home, asked)).items == []
+
+    run(story)
+
+
+def test_what_a_fact_in_the_prompt_says_is_not_said_twice(home: Home) -> None:
+    async def story() -> None:
+        await valves(home)
+        told = given(VALVE, recalled=Recalled(facts=["The leaking valve was mended by the plumber."]))
+        shown = [item.ref.id for item in (await recalled(home, told)).items]
+        assert "thread:t_i2/i2/chunk_0" not in shown
+        assert "thread:t_i1/i1/chunk_0" in shown
+
+    run(story)
+
+
+def test_a_thread_that_is_named_is_looked_into_first(home: Home) -> None:
+    async def story() -> None:
+        home.names["a_2"] = "Boiler room"
+        await home.say("i1", "The pump in the cellar is a Grundfos.", thread="a_2", at=NOON - 9 * DAY)
+        await home.say("i2", "We talked of the boiler and of a room.", thread="a_3", at=NOON - DAY)
+        await home.index()
+        asked = EpisodicQuery(mode="workspace_threads", query="boiler room")
+        plan = RecallPlan(episodic=EpisodicPlan(status="recall", queries=[asked], is_asked=True))
+        assert (await recalled(home, given(plan=plan))).items[0].ref.id == "thread:t_i1/i1/chunk_0"
+
+    run(story)
+
+
+def test_the_newest_that_sounds_like_a_decision_comes_before_what_is_newer(home: Home) -> None:
+    async def story() -> None:
+        await home.say("i1", "We agreed on copper pipes.", at=NOON - 3 * DAY)
+        await home.say("i2", "It is decided: the bath comes first.", thread="a_2", at=NOON - 2 * DAY)
+        await home.say("i3", "What did we decide?", thread="a_2", at=NOON - DAY)
+        await home.say("i4", "The weather is fine.", thread="a_3", at=NOON - DAY)
+        await home.index()
+        newest = EpisodicQuery(mode="workspace_threads", query="decided agreed", newest=True)
+        shown = [item.ref.id.split("/")[1] for item in (await recalled(home, given(newest))).items]
+        assert shown[:2] == ["i2", "i1"]
+
+    run(story)

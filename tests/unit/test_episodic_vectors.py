@@ -14,6 +14,8 @@ from protocol.hooks import EpisodicQuery, TurnContext
 from protocol.ports import PauseQueue, Space, Tx
 from protocol.thread_episodic import ExcludeParams, ReindexParams
 from protocol.threads import TurnOptions
+from thread_episodic.budget import Floor
+from thread_episodic.model import Shown, Wish
 from thread_episodic.vectors import SUBJECT
 
 SECRET = "AKIAZ7QWERTY2345UIOP"  # noqa: S105  # looks like one, opens nothing
@@ -322,10 +324,10 @@ def test_a_search_without_the_model_of_its_words_asks_it_once_and_goes_on(home: 
             time_zone="UTC",
         )  # fmt: skip
         query = EpisodicQuery(mode="workspace_threads", query="puppy sleeps in kitchen")
-        found = await home.service.recall(turn, query, excluded_turns=[], known_chunks=frozenset(), room=2000)
+        found = await home.service.recall(turn, Wish(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
         assert [hit.item_id for hit in found.hits] == ["i1"]
         home.meaning.is_down = True
-        silent = await home.service.recall(turn, query, excluded_turns=[], known_chunks=frozenset(), room=2000)
+        silent = await home.service.recall(turn, Wish(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
         assert [hit.item_id for hit in silent.hits] == ["i1"]
         assert "meaning" not in silent.hits[0].breakdown
 

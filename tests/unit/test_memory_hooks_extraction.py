@@ -195,6 +195,7 @@ def test_without_a_model_explicit_statements_are_found_by_rule() -> None:
         assert notes["extraction_stats"].data == stats(facts=1, activated=1)
         (record,) = memory.records.values()
         assert (record.content, record.category) == ("My name is Anna", "identity")
+        assert memory.by_rules
 
 
 def test_without_a_model_and_without_a_statement_the_run_is_skipped() -> None:

@@ -5,6 +5,7 @@ import itertools
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from dictionary_memory import DAY, USER, DictionaryMemory, record_of, turn_context
 
@@ -13,6 +14,7 @@ from memory.hooks.active_recall import ActiveRecall
 from memory.hooks.policy import DENIALS, PERMISSIONS, decide, turn_policy
 from memory.hooks.prompt_contract import PromptContract
 from memory.hooks.recall import MAX_CHARS, MAX_ITEM_CHARS, MAX_ITEMS, DeterministicRecall
+from memory.hooks.standing import StandingBlock
 from memory.planning import ABOUT_THE_USER, propose_durable
 from promt.phrases import Intents, detect
 from promt.render import render_block
@@ -27,11 +29,12 @@ from protocol.hooks import (
     Recalled,
     RecallPlan,
     SectionContribution,
+    SkipRun,
 )
 from protocol.memory import RememberParams
 from protocol.models import Deltas, ModelReply, ModelRequest
 from protocol.settings import GatewayConfig, MemorySettings, ThreadEpisodicSettings
-from protocol.threads import TurnOptions, TurnPolicy
+from protocol.threads import ManifestBudget, TurnOptions, TurnPolicy
 
 NOTHING_SAID = Intents()
 ALL_YES = dict.fromkeys(PERMISSIONS, (True, "default"))
@@ -265,6 +268,60 @@ def test_active_recall_follows_mode_and_policy() -> None:
     assert memory.asked == []
 
 
+# -- standing block ------------------------------------------------------------------------------------------------
+
+
+def standing(memory: DictionaryMemory, **members: Any) -> list[Any]:
+    return anyio.run(StandingBlock(service=memory), given(**members)).contributions
+
+
+def test_the_standing_block_is_a_stable_section_with_its_lines() -> None:
+    (section,) = standing(DictionaryMemory(*MEMORY), turn={"mode": "chat"})
+    assert (section.section_id, section.domain, section.stable) == ("memory_standing", "memory", True)
+    assert [(line.ref.id, line.text) for line in section.lines] == [("mem_2", "- [mem_2]: My name is Anna.")]
+    assert section.budget == ManifestBudget(name="standing", limit=1200, used=len(section.text))
+
+
+def test_without_statements_the_section_is_empty_and_its_budget_told() -> None:
+    (section,) = standing(DictionaryMemory())
+    assert (section.text, section.lines) == ("", [])
+    assert section.budget == ManifestBudget(name="standing", limit=1200, used=0)
+
+
+def test_what_does_not_fit_is_counted_and_at_most_a_hundred_are_named() -> None:
+    long = [record_of(f"mem_{n:03}", "Always say " + "so " * 90, category="recurring_instruction") for n in range(120)]
+    distinct = [msgspec.structs.replace(r, content=f"{n} {r.content}", key=f"k{n}") for n, r in enumerate(long)]
+    section, cut = standing(DictionaryMemory(*distinct))
+    assert section.truncated
+    assert cut.code == "standing_cut"
+    assert cut.data["count"] == 120 - len(section.lines)
+    assert len(cut.data["memory_ids"]) == 100
+    assert not {line.ref.id for line in section.lines} & set(cut.data["memory_ids"])
+
+
+@pytest.mark.parametrize(
+    ("turn", "text", "reason"),
+    [
+        ({"parent_thread_id": "thr_0"}, "hello", "subagent"),
+        ({"memory_mode": "ignored"}, "hello", "memory_mode"),
+        ({"options": TurnOptions(skip_recall=True)}, "hello", "skip_recall"),
+        ({}, "Don't use anything you remember about me for this.", "no_recall_requested"),
+    ],
+)
+def test_a_turn_that_may_not_recall_has_no_standing_block(turn: dict[str, Any], text: str, reason: str) -> None:
+    with pytest.raises(SkipRun) as skipped:
+        standing(DictionaryMemory(*MEMORY), turn=turn, text=text)
+    assert skipped.value.code == reason
+
+
+def test_recall_leaves_out_what_stands_and_says_so() -> None:
+    memory = DictionaryMemory(*MEMORY)
+    found = recall(memory, given("what is my name is anna", recalled=Recalled(standing_ids=["mem_2"])))
+    assert "mem_2" not in [item.ref.id for item in found.items]
+    plan = DurablePlan(status="recall", modes=["category"], targets=["identity"])
+    assert context(active(memory, plan, recalled=Recalled(standing_ids=["mem_2"]))).items == []
+
+
 # -- prompt contract -----------------------------------------------------------------------------------------------
 
 
@@ -311,11 +368,12 @@ def enabled(config: GatewayConfig) -> set[str]:
 
 
 def test_each_switch_takes_away_its_hook() -> None:
-    everything = {"memory.policy", "memory.prompt_contract", *SWITCHES}
+    everything = {"memory.policy", "memory.standing", "memory.prompt_contract", *SWITCHES}
     assert enabled(GatewayConfig()) == everything
     for hook_id, switch in SWITCHES.items():
         config = GatewayConfig(memory=MemorySettings(**{switch: False}))
         assert enabled(config) == everything - {hook_id}
+    assert enabled(GatewayConfig(memory=MemorySettings(standing_chars=0))) == everything - {"memory.standing"}
 
 
 def test_the_policy_is_waited_for_on_a_busy_machine() -> None:
@@ -325,7 +383,7 @@ def test_the_policy_is_waited_for_on_a_busy_machine() -> None:
 
 
 def test_prompt_contract_goes_with_the_last_switch() -> None:
-    all_off = MemorySettings(**dict.fromkeys(SWITCHES.values(), False))
+    all_off = MemorySettings(**dict.fromkeys(SWITCHES.values(), False), standing_chars=0)
     silent = ThreadEpisodicSettings(recall_enabled=False)
     assert enabled(GatewayConfig(memory=all_off, thread_episodic=silent)) == {"memory.policy"}
     assert enabled(GatewayConfig(memory=all_off)) == {"memory.policy", "memory.prompt_contract"}
@@ -339,7 +397,8 @@ def test_hooks_stand_in_their_phases_with_their_deadlines() -> None:
     subscriptions, tools = build(DictionaryMemory(), GatewayConfig, NoModel())
     assert list(tools) == ["memory_search", "memory_list", "memory_get", "memory_remember", "memory_forget"]
     by_id = {subscription.hook_id: subscription for subscription in subscriptions}
-    assert [subscription.phase for subscription in subscriptions] == list(ALLOWED)
+    assert list(dict.fromkeys(subscription.phase for subscription in subscriptions)) == list(ALLOWED)
+    assert by_id["memory.deterministic_recall"].after == ("memory.standing",)
     assert by_id["memory.active_recall"].timeout_ms == 800
     extractor = by_id["memory.post_turn_extractor"]
     assert (extractor.await_policy, extractor.timeout_ms, extractor.retry.attempts) == ("background", 60_000, 3)
@@ -350,7 +409,7 @@ def test_hooks_give_only_what_their_phase_allows() -> None:
     memory = DictionaryMemory(*MEMORY)
     subscriptions, _ = build(memory, GatewayConfig, NoModel())
     plan = RecallPlan(durable=DurablePlan(status="recall", modes=["category"], targets=["identity"]))
-    for subscription in subscriptions[:5]:
+    for subscription in subscriptions[:6]:
         output = anyio.run(subscription.call, given(phase=subscription.phase, plan=plan, provider_calls_tools=True))
         assert output.contributions
         assert all(isinstance(c, ALLOWED[subscription.phase]) for c in output.contributions)

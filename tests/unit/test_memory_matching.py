@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory_home import HERE, MemoryHome
 
 from memory import matching
-from memory.matching import BY_MEANING, BY_WORDS, match_of
+from memory.matching import BY_WORDS, match_of
 from protocol.base import Scope, ScopeKind
 from protocol.memory import SearchParams
 from protocol.weights import by_weight

@@ -12,11 +12,11 @@ from memory.ranking import (
     RECALL_ODDS,
     SEARCH_FLOOR,
     Asked,
+    Score,
     Scored,
-    lexical_of,
     rarity,
     recallable,
-    score,
+    score_all,
     snippet,
 )
 
@@ -25,6 +25,10 @@ bodies = st.lists(st.sampled_from(WORDS), max_size=8)
 queries = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=6, unique=True)
 questions = st.builds(Asked, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans())
 NOW = 1_000 * DAY_MS
+
+
+def score(asked: Asked, record: Scored, weights: dict[str, float], now: int) -> Score:
+    return score_all(asked, [record], weights, now)[0]
 
 
 def scored(terms: list[str], **changes: object) -> Scored:
@@ -153,8 +157,16 @@ def test_what_is_recalled_is_near_the_best_and_nothing_is_where_that_is_weak(odd
 
 
 def test_no_query_and_no_words_have_no_share() -> None:
-    assert lexical_of([], scored(["tea"]), {}, []) == 0
-    assert lexical_of(["tea"], scored([]), rarity(["tea"], [], 0), []) == 0
+    assert score(Asked([]), scored(["tea"]), {}, NOW).lexical == 0
+    assert score(Asked(["tea"]), scored([]), rarity(["tea"], [], 0), NOW).lexical == 0
+
+
+def test_a_word_that_only_one_record_has_tells_more_than_one_that_all_have() -> None:
+    alone, others = scored(["tea"]), [scored(["jam"])] * 9
+    weights = rarity(["tea"], [["tea"]], 100)
+    distinct = score_all(Asked(["tea"]), [alone, *others], weights, NOW)[0]
+    usual = score_all(Asked(["tea"]), [alone] * 10, weights, NOW)[0]
+    assert distinct.log_odds > usual.log_odds
 
 
 @given(st.text(max_size=400), st.integers(10, 80))

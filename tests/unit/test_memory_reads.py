@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_home import DAY, ELSEWHERE, HERE, USER, WS1, WS2, MemoryHome
 
-from memory.matching import BY_MEANING, BY_WORDS
+from memory.matching import BY_WORDS
 from protocol.errors import CallerError, Unavailable
 from protocol.memory import (
     Context,

@@ -8,7 +8,7 @@ from memory_home import ELSEWHERE, HERE, WS1, WS2, MemoryHome
 from worded_meaning import POISON
 
 from gateway.spaces import Identity, adopt
-from memory.matching import BY_MEANING, BY_WORDS
+from memory.matching import BY_MEANING
 from memory.pages import KEPT_RANKINGS
 from memory.vectors import SUBJECT
 from protocol.memory import GetParams, SearchMode, SearchParams, SearchResult

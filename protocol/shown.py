@@ -1,0 +1,47 @@
+"""What a prompt shows of stored things: recalled items, lines of a section, and the ids of both.
+
+Rule 1: data only; the phases that give and take it stand in `protocol.hooks`.
+"""
+
+from protocol.base import Wire
+from protocol.threads import SourceRef
+
+
+class ContextItem(Wire):
+    """One recalled thing: its text as data, and the labels that the renderer shows."""
+
+    ref: SourceRef
+    text: str
+    labels: dict[str, str] = {}
+    attachments: list[str] = []
+
+
+class ShownLine(Wire):
+    """A line of a section that shows a stored thing, as it stands in the section's text."""
+
+    ref: SourceRef
+    text: str
+
+
+class Recalled(Wire):
+    """What is in the prompt already: what was recalled for this message, and what stands there in every turn."""
+
+    memory_ids: list[str] = []
+    chunk_ids: list[str] = []
+    standing_ids: list[str] = []
+    facts: list[str] = []
+    """The words of those memories."""
+
+    @property
+    def shown_ids(self) -> list[str]:
+        """Every memory that is in the prompt; none of them is given a second time."""
+        return [*self.memory_ids, *self.standing_ids]
+
+    def joined(self, more: "Recalled") -> "Recalled":
+        """Both together."""
+        return Recalled(
+            memory_ids=[*self.memory_ids, *more.memory_ids],
+            chunk_ids=[*self.chunk_ids, *more.chunk_ids],
+            standing_ids=[*self.standing_ids, *more.standing_ids],
+            facts=[*self.facts, *more.facts],
+        )
