@@ -347,3 +347,7 @@ SELECT call_id, result FROM tool_reply WHERE turn_id = :turn_id
 -- name: redact_reply
 -- An answer without what was forgotten.
 UPDATE tool_reply SET result = :result WHERE turn_id = :turn_id AND call_id = :call_id
+
+-- name: messages_after
+-- The next messages of users and assistants.
+SELECT id, item_id FROM item WHERE id > :after AND kind IN ('user_message', 'agent_message') ORDER BY id LIMIT :limit

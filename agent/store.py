@@ -177,6 +177,11 @@ def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
     return items
 
 
+def items_after(tx: Tx, after: int, limit: int) -> list[tuple[int, str]]:
+    """The next messages of users and assistants as (row, item id), by row."""
+    return [(row, item_id) for row, item_id in tx.all(SQL["messages_after"], {"after": after, "limit": limit})]
+
+
 def artifacts_of(tx: Tx, item_id: str) -> list[ArtifactRef]:
     """The files that a message carried."""
     return [

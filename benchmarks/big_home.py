@@ -34,7 +34,8 @@ from protocol.settings import ThreadEpisodicSettings
 from thread_episodic import store
 from thread_episodic.indexing import Waiting, header_of, plan_item, segment_room, sizes_of, source_hash_of
 from thread_episodic.model import NewChunk
-from thread_episodic.store import SQL as EPISODIC_SQL
+from thread_episodic.remaking import lexicon_digest
+from thread_episodic.vectors import add_vector as add_chunk_vector
 from thread_episodic.vectors import as_bytes
 
 GROUP = 4000  # messages of a transaction
@@ -221,11 +222,11 @@ class _Writer:
             capacity=segment_room(SETTINGS),
             now=fact.at,
         )
-        store.finish_sources(tx, [store.Finished(known.source, None)], fact.at)
+        store.finish_sources(tx, [store.Finished(known.source, None)], fact.at, lexicon_digest(LEXICON))
         numbers = self.next_vector()
         if numbers is not None:
             row = store.chunks_of(tx, known.source)[0].id
-            tx.run(EPISODIC_SQL["add_vector"], {"space": self._space, "row": row, "numbers": as_bytes(numbers)})
+            add_chunk_vector(tx, self._space, row, as_bytes(numbers))
 
 
 async def make(

@@ -22,8 +22,8 @@ from benchmarks.turn_scale import Cost, anchors_of, cost_of, disk, loaded, searc
 from benchmarks.wire import spent
 from gateway.client import Client
 from gateway.embedder import load
-from gateway.migrations import HOUSES
 from gateway.model_files import locate
+from gateway.schema_shapes import HOUSES
 from gateway.spaces import Identity
 from protocol.settings import EmbeddingSettings
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -21,20 +21,25 @@ from gateway.database_copy import complaints, looking, version
 from gateway.home import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.job_runner import STUCK_MS
 from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
+from gateway.lexicon import SnowballLexicon
 from gateway.migrations import SCHEMA_VERSION
 from gateway.model_files import locate
 from gateway.owners import SQL, fact_of_home, living
+from gateway.schema_shapes import lost_shapes
 from gateway.secret_scanner import RuleScanner
 from gateway.staging import stale
+from memory.repair import index_finds as memory_finds
 from memory.repair import state_of
 from memory.withheld import count_numbers
+from protocol.checks import Find
 from protocol.errors import GatewayError
 from protocol.settings import GatewayConfig, ProviderConfig
-from thread_episodic.store import counts_by_status
+from thread_episodic.index_counts import counts_by_status
+from thread_episodic.repair_checks import index_finds as episodic_finds
 
 Level: TypeAlias = Literal["ok", "note", "warning", "error"]
 LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
-Mend: TypeAlias = Literal["permissions", "key", "memory", "jobs", "processes", "leftovers"]
+Mend: TypeAlias = Literal["permissions", "key", "memory", "conversation", "jobs", "processes", "leftovers"]
 
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
@@ -228,8 +233,29 @@ def _memory(subject: Subject) -> Iterator[Finding]:
     if state.texts > 0 or state.erases:
         yield Finding(
             "memory", "warning", f"{max(0, state.texts)} records are not rightly indexed, {state.erases} erases are unfinished",
-            "a gateway repairs that by itself; --fix does it now", "memory",
+            REPAIRED, "memory",
         )  # fmt: skip
+    if wrong := _damage(subject, memory_finds(SnowballLexicon.version)):
+        yield Finding("memory", "warning", f"what is derived of records is damaged: {wrong}", REPAIRED, "memory")
+
+
+REPAIRED = "a gateway repairs that by itself; --fix does it now"
+
+
+def _damage(subject: Subject, finds: Mapping[str, Find]) -> str:
+    """What of an index is wrong, in plain words; a part that cannot even be read is wrong."""
+    return ", ".join(name.replace("_", " ") for name, find in finds.items() if _is_wrong(subject, find))
+
+
+def _is_wrong(subject: Subject, find: Find) -> bool:
+    try:
+        with looking(subject.database) as tx:
+            subjects, after = find(tx, 0)
+            while not subjects and after is not None:
+                subjects, after = find(tx, after)
+    except GatewayError:
+        return True
+    return bool(subjects)
 
 
 def _conversation(subject: Subject) -> Iterator[Finding]:
@@ -239,8 +265,14 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         counts = counts_by_status(tx, None, None)
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
+        lost = lost_shapes(tx)
     if waiting := counts.get("pending", 0):
         yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
+    if lost:
+        text = f"triggers, indexes or full-text tables are gone: {', '.join(lost)}"
+        yield Finding("conversation", "warning", text, REPAIRED, "conversation")
+    elif wrong := _damage(subject, episodic_finds(SnowballLexicon())):
+        yield Finding("conversation", "warning", f"its index is damaged: {wrong}", REPAIRED, "conversation")
     if missing:
         yield Finding(
             "conversation",

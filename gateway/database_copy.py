@@ -4,6 +4,7 @@ Rule 1: the source is opened to be read alone; not even its write-ahead log is m
 Rule 2: the copy is of one snapshot, however long it takes: a writer meanwhile does not make it begin anew.
 """
 
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,11 @@ import apsw
 
 from gateway.migrations import own_version
 from gateway.sqlite import BUSY_MS, Handle, Transaction, unavailable
-from protocol.errors import GatewayError, Unavailable
+from protocol.errors import GatewayError, IndexDamaged, Unavailable
 from protocol.ports import Tx
+
+_OF_AN_INDEX = re.compile(r"fts5", re.IGNORECASE)
+"""What SQLite's own check says of a full-text index: that is derived, and no reason to restore a backup."""
 
 PAGES_AT_ONCE = 2048  # 8 MiB between two looks at the progress
 
@@ -45,10 +49,10 @@ def _told() -> Generator[None]:
     """Errors of the store in the contract's words."""
     try:
         yield
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise Unavailable(message="The database is damaged.") from error
     except apsw.Error as error:
-        raise unavailable(error) from error
+        failure = unavailable(error)
+        is_damaged = isinstance(error, (apsw.NotADBError, apsw.CorruptError)) and not isinstance(failure, IndexDamaged)
+        raise (Unavailable(message="The database is damaged.") if is_damaged else failure) from error
 
 
 @contextmanager
@@ -87,6 +91,8 @@ def complaints(path: Path, *, is_thorough: bool) -> list[str]:
     try:
         with looking(path) as tx:
             rows = [str(row[0]) for row in tx.all(f"PRAGMA {pragma}")]
+    except IndexDamaged:  # it is derived: whoever looks at what it holds tells of it
+        return []
     except GatewayError as error:
         return [error.message]
-    return [] if rows == ["ok"] else rows
+    return [row for row in rows if row != "ok" and not _OF_AN_INDEX.search(row)]

@@ -33,10 +33,12 @@ class Health:
         if is_news:
             self._notify("gateway/degraded", GatewayDegraded(component=component, reason=reason))
 
-    def recover(self, component: str, reason: str | None = None) -> None:
-        """Note that the component works again: as a whole, or as far as one reason goes."""
+    def recover(self, component: str, reason: str | None = None, key: str | None = None) -> None:
+        """Note that the component works again: as a whole, or as far as one reason or its part `key` goes."""
         gone = [
-            place for place, entry in self._degraded.items() if place[0] == component and reason in {None, entry.reason}
+            place
+            for place, entry in self._degraded.items()
+            if place[0] == component and reason in {None, entry.reason} and key in {None, entry.key}
         ]
         for place in gone:
             del self._degraded[place]

@@ -4,7 +4,7 @@ Rule 1: each step that can fail before the first message has its exit code and o
 """
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,8 @@ class Foundations:
     owners: Owners
     key: HomeKey
     scanner: RuleScanner
+    restored: Sequence[str] = ()
+    """The shapes of the schema that the home had lost."""
 
 
 def clock_of(path: Path | None) -> Clock:
@@ -96,23 +98,24 @@ async def open_home(options: Options) -> Foundations:
         config = ConfigStore(options.config or home.root / "config.toml", is_named=options.config is not None)
         logs.configure(home.logs, options.log_level, scanner.mask, speaks=options.speaks)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
-        database = _opened(home)
+        database, restored = _opened(home)
         ids = SortableIds(clock)
         owners = Owners(home.run, ids, clock)
         await owners.enter(database)
         key = await _key_of(home, database, ids)
     return Foundations(
-        home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner
-    )
+        home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner,
+        restored=restored,
+    )  # fmt: skip
 
 
-def _opened(home: Home) -> Database:
-    """The home's database; where the disk has no room even to open it, the room that is kept for forgetting is given up."""
+def _opened(home: Home) -> tuple[Database, list[str]]:
+    """The home's database, and what of its schema was lost; where the disk has no room even to open it, the room that is kept for forgetting is given up."""
     ballast = Ballast(home.ballast)
 
-    def open_it() -> Database:
-        migrate(home.database, home.run, home.backups)
-        return Database(home.database, ballast=ballast)
+    def open_it() -> tuple[Database, list[str]]:
+        restored = migrate(home.database, home.run, home.backups)
+        return Database(home.database, ballast=ballast), restored
 
     try:
         return open_it()

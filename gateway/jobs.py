@@ -1,5 +1,6 @@
 """The durable work queue: rows in the caller's own transaction. Satisfies `JobQueue`; the runner is next door."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import get_args
 
@@ -65,6 +66,11 @@ class Jobs:
         listed = f",{','.join(states)}," if states else ""
         rows = tx.all(SQL["list_jobs"], {"kind": kind, "states": listed, "before": before, "limit": limit})
         return [job_of(row) for row in rows]
+
+    def without_job(self, tx: Tx, *, kind: JobKind, subjects: Sequence[str]) -> list[str]:
+        """Those of some subjects that no job of the kind is about, neither an unfinished nor a dead one."""
+        values = {"kind": kind, "subjects": json.dumps(list(subjects))}
+        return [subject for (subject,) in tx.all(SQL["subjects_without_job"], values)]
 
     def counts(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> dict[JobState, int]:
         """How many jobs of the kind are in each state."""

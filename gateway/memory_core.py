@@ -15,6 +15,7 @@ from gateway.degraded import Health
 from gateway.embedding import Embedding
 from gateway.flat_vectors import FlatVectors
 from gateway.foundations import Foundations
+from gateway.index_watch import reporter
 from gateway.introduction import Client
 from gateway.jobs import Jobs
 from gateway.lexicon import SnowballLexicon
@@ -111,6 +112,7 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             redact_items=redact,
             forget_copies=forget_copies,
             report_damage=report_damage,
+            report_index=reporter(health, "memory"),
             truncate_wal=partial(wipe, db),
             backups=base.home.backup_names,
             owner=base.owners.owner,

@@ -4,25 +4,22 @@ Rule 1: a past migration is never edited; the next one is a new function at the 
 Rule 2: an older file is copied first; a newer or damaged one is not touched.
 """
 
+import contextlib
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
 import apsw
 from filelock import FileLock, Timeout
 
-from gateway.sqlite import BUSY_MS, Handle, connect, unavailable
+from gateway.schema_shapes import lost_shapes, restore_shapes, scripts
+from gateway.sqlite import BUSY_MS, Handle, Transaction, connect, unavailable
 from protocol.errors import Refused, Unavailable
-
-HOUSES = ("gateway", "agent", "memory", "thread_episodic")
-"""Each keeps its tables in `schema.sql`; version 1 is their sum, in this order."""
 
 MIGRATE_SECONDS = 30  # a migration of a large home takes seconds; a process that waits longer says so
 
 
 def _first(connection: Handle) -> None:
-    for house in HOUSES:
-        script = files(house).joinpath("schema.sql").read_text(encoding="utf-8")
+    for script in scripts():
         for _ in connection.execute(script):
             pass
 
@@ -83,8 +80,29 @@ def _back_up(connection: Handle, folder: Path, found: int) -> None:
     connection.execute("VACUUM INTO ?", (str(target),)).fetchall()
 
 
-def migrate(path: Path, run: Path, backups: Path) -> None:
-    """Bring the file to `SCHEMA_VERSION`, alone in the home while it works.
+def _mend_shapes(path: Path) -> list[str]:
+    """Make again what the schema lacks of shapes that hold nothing of their own; their names."""
+    reading: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        reading.set_busy_timeout(BUSY_MS)
+        reading.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        lost = lost_shapes(Transaction(reading))
+    finally:
+        reading.close()
+    if lost:
+        connection = connect(path, synchronous="full")
+        try:
+            connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)  # the format of a full-text table is a row of its own
+            for name in lost:
+                with contextlib.suppress(apsw.Error):  # a home with one index less is slower, not shut
+                    restore_shapes(connection, [name])
+        finally:
+            connection.close()
+    return lost
+
+
+def migrate(path: Path, run: Path, backups: Path) -> list[str]:
+    """Bring the file to `SCHEMA_VERSION`, alone in the home while it works; the names of the shapes that it had lost.
 
     Raises `Refused("schema_too_new")`, `Refused("home_locked")`, or `Unavailable` for a damaged file.
     """
@@ -94,7 +112,7 @@ def migrate(path: Path, run: Path, backups: Path) -> None:
             if found > SCHEMA_VERSION:
                 raise Refused("schema_too_new")
             if found == SCHEMA_VERSION:
-                return
+                return _mend_shapes(path)
             connection = connect(path, synchronous="full")
             try:
                 if found:
@@ -102,6 +120,7 @@ def migrate(path: Path, run: Path, backups: Path) -> None:
                 _upgrade(connection, found)
             finally:
                 connection.close()
+            return []
     except Timeout as error:
         raise Refused("home_locked") from error
     except (apsw.NotADBError, apsw.CorruptError) as error:

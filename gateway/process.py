@@ -118,7 +118,13 @@ class Pulse:
                 await self._app.memory.look_for_damage(is_unclean=self.is_unclean)
                 if self.is_unclean:
                     await self._app.artifacts.look_for_orphans()
+                self._app.watch.begin()
                 self._has_looked = True
+
+    async def look_at_all(self) -> None:
+        """Look, and wait until what is derived was looked at as well."""
+        await self.look()
+        await self._app.watch.ended()
 
     async def beat(self) -> None:
         """One look."""
@@ -137,6 +143,7 @@ class Pulse:
             self._version = version
             try:
                 await app.embedding.refresh()
+                await app.episodic.repair.follow()
                 self._due_at = await app.memory.due_at()
                 self._has_neighbours = bool(await db.read(app.base.owners.others))
             except BaseException:
@@ -249,7 +256,7 @@ async def running(base: Foundations, listener: Listener, client: Client, metrono
     pulse = Pulse(app, lambda: listener.is_within_budget, metronome)
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings
-    app.shell.look = pulse.look
+    app.shell.look = pulse.look_at_all
     with told_to_a_person():
         pulse.is_unclean = await pulse.reclaim()
         await pulse.begin()

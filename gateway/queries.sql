@@ -184,3 +184,13 @@ UPDATE space SET state = :state, changed_at = :now WHERE id = :id
 -- name: drop_space
 -- A set of vectors that nothing is left of.
 DELETE FROM space WHERE id = :id
+
+-- name: subjects_without_job
+-- Subjects that no unfinished or dead job of a kind is about.
+SELECT value FROM json_each(:subjects) WHERE value NOT IN (SELECT subject FROM job WHERE state = 'dead' AND kind = :kind)
+  AND NOT EXISTS (SELECT 1 FROM job WHERE kind = :kind AND subject = value AND state IN ('queued', 'retry_wait'))
+  AND NOT EXISTS (SELECT 1 FROM job WHERE kind = :kind AND subject = value AND state = 'leased')
+
+-- name: list_shapes
+-- Everything of the schema by name, and how it is made.
+SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL

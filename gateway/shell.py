@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import cast
 
+import anyio
 import anyio.to_thread
 import msgspec
 
@@ -172,9 +173,12 @@ class Shell:
             pass  # a sweep does a bounded part; what is left is due as well
         if self.reclaim is not None:
             await self.reclaim()
+        seconds = params.timeout_ms / 1000
+        began = time.monotonic()
         if self.look is not None:
-            await self.look()
-        return await self._runner.drain(params.timeout_ms / 1000)
+            with anyio.move_on_after(seconds):
+                await self.look()
+        return await self._runner.drain(max(0.0, seconds - (time.monotonic() - began)))
 
     async def provider_list(self, _params: Empty) -> ProviderListResult:
         """The configured providers, and what keeps one from being asked."""

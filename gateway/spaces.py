@@ -44,6 +44,12 @@ def current(spaces: Sequence[Known]) -> Known | None:
     return next((known for known in spaces if known.state == "current"), None)
 
 
+def searched(tx: Tx) -> int | None:
+    """The row of the space that is searched, whether its model is loaded or not."""
+    found = current(known_spaces(tx))
+    return found.space.id if found is not None else None
+
+
 def target_state(spaces: Sequence[Known], digest: str, *, keeps_current: bool) -> SpaceState:
     """What becomes of the space of a model that was just loaded.
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import apsw
 
-from protocol.errors import Defect, ErrorReason, GatewayError, Unavailable
+from protocol.errors import Defect, ErrorReason, GatewayError, IndexDamaged, Unavailable
 from protocol.ports import Bindings, Row, Tx
 
 Handle: TypeAlias = Any
@@ -84,6 +84,8 @@ def unavailable(error: Exception, code: int = 0) -> GatewayError:
         return error
     if isinstance(error, apsw.InterruptError):
         return ReadTooLong()
+    if _is_of_an_index(error):
+        return IndexDamaged()
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Unavailable("overloaded")
     if isinstance(error, _BROKEN):
@@ -94,6 +96,14 @@ def unavailable(error: Exception, code: int = 0) -> GatewayError:
     if isinstance(error, OSError) and _trouble(error, error.errno or 0) != "io_error":
         return StoreFailed(_trouble(error, error.errno or 0))
     return Defect()
+
+
+def _is_of_an_index(error: Exception) -> bool:
+    """Whether a full-text index is to blame. One whose format cannot be read has no code of its own for that."""
+    is_corrupt = isinstance(error, apsw.CorruptError)
+    return (is_corrupt and getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB) or (
+        isinstance(error, apsw.SQLError) and "fts5" in str(error)
+    )
 
 
 def _named(error: Exception) -> str:

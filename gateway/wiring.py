@@ -20,6 +20,7 @@ from agent.preflight_advice import Advisor
 from agent.registration import Registry
 from agent.runtime import HookRuntime
 from agent.store import (
+    items_after,
     read_artifacts,
     read_items,
     read_thread,
@@ -35,6 +36,7 @@ from agent.turns import Turns
 from gateway.artifact_files import ArtifactFiles
 from gateway.degraded import Health
 from gateway.foreground import Foreground
+from gateway.index_watch import IndexWatch, reporter
 from gateway.job_runner import Handler, JobRunner
 from gateway.logs import Log
 from gateway.memory_core import MemoryCore
@@ -43,6 +45,7 @@ from gateway.providers import Providers
 from gateway.retry import limits_of
 from gateway.rpc import Bound, bind
 from gateway.shell import Shell
+from gateway.spaces import searched
 from gateway.sqlite import Trouble
 from gateway.written_dates import WrittenDates
 from memory.hooks import build as memory_hooks
@@ -76,6 +79,7 @@ class App(MemoryCore):
     artifacts: Artifacts
     turns: Turns
     shell: Shell
+    watch: IndexWatch
     tools: Mapping[str, ToolCall]
     """The tools of memory and conversation, for a model that is at another door than a turn's."""
     bound: dict[str, Bound]
@@ -124,9 +128,16 @@ def build(core: MemoryCore) -> App:
         thread_names=thread_names,
         read_artifacts=read_artifacts,
         paused=lambda: runner.paused("index"),
+        items_after=items_after,
+        searched_space=searched,
+        report_damage=reporter(health, "thread_episodic"),
         time_zone=client.time_zone,
         read_date=read_date,
     )
+    watch = IndexWatch(
+        looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
+        health=health, spawn=outbox.spawn, restored=base.restored,
+    )  # fmt: skip
     core.on_redacted.append(episodic.on_items)
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
@@ -177,7 +188,9 @@ def build(core: MemoryCore) -> App:
     runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
-    runner.handle("repair", memory.repair)
+    runner.handle(
+        "repair", _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
+    )
     runner.handle("embed", _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill}))
     embedding.houses.append(episodic.vectors)
     runner.handle("sweep", artifacts.sweep)
@@ -196,6 +209,7 @@ def build(core: MemoryCore) -> App:
         artifacts=artifacts,
         turns=turns,
         shell=shell,
+        watch=watch,
         tools={**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)},
         bound=bound,
     )

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.ranking import COSINE_FLOOR, Asked, Score, Scored, rarity, score_all, weight_of
+from memory.record_terms import SQL, placed, words_of
 from memory.scopes import NEARNESS
-from memory.store import SQL, body_terms, gist_of, placed, stored_of, words_of
+from memory.store import body_terms, gist_of, stored_of
 from memory.visibility import Seen, View, is_visible
 from promt.person import is_about_user
 from protocol.base import Scope

@@ -16,8 +16,9 @@ from memory.likeness_words import languages
 from memory.matching import match_of
 from memory.ports import Collaborators
 from memory.proposal import Proposed
+from memory.record_terms import SQL, words_of
 from memory.statement_figures import is_unit
-from memory.store import SQL, Stored, words_of
+from memory.store import Stored
 from memory.vectors import records_by_row
 from protocol.ports import Lexicon, Tx
 

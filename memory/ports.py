@@ -17,6 +17,9 @@ TruncateWal: TypeAlias = Callable[[], Awaitable[bool]]
 ReportDamage: TypeAlias = Callable[[int], None]
 """Tells how many records fail their own checksum; called on the event loop."""
 
+ReportIndex: TypeAlias = Callable[[Sequence[str], bool], None]
+"""(reasons, has failed): what is wrong with what is derived of records; no reasons where it is whole."""
+
 RedactItems: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], object]
 """(tx, quotes by item id): the messages, and what else their turns hold, do not say the quotes any more, nor does any index."""
 
@@ -53,6 +56,7 @@ class Collaborators:
     redact_items: RedactItems
     forget_copies: ForgetCopies
     report_damage: ReportDamage
+    report_index: ReportIndex
     truncate_wal: TruncateWal
     backups: Backups
     owner: str

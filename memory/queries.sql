@@ -148,7 +148,8 @@ UPDATE record SET checksum = :checksum WHERE memory_id = :memory_id
 
 -- name: keep_terms
 -- Remember what went into the index.
-INSERT INTO record_terms (row, scope, terms, lexicon) VALUES (:row, :scope, :terms, :lexicon)
+INSERT INTO record_terms (row, scope, terms, lexicon, digest) VALUES (:row, :scope, :terms, :lexicon, :digest)
+ON CONFLICT (row) DO UPDATE SET scope = excluded.scope, terms = excluded.terms, lexicon = excluded.lexicon, digest = excluded.digest
 
 -- name: kept_terms
 -- What went into the index of a record.
@@ -164,7 +165,8 @@ INSERT INTO memory_fts (rowid, body) VALUES (:row, :body)
 
 -- name: remove_text
 -- Take a record out of the index; the terms are the ones that went in.
-INSERT INTO memory_fts (memory_fts, rowid, body) VALUES ('delete', :row, :body)
+INSERT INTO memory_fts (memory_fts, rowid, body)
+SELECT 'delete', :row, :body WHERE EXISTS (SELECT 1 FROM memory_fts_docsize WHERE id = :row)
 
 -- name: clear_text
 -- Empty the index.
@@ -562,7 +564,7 @@ INSERT INTO memory_fact (name, value) VALUES (:name, :value) ON CONFLICT (name) 
 
 -- name: add_vector
 -- What a record's words mean to a model.
-INSERT INTO memory_vec (space_id, scope_id, record_id, vector) VALUES (:space, :scope_id, :row, :numbers) ON CONFLICT (record_id, space_id) DO NOTHING
+INSERT INTO memory_vec (space_id, scope_id, record_id, vector, digest) VALUES (:space, :scope_id, :row, :numbers, :digest) ON CONFLICT (record_id, space_id) DO NOTHING
 
 -- name: vectors_added
 -- Vectors of a scope that came after a place.
@@ -740,6 +742,27 @@ WHERE record.id > :after ORDER BY record.id LIMIT :limit
 -- What the full-text index has to hold, from a place on.
 SELECT row, scope, terms FROM record_terms WHERE row > :after ORDER BY row LIMIT :limit
 
+-- name: terms_of_row
+-- What the full-text index has to hold of a record.
+SELECT row, scope, terms FROM record_terms WHERE row = :row
+
+-- name: vouched_texts_after
+-- Kept terms with what vouches for them, from a place on.
+SELECT row, scope, terms, digest FROM record_terms WHERE row > :after ORDER BY row LIMIT :limit
+
+-- name: vouched_vectors_after
+-- Vectors with what vouches for them and how many numbers they have, from a place on.
+SELECT v.id, v.record_id, v.vector, v.digest, s.dim FROM memory_vec AS v CROSS JOIN space AS s ON s.id = v.space_id
+WHERE v.id > :after ORDER BY v.id LIMIT :limit
+
+-- name: drop_wrong_vectors
+-- Some vectors go.
+DELETE FROM memory_vec WHERE id IN (SELECT value FROM json_each(:rows))
+
+-- name: has_term
+-- Whether a search finds a term at all.
+SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match LIMIT 1
+
 -- name: listed_after
 -- Rows that the full-text index counts as its own, from a place on.
 SELECT id FROM memory_fts_docsize WHERE id > :after ORDER BY id LIMIT :limit
@@ -905,3 +928,11 @@ WHERE id IN (SELECT value FROM json_each(:rows))
 -- name: index_state_of
 -- A record's mark.
 SELECT index_state FROM record WHERE id = :row
+
+-- name: find_format
+-- The format of the records' full-text index.
+SELECT v FROM memory_fts_config WHERE k = 'version'
+
+-- name: put_format
+-- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
+INSERT OR REPLACE INTO memory_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)

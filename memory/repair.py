@@ -5,16 +5,15 @@ checks, in their order, lead to the state of a home that was never damaged.
 Rule 2: what the user said is not derived. A record that fails its own checksum is hidden and told, never mended.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import msgspec
 
 from memory.erasing import Rows, finish_later, pending_erases
-from memory.index_audit import audit
 from memory.notices import note_change
 from memory.ports import Collaborators
+from memory.record_terms import placed, terms_digest, unpacked
 from memory.store import (
     SQL,
     Stored,
@@ -22,48 +21,56 @@ from memory.store import (
     encoded,
     get_record,
     packed_terms,
-    placed,
+    put_terms,
     remove_text,
     stored_of,
-    unpacked,
 )
 from memory.vectors import Vectors
 from memory.withheld import find_numbers, is_looked_through, note_looked_through, withhold
+from protocol.checks import BATCH, Check, Depth, Find, Found, digest_of, finder, look_through, mend_all, row_finder
 from protocol.gateway import RepairState
-from protocol.ports import JobHandle, SqlValue, Tx
-
-BATCH = 200
-"""Rows mended in one step: a writer that waits for it waits milliseconds."""
-LOOKED_AT = 2000
-"""Rows of one look, whether anything is wrong with them or not: a snapshot is short in a home of any size."""
+from protocol.index_audit import AuditedIndex, audit_finder
+from protocol.ports import JobHandle, Row, Tx
 
 RECORDS, SCOPES, TEXTS = SQL["end_of_records"], SQL["end_of_scopes"], SQL["end_of_texts"]
 EVIDENCE, CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
 """Where a look at the next rows of a table ends."""
 
-Depth: TypeAlias = Literal["quick", "deep"]
-"""`quick` compares the index with what is kept of it and asks for rows that are missing, too many or marked; `deep` reads every
-record as well."""
+
+def _body_of(entry: Row) -> tuple[int, str]:
+    row, scope, terms = entry
+    return row, placed(scope, unpacked(terms))
 
 
-class Found(NamedTuple):
-    """What a look found wrong, and where the next look begins; None when there is nothing beyond."""
-
-    subjects: Sequence[Any]
-    after: int | None
-
-
-Find: TypeAlias = Callable[[Tx, int], Found]
-"""(snapshot, place): what is wrong from that place on, in a part that does not grow with the home."""
+INDEX = AuditedIndex(
+    body_of=_body_of, kept_after=SQL["terms_after"], kept_of=SQL["terms_of_row"], last_change=SQL["last_change"],
+    listed_after=SQL["listed_after"],
+    totals=SQL["index_totals"], rows_of_term_after=SQL["rows_of_term_after"],
+    rows_of_terms_after=SQL["rows_of_terms_after"], has_term=SQL["has_term"],
+)  # fmt: skip
 
 
-class Check(NamedTuple):
-    """A kind of damage: how a part of it is found in a snapshot, and how it is mended in a transaction."""
+def index_finds(lexicon: str) -> dict[str, Find]:
+    """Return the quick looks at what is derived of records; they need nothing but the home and the lexicon's version."""
+    return {
+        "unvouched_texts": row_finder(SQL["vouched_texts_after"], _is_unvouched_text),
+        "wrong_texts": audit_finder(INDEX),
+        "forgotten_texts": finder(TEXTS, SQL["find_forgotten_texts"]),
+        "missing_texts": finder(RECORDS, SQL["find_missing_texts"]),
+        "stale_texts": finder(TEXTS, SQL["find_stale_texts"], lexicon=lexicon),
+        "wrong_vectors": row_finder(SQL["vouched_vectors_after"], _is_wrong_vector),
+        "scope_counts": finder(SCOPES, SQL["find_scope_counts"]),
+    }
 
-    name: str
-    find: Find
-    mend: Callable[[Tx, Sequence[Any]], int]
-    depth: Depth = "quick"
+
+def _is_unvouched_text(row: Row) -> bool:
+    _, scope, terms, digest = row
+    return terms_digest(scope, terms) != digest
+
+
+def _is_wrong_vector(row: Row) -> bool:
+    _, _, vector, digest, number_count = row
+    return digest_of(vector) != digest or len(vector) != 2 * number_count
 
 
 class Report(NamedTuple):
@@ -81,24 +88,34 @@ class Repairer:
         self._rows = Rows(means)
         self._vectors = Vectors(means)
         self._damaged = 0
-        stale = _finder(TEXTS, SQL["find_stale_texts"], lexicon=means.lexicon.version)
+        looks = index_finds(means.lexicon.version)
         self.checks: list[Check] = [
-            self._rows_of("unfinished_erases", RECORDS, SQL["find_unfinished_erases"], self._erase_again),
+            self._rows_of("unfinished_erases", finder(RECORDS, SQL["find_unfinished_erases"]), self._erase_again),
             Check("pending_erases", self._find_pending, self._finish),
-            self._simple("orphan_evidence", EVIDENCE, SQL["find_orphan_evidence"], SQL["mend_orphan_evidence"]),
-            self._simple("repeated_evidence", EVIDENCE, SQL["find_repeated_evidence"], SQL["mend_repeated_evidence"]),
-            self._simple("evidence_counts", RECORDS, SQL["find_evidence_counts"], SQL["mend_evidence_counts"]),
-            self._simple("candidate_counts", CANDIDATES, SQL["find_candidate_counts"], SQL["mend_candidate_counts"]),
-            self._simple("scope_counts", SCOPES, SQL["find_scope_counts"], SQL["mend_scope_counts"]),
-            self._simple("superseded_links", RECORDS, SQL["find_superseded_links"], SQL["mend_superseded_links"]),
-            self._simple("supersedes_links", RECORDS, SQL["find_supersedes_links"], SQL["mend_supersedes_links"]),
-            Check("wrong_texts", _Audited(), _rebuilt),  # from here on what is kept is what is in the index
-            self._rows_of("forgotten_texts", TEXTS, SQL["find_forgotten_texts"], remove_text),
-            self._rows_of("missing_texts", RECORDS, SQL["find_missing_texts"], self._make_text),
-            Check("stale_texts", stale, self._remake_texts),
+            self._simple("orphan_evidence", finder(EVIDENCE, SQL["find_orphan_evidence"]), SQL["mend_orphan_evidence"]),
+            self._simple(
+                "repeated_evidence", finder(EVIDENCE, SQL["find_repeated_evidence"]), SQL["mend_repeated_evidence"]
+            ),
+            self._simple("evidence_counts", finder(RECORDS, SQL["find_evidence_counts"]), SQL["mend_evidence_counts"]),
+            self._simple(
+                "candidate_counts", finder(CANDIDATES, SQL["find_candidate_counts"]), SQL["mend_candidate_counts"]
+            ),
+            self._simple("scope_counts", looks["scope_counts"], SQL["mend_scope_counts"]),
+            self._simple(
+                "superseded_links", finder(RECORDS, SQL["find_superseded_links"]), SQL["mend_superseded_links"]
+            ),
+            self._simple(
+                "supersedes_links", finder(RECORDS, SQL["find_supersedes_links"]), SQL["mend_supersedes_links"]
+            ),
+            Check("unvouched_texts", looks["unvouched_texts"], self._vouch_again),
+            Check("wrong_texts", looks["wrong_texts"], _rebuilt),  # from here on what is kept is what is in the index
+            self._rows_of("forgotten_texts", looks["forgotten_texts"], remove_text),
+            self._rows_of("missing_texts", looks["missing_texts"], self._make_text),
+            Check("stale_texts", looks["stale_texts"], self._remake_texts),
             Check("damaged_records", self._find_damaged, self._remake_texts, "deep"),
             Check("withheld_numbers", self._find_numbers, self._withhold),
-            Check("index_states", _finder(RECORDS, SQL["find_index_states"]), self._mend_states),
+            Check("wrong_vectors", looks["wrong_vectors"], self._drop_vectors),
+            Check("index_states", finder(RECORDS, SQL["find_index_states"]), self._mend_states),
         ]
 
     # -- running ---------------------------------------------------------------------------------------------------
@@ -109,11 +126,9 @@ class Repairer:
 
     async def run(self, depth: Depth) -> Report:
         """Mend everything that is found."""
-        means, mended = self._means, Counter[str]()
+        means = self._means
         self._damaged = 0
-        for check in self.checks:
-            if check.depth == "quick" or depth == "deep":
-                mended[check.name] += await self._run(check)
+        mended = await mend_all(means.db, self.checks, depth)
 
         def note(tx: Tx) -> int:
             tx.run(SQL["put_fact"], {"name": "lexicon", "value": means.lexicon.version})
@@ -124,18 +139,13 @@ class Repairer:
 
         damaged = await means.db.write(note)
         means.report_damage(damaged)
-        return Report(+mended, damaged)
+        means.report_index((), False)  # the callable is a port: its parameters have no names
+        return Report(mended, damaged)
 
-    async def _run(self, check: Check) -> int:
-        db = self._means.db
-        after: int | None = 0
-        mended = 0
-        while after is not None:
-            subjects, after = await db.read(lambda tx, place=after: check.find(tx, place))
-            for first in range(0, len(subjects), BATCH):
-                part = subjects[first : first + BATCH]
-                mended += await db.write(lambda tx, part=part: check.mend(tx, part))
-        return mended
+    async def damage(self) -> Mapping[str, int]:
+        """Return how much of what is derived of records is wrong, found in short looks."""
+        looks = index_finds(self._means.lexicon.version)
+        return await look_through(self._means.db, [check for check in self.checks if check.name in looks])
 
     def state(self, tx: Tx) -> RepairState:
         """What is left to do, and what cannot be mended."""
@@ -155,22 +165,22 @@ class Repairer:
     # -- the shapes of checks --------------------------------------------------------------------------------------
 
     @staticmethod
-    def _simple(name: str, end_of: str, wrong: str, right: str) -> Check:
+    def _simple(name: str, find: Find, right: str) -> Check:
         """Rows that one statement finds, and another mends by their numbers where they are still wrong."""
 
         def mend(tx: Tx, rows: Sequence[Any]) -> int:
             return tx.run(right, {"rows": encoded([row[0] for row in rows])})
 
-        return Check(name, _finder(end_of, wrong), mend)
+        return Check(name, find, mend)
 
     @staticmethod
-    def _rows_of(name: str, end_of: str, wrong: str, mend: Callable[[Tx, int], int]) -> Check:
+    def _rows_of(name: str, find: Find, mend: Callable[[Tx, int], int]) -> Check:
         """Rows that one statement finds and that are mended one by one."""
 
         def mend_all(tx: Tx, rows: Sequence[Any]) -> int:
             return sum(mend(tx, row[0]) for row in rows)
 
-        return Check(name, _finder(end_of, wrong), mend_all)
+        return Check(name, find, mend_all)
 
     # -- erases ----------------------------------------------------------------------------------------------------
 
@@ -187,11 +197,21 @@ class Repairer:
     def _find_pending(tx: Tx, _after: int) -> Found:
         return Found(pending_erases(tx), None)
 
-    def _finish(self, tx: Tx, memory_ids: Sequence[Any]) -> int:
-        finish_later(tx, self._means, memory_ids)
+    def _finish(self, tx: Tx, rows: Sequence[Any]) -> int:
+        finish_later(tx, self._means, rows)
         return 0  # the job mends it, and says so
 
     # -- full text -------------------------------------------------------------------------------------------------
+
+    def _vouch_again(self, tx: Tx, rows: Sequence[Any]) -> int:
+        """Keep the terms that records have, in place of others; the index itself is compared with them afterwards."""
+        for row, *_ in rows:
+            stored = _by_row(tx, row)
+            if stored is not None and stored.is_intact and stored.record.status != "deleted":
+                put_terms(tx, stored, self._means.lexicon)
+            else:
+                tx.run(SQL["drop_terms"], {"row": row})
+        return len(rows)
 
     def _make_text(self, tx: Tx, row: int) -> int:
         stored = _by_row(tx, row)
@@ -228,6 +248,13 @@ class Repairer:
 
     # -- states ----------------------------------------------------------------------------------------------------
 
+    def _drop_vectors(self, tx: Tx, rows: Sequence[Any]) -> int:
+        """Vectors that no model of ours made go; where there is a model their records wait for others."""
+        spaces = self._means.meaning.to_fill(tx)
+        dropped = tx.run(SQL["drop_wrong_vectors"], {"rows": encoded([row[0] for row in rows])})
+        self._vectors.reconsider(tx, [row[1] for row in rows], spaces[0] if spaces else None)
+        return dropped
+
     def _mend_states(self, tx: Tx, rows: Sequence[Any]) -> int:
         """Every record's state is decided anew: by its vector where there is a model, else it has all it needs."""
         spaces = self._means.meaning.to_fill(tx)
@@ -261,7 +288,7 @@ def state_of(tx: Tx) -> RepairState:
     return RepairState(damaged=damaged, texts=max(gaps[0] - damaged, gaps[1]) + marked[0], erases=unfinished)
 
 
-def _rebuilt(tx: Tx, _found: Sequence[Any] = ()) -> int:
+def _rebuilt(tx: Tx, rows: Sequence[Any] = ()) -> int:  # the whole index is one row of it
     """Fill the index anew with the terms that are kept."""
     tx.run(SQL["clear_text"])
     after = 0
@@ -270,35 +297,6 @@ def _rebuilt(tx: Tx, _found: Sequence[Any] = ()) -> int:
             tx.run(SQL["add_text"], {"row": row, "body": placed(scope, unpacked(terms))})
         after = rows[-1][0]
     return 1
-
-
-def _finder(end_of: str, statement: str, **values: SqlValue) -> Find:
-    """What a statement finds among the next rows of a table."""
-
-    def find(tx: Tx, after: int) -> Found:
-        end = tx.one(end_of, {"after": after, "limit": LOOKED_AT})
-        if end is None or end[0] is None:
-            return Found((), None)
-        return Found(tx.all(statement, {**values, "after": after, "until": end[0]}), end[0])
-
-    return find
-
-
-class _Audited:
-    """Finds whether the index has to be made anew; what was seen in the snapshots before is kept from look to look."""
-
-    def __init__(self) -> None:
-        self._looks = audit()
-
-    def __call__(self, tx: Tx, after: int) -> Found:
-        if after == 0:
-            self._looks = audit()
-            next(self._looks)
-        try:
-            self._looks.send(tx)
-        except StopIteration as end:
-            return Found([None] if end.value else (), None)
-        return Found((), after + 1)
 
 
 def _by_row(tx: Tx, row: int) -> Stored | None:

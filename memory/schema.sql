@@ -97,7 +97,8 @@ CREATE TABLE record_terms (
     row     INTEGER PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE,
     scope   TEXT NOT NULL,
     terms   BLOB NOT NULL,
-    lexicon TEXT NOT NULL
+    lexicon TEXT NOT NULL,
+    digest  INTEGER -- vouches for the scope and the terms
 ) STRICT;
 
 CREATE TABLE candidate (
@@ -271,7 +272,8 @@ CREATE TABLE memory_vec (
     space_id  INTEGER NOT NULL REFERENCES space (id),
     scope_id  INTEGER NOT NULL REFERENCES scope (id),
     record_id INTEGER NOT NULL REFERENCES record (id) ON DELETE CASCADE,
-    vector    BLOB NOT NULL
+    vector    BLOB NOT NULL,
+    digest    INTEGER -- vouches for the vector
 ) STRICT;
 CREATE UNIQUE INDEX memory_vec_record ON memory_vec (record_id, space_id);
 CREATE INDEX memory_vec_scope ON memory_vec (space_id, scope_id);

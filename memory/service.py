@@ -347,10 +347,19 @@ class MemoryService:
         wanted = "deep" if is_unclean else depth
         if state.damaged:
             means.report_damage(state.damaged)
+        if state.texts > 0:
+            means.report_index(["texts"], False)  # the callable is a port: its parameters have no names
         if wanted is not None:
             await means.db.jot(lambda tx: means.jobs.enqueue(tx, "repair", wanted))
         elif not is_known:  # there is nothing to look through
             await means.db.jot(note_looked_through)
+
+    async def look_at_index(self) -> None:
+        """Have a repair queued where what is derived of records is wrong, found in short looks."""
+        means = self._means
+        if found := await self.repairer.damage():
+            means.report_index(list(found), False)  # the callable is a port: its parameters have no names
+            await means.db.jot(lambda tx: means.jobs.enqueue(tx, "repair", "quick"))
 
     async def repair_state(self) -> RepairState:
         """What repair has left to do, and what it cannot mend."""

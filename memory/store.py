@@ -7,22 +7,18 @@ Rule 2: a record's full-text row is written and removed in the same transaction 
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from memory.identity import Identity, value_text
+from memory.record_terms import SQL, placed, terms_digest, unpacked
 from memory.visibility import WITHHELD, Seen
 from protocol.base import Scope
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Provenance, Record, Status
 from protocol.ports import Lexicon, Row, Tx
-from protocol.statements import Statements
 
-SQL = Statements("memory")
-WORDS_KEPT = 2000
-"""Records whose terms are kept unpacked, some 3 KB each: a person's whole memory, seldom more."""
 T = TypeVar("T")
 
 _json = msgspec.json.Encoder(order="sorted").encode
@@ -273,23 +269,6 @@ def packed_terms(stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = 
     return packer.compress("\n".join(map(" ".join, lines)).encode()) + packer.flush()
 
 
-def unpacked(terms: bytes) -> str:
-    """A record's terms."""
-    return zlib.decompress(terms).decode().partition("\n")[0]
-
-
-def placed(scope: str, terms: str) -> str:
-    """Terms as the index has them: each with its scope, so that no search comes upon another scope's places."""
-    return " ".join([f"{scope}·{term}" for term in terms.split()])
-
-
-@lru_cache(maxsize=WORDS_KEPT)
-def words_of(terms: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
-    """A record's terms and its gist."""
-    body, _, gist = zlib.decompress(terms).decode().partition("\n")
-    return frozenset(body.split(" ")), tuple(gist.split())
-
-
 def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
     """Make a record findable, in place of what was in the index of it."""
     remove_text(tx, stored.row)
@@ -298,9 +277,16 @@ def add_text(tx: Tx, stored: Stored, lexicon: Lexicon) -> None:
 
 def add_first_text(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> None:
     """Make a record findable of which nothing was ever in the index. `gist` is that of its content, where it is known."""
-    terms, scope = packed_terms(stored, lexicon, gist), f"s{stored.scope_id}"
+    scope, terms = put_terms(tx, stored, lexicon, gist)
     tx.run(SQL["add_text"], {"row": stored.row, "body": placed(scope, unpacked(terms))})
-    tx.run(SQL["keep_terms"], {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version})
+
+
+def put_terms(tx: Tx, stored: Stored, lexicon: Lexicon, gist: Sequence[str] | None = None) -> tuple[str, bytes]:
+    """Keep the terms of a record; return its scope and them. The index itself is left as it is."""
+    terms, scope = packed_terms(stored, lexicon, gist), f"s{stored.scope_id}"
+    values = {"row": stored.row, "scope": scope, "terms": terms, "lexicon": lexicon.version}
+    tx.run(SQL["keep_terms"], values | {"digest": terms_digest(scope, terms)})
+    return scope, terms
 
 
 def remove_text(tx: Tx, row: int) -> int:

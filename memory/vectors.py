@@ -17,6 +17,7 @@ from memory.scopes import default_of
 from memory.sensitivity import clean
 from memory.store import SQL, Stored, scope_id_of, stored_of
 from protocol.base import Scope
+from protocol.checks import digest_of
 from protocol.memory import Category
 from protocol.ports import GiveUpJob, JobHandle, Space, Tx, Vector, VectorTable
 
@@ -52,7 +53,9 @@ def records_by_row(tx: Tx, rows: Sequence[int]) -> dict[int, Stored]:
 
 def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
     """Keep a record's vector; it is found by its meaning from this commit on."""
-    tx.run(SQL["add_vector"], {"space": vector.space_id, "scope_id": scope_id, "row": row, "numbers": vector.numbers})
+    tx.run(SQL["add_vector"], {
+        "space": vector.space_id, "scope_id": scope_id, "row": row, "numbers": vector.numbers,
+        "digest": digest_of(vector.numbers)})  # fmt: skip
 
 
 class Vectors:

@@ -130,6 +130,10 @@ class Unavailable(GatewayError):
     default = "unavailable"
 
 
+class IndexDamaged(Unavailable):
+    """A full-text index cannot be read: it is derived, and made anew; the store itself works."""
+
+
 class Defect(GatewayError):
     """We are wrong."""
 

@@ -356,6 +356,10 @@ class JobQueue(Protocol):
         """Jobs of a kind, newest first, older than job id `before`."""
         ...
 
+    def without_job(self, tx: Tx, *, kind: JobKind, subjects: Sequence[str]) -> list[str]:
+        """Those of some subjects that no job of the kind is about, neither an unfinished nor a dead one."""
+        ...
+
     def counts(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> dict[JobState, int]:
         """How many jobs of the kind are in each state (zero included)."""
         ...

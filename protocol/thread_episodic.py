@@ -142,6 +142,24 @@ class PausedQueue(Wire):
     since: int
 
 
+RepairProgress: TypeAlias = Literal["ok", "pending", "running", "failed"]
+RepairReason: TypeAlias = Literal[
+    "source_rows", "terms", "lexicon", "chunk_rows", "missing_sources", "jobs", "texts", "missing_texts", "segments",
+    "vectors", "missing_vectors",
+]  # fmt: skip
+"""What of the index is wrong: messages' rows, kept terms, terms of another lexicon, too few or too many chunks, messages that the index
+does not know, work without a job, the full-text index, chunks that it lacks, sums of partitions, vectors, chunks without any."""
+
+
+class IndexRepair(Wire):
+    """Whether the index is as it should be, why not, and how far its repair is: rows of all that were found wrong."""
+
+    state: RepairProgress = "ok"
+    reasons: list[RepairReason] = []
+    done: int = 0
+    total: int = 0
+
+
 class ThreadStatusResult(Wire):
     """How far the index is."""
 
@@ -152,6 +170,7 @@ class ThreadStatusResult(Wire):
     partial_items: list[PartialItem]
     dead_jobs: int
     paused: PausedQueue | None
+    repair: IndexRepair = IndexRepair()
 
 
 class JobsParams(Params):

@@ -34,6 +34,7 @@ from thread_episodic import store
 from thread_episodic.chunking import ChunkSizes, Range, cut_text, overlaps
 from thread_episodic.model import NewChunk
 from thread_episodic.ports import Settings, TurnItems, WorkspaceThreads
+from thread_episodic.remaking import Remake, lexicon_digest
 from thread_episodic.time_words import tells_time
 from thread_episodic.vectors import Vectors, hidden_in
 from thread_episodic.visibility import mask_range
@@ -47,8 +48,7 @@ MONTHS = (
 PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
 PLANNED_TOGETHER = 50_000  # bytes of text at which no further turn is added: some twenty milliseconds of work
 SECONDS_TO_GATHER = 2.0
-HEADERS_KEPT = 64
-"""All that somebody said in a thread on one day begins alike."""
+HEADERS_KEPT = 64  # all that somebody said in a thread on one day begins alike
 
 
 class Waiting(NamedTuple):
@@ -222,12 +222,15 @@ class Indexer:
         if known is not None and known.source_hash == source_hash:
             store.place_source(tx, fact)
             return not known.is_indexed
-        now = self._clock.now()
         if known is not None:
-            store.retire(tx, known.source, store.chunks_of(tx, known.source), now)
-        speaker = " ".join(self._lexicon.index_terms(fact.name or fact.role))
-        store.put_source(tx, fact, speaker, source_hash, now)
+            store.retire(tx, known.source, store.chunks_of(tx, known.source), self._clock.now())
+        self.put(tx, fact)
         return True
+
+    def put(self, tx: Tx, fact: ItemFact) -> None:
+        """Note a message as it is; it waits to be indexed."""
+        said_by = " ".join(self._lexicon.index_terms(fact.name or fact.role))
+        store.put_source(tx, fact, said_by, source_hash_of(self._keyed, fact), self._clock.now())
 
     def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:
         """Nothing of these messages stays in the index. Should they come again, what was excluded stays so."""
@@ -274,13 +277,20 @@ class Indexer:
         settings = self._settings()
         if not (settings.enabled and settings.indexing_enabled):
             raise PauseQueue("thread_episodic", "indexing_disabled")
+        await self._work(handles, settings)
+
+    async def remake(self, turn_ids: Sequence[str]) -> None:
+        """Index anew what waits of some turns: a repair, of which nobody else is told, and which no switch holds."""
+        await self._work([Remake(turn_id) for turn_id in turn_ids], self._settings())
+
+    async def _work(self, handles: Sequence[JobHandle], settings: ThreadEpisodicSettings) -> None:
         rest = handles
         while rest:
             turns = await self._db.read(partial(self._gather, handles=rest), SECONDS_TO_GATHER)
             rest = rest[len(turns) :]
             await self._index([turn for turn in turns if turn.is_known], settings)
             for strange in (turn for turn in turns if not turn.is_known):
-                await self._db.write(partial(self._adopt, turn_id=turn_of(strange.handle)))
+                await self._db.write(partial(self.adopt, turn_id=turn_of(strange.handle)))
                 known = await self._db.read(partial(self._gather, handles=[strange.handle]), SECONDS_TO_GATHER)
                 await self._index(known, settings)
 
@@ -296,7 +306,7 @@ class Indexer:
             batch = steps[first : first + limit]
             await self._db.write(partial(self._apply, steps=batch))
             for step in batch:
-                if step.ends is not None:
+                if step.ends is not None and not isinstance(step.ends.handle, Remake):
                     self._notify("thread_episodic/indexed", step.ends.notice)
             await self._db.calm()
 
@@ -325,7 +335,7 @@ class Indexer:
                 found.append(Waiting(fact, source_hash, self._echo_spans(tx, fact.workspace_id, fact.text)))
         return _Turn(handle, found, is_known)
 
-    def _adopt(self, tx: Tx, turn_id: str) -> None:
+    def adopt(self, tx: Tx, turn_id: str) -> None:
         """Take up messages that came, changed or were muted without our being told."""
         for fact in self._read_items(tx, self._turn_items(tx, [turn_id])[turn_id]).values():
             self._note_item(tx, fact)
@@ -357,7 +367,7 @@ class Indexer:
                     finished.append(store.Finished(found.known.source, batch[-1].plan.left_out))
         capacity = segment_room(self._settings())
         store.add_chunks(tx, entries, awaits_vector=awaits_vector, capacity=capacity, now=now)
-        store.finish_sources(tx, finished, now)
+        store.finish_sources(tx, finished, now, lexicon_digest(self._lexicon))
         if awaits_vector:
             self._vectors.queue(tx)
         _finish(tx, [step.ends.handle for step in steps if step.ends is not None])
@@ -371,7 +381,10 @@ class Indexer:
         for chunk in (step.chunk for step in batch if step.chunk is not None):
             old = stored.get(chunk.position)
             if old is not None:
-                if (old.start, old.end, old.terms) == (chunk.start, chunk.end, chunk.terms):
+                if old.is_sound and old.digest == chunk.digest:
+                    continue
+                if (old.start, old.end) == (chunk.start, chunk.end) or not old.is_known:
+                    store.renew(tx, source, old, chunk, now)
                     continue
                 store.retire(tx, source, [old], now)
             is_excluded = overlaps(chunk.start, chunk.end, exclusions)

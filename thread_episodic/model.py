@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from protocol.checks import digest_of
 from protocol.hooks import EpisodicQuery
 from protocol.thread_episodic import IndexedRole, SearchScope, chunk_id_of
 from thread_episodic.budget import Floor
@@ -73,6 +74,28 @@ class StoredChunk:
     terms: bytes | None
     term_count: int
     segment: int | None
+    asks: int
+    dated: int
+    digest: int | None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the row is as it was written, and not to be made anew."""
+        return self.digest == chunk_digest(
+            self.position, self.start, self.end, self.terms, self.term_count, self.asks, self.dated
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the terms are those that went into the full-text index; of a chunk that is to be made anew, too."""
+        return self.is_sound or self.digest is None
+
+
+def chunk_digest(
+    position: int, start: int, end: int, terms: bytes | None, term_count: int, asks: int, dated: int
+) -> int:  # fmt: skip
+    """Return what vouches for a chunk's range and terms."""
+    return digest_of(terms, position, start, end, term_count, asks, dated)
 
 
 class NewChunk(NamedTuple):
@@ -89,6 +112,13 @@ class NewChunk(NamedTuple):
     term_count: int
     asks: bool
     is_dated: bool
+
+    @property
+    def digest(self) -> int:
+        """What vouches for it."""
+        return chunk_digest(
+            self.position, self.start, self.end, self.terms, self.term_count, int(self.asks), int(self.is_dated)
+        )
 
 
 class Candidate(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Protocol, TypeAlias
 
 from protocol.ports import Tx
 from protocol.settings import ThreadEpisodicSettings
+from protocol.thread_episodic import IndexRepair
 from protocol.threads import ArtifactRef
 
 Settings: TypeAlias = Callable[[], ThreadEpisodicSettings]
@@ -24,6 +25,18 @@ ThreadNames: TypeAlias = Callable[[Tx, str, int], Mapping[str, str]]
 
 ReadArtifacts: TypeAlias = Callable[[Tx, Sequence[str]], Mapping[str, list[ArtifactRef]]]
 """The files that messages carried, by item id; an item without any may be absent."""
+
+ItemsAfter: TypeAlias = Callable[[Tx, int, int], list[tuple[int, str]]]
+"""(tx, after, limit): the next messages of users and assistants as (row, item id), by row."""
+
+SearchedSpace: TypeAlias = Callable[[Tx], int | None]
+"""The space that searches compare in, whether its model is loaded or not; None where there is none."""
+
+ReportDamage: TypeAlias = Callable[[Sequence[str], bool], None]
+"""(reasons, has failed): what of the index is wrong at present; no reasons where it is whole. Called on the event loop."""
+
+RepairState: TypeAlias = Callable[[Tx], IndexRepair]
+"""How far the repair of the index is."""
 
 TimeZone: TypeAlias = Callable[[], str]
 """The name of the time zone that "yesterday" is meant in."""

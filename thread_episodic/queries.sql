@@ -23,11 +23,11 @@ FROM json_each(:item_ids) AS wanted CROSS JOIN chunk_source AS s ON s.item_id = 
 
 -- name: put_source
 -- An item waits to be indexed, or waits again.
-INSERT INTO chunk_source (item_id, turn_id, workspace, thread, role, at, turn_seq, item_seq, speaker, source_hash, state, queued_at)
-VALUES (:item_id, :turn_id, :workspace, :thread, :role, :at, :turn_seq, :item_seq, :speaker, :source_hash, 'pending', :now)
+INSERT INTO chunk_source (item_id, turn_id, workspace, thread, role, at, turn_seq, item_seq, speaker, source_hash, digest, state, queued_at)
+VALUES (:item_id, :turn_id, :workspace, :thread, :role, :at, :turn_seq, :item_seq, :speaker, :source_hash, :digest, 'pending', :now)
 ON CONFLICT (item_id) DO UPDATE SET turn_id = excluded.turn_id, workspace = excluded.workspace, thread = excluded.thread,
     role = excluded.role, at = excluded.at, turn_seq = excluded.turn_seq, item_seq = excluded.item_seq,
-    speaker = excluded.speaker, source_hash = excluded.source_hash, state = 'pending', left_from = NULL, left_to = NULL, queued_at = excluded.queued_at
+    speaker = excluded.speaker, source_hash = excluded.source_hash, digest = excluded.digest, state = 'pending', left_from = NULL, left_to = NULL, queued_at = excluded.queued_at
 
 -- name: place_source
 -- An item's place in its thread, which may change though its text does not.
@@ -36,7 +36,9 @@ WHERE item_id = :item_id AND (turn_seq <> :turn_seq OR item_seq <> :item_seq)
 
 -- name: finish_source
 -- All chunks of an item are in the index, unless it was changed meanwhile.
-UPDATE chunk_source SET state = 'indexed', left_from = :left_from, left_to = :left_to, indexed_at = :now WHERE id = :id
+UPDATE chunk_source SET state = 'indexed', left_from = :left_from, left_to = :left_to, indexed_at = :now,
+    lexicon = :lexicon,
+    chunk_count = (SELECT count(*) FROM chunk WHERE source = :id AND status <> 'retired') WHERE id = :id
 
 -- name: repeat_sources_of_turn
 -- A turn's items wait to be indexed again.
@@ -56,7 +58,7 @@ SELECT id, workspace, thread FROM chunk_source WHERE workspace = :workspace
 
 -- name: chunks_of_source
 -- An item's chunks that are not retired.
-SELECT id, position, from_char, to_char, status, terms, term_count, segment FROM chunk
+SELECT id, position, from_char, to_char, status, terms, term_count, segment, asks, dated, digest FROM chunk
 WHERE source = :source AND status <> 'retired' ORDER BY position
 
 -- name: last_chunk
@@ -65,8 +67,10 @@ SELECT coalesce(max(id), 0) FROM chunk
 
 -- name: add_chunk
 -- A chunk enters the index.
-INSERT INTO chunk (id, source, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, created_at, updated_at)
-VALUES (:id, :source, :position, :from_char, :to_char, :status, :terms, :term_count, :asks, :dated, :index_state, :segment, :now, :now)
+INSERT INTO chunk (id, source, position, from_char, to_char, status, terms, term_count, asks, dated, index_state, segment, digest,
+    created_at, updated_at)
+VALUES (:id, :source, :position, :from_char, :to_char, :status, :terms, :term_count, :asks, :dated, :index_state, :segment, :digest,
+    :now, :now)
 
 -- name: retire_chunk
 -- A chunk whose text is not said any more.
@@ -81,8 +85,9 @@ UPDATE chunk SET status = :status, index_state = :index_state, updated_at = :now
 INSERT INTO chunk_fts (rowid, body) VALUES (:id, :body)
 
 -- name: remove_fts_row
--- The terms of a chunk leave the index; they must be exactly those that were put in.
-INSERT INTO chunk_fts (chunk_fts, rowid, body) VALUES ('delete', :id, :body)
+-- The terms of a chunk leave the index; they must be exactly those that were put in. A row that was lost cannot leave.
+INSERT INTO chunk_fts (chunk_fts, rowid, body)
+SELECT 'delete', :id, :body WHERE EXISTS (SELECT 1 FROM chunk_fts_docsize WHERE id = :id)
 
 -- name: open_segment
 -- The partition that takes new chunks.
@@ -104,8 +109,8 @@ UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count 
 WHERE id = :id
 
 -- name: leave_segment
--- A chunk went.
-UPDATE segment SET chunk_count = chunk_count - 1, term_count = term_count - :terms WHERE id = :id
+-- A chunk went. Wrong sums are no reason to keep it: repair counts anew.
+UPDATE segment SET chunk_count = max(0, chunk_count - 1), term_count = max(0, term_count - :terms) WHERE id = :id
 
 -- name: remove_segments
 -- A workspace is gone.
@@ -208,8 +213,8 @@ SELECT count(*) FROM segment WHERE workspace = :workspace AND chunk_count > 0
 
 -- name: add_vector
 -- What a chunk means becomes comparable.
-INSERT INTO chunk_vec (space_id, segment, chunk, vector)
-SELECT :space, segment, id, :numbers FROM chunk WHERE id = :row AND status = 'indexed'
+INSERT INTO chunk_vec (space_id, segment, chunk, vector, digest)
+SELECT :space, segment, id, :numbers, :digest FROM chunk WHERE id = :row AND status = 'indexed'
 ON CONFLICT (chunk, space_id) DO NOTHING
 
 -- name: vectors_added
@@ -360,3 +365,155 @@ SELECT DISTINCT t.key FROM chunk_source AS s JOIN chunk_scope AS t ON t.id = s.t
 -- name: workspace_of_thread
 -- The workspace that a thread's segments are in.
 SELECT workspace FROM chunk_source WHERE thread = :thread LIMIT 1
+
+-- name: renew_chunk
+-- A chunk's range and terms are made anew.
+UPDATE chunk SET from_char = :from_char, to_char = :to_char, terms = :terms, term_count = :term_count, asks = :asks, dated = :dated,
+    digest = :digest, updated_at = :now WHERE id = :id
+
+-- name: change_segment_terms
+-- Chunks of a segment have more or fewer terms.
+UPDATE segment SET term_count = max(0, term_count + :more) WHERE id = :id
+
+-- name: restore_fts_row
+-- The terms of a chunk become searchable, unless a row of it is in the index.
+INSERT INTO chunk_fts (rowid, body) SELECT :id, :body WHERE NOT EXISTS (SELECT 1 FROM chunk_fts_docsize WHERE id = :id)
+
+-- name: doubt_chunks_of_turn
+-- The chunks of a turn are to be made anew.
+UPDATE chunk SET digest = NULL WHERE source IN (SELECT id FROM chunk_source WHERE turn_id = :turn_id)
+
+-- name: drop_vectors_of_turn
+-- The vectors of a turn are to be made anew.
+DELETE FROM chunk_vec WHERE chunk IN (SELECT c.id FROM chunk_source AS s JOIN chunk AS c ON c.source = s.id WHERE s.turn_id = :turn_id)
+
+-- name: await_vectors_of_turn
+-- The chunks of a turn wait for vectors.
+UPDATE chunk SET index_state = 'pending' WHERE status = 'indexed' AND terms IS NOT NULL
+  AND source IN (SELECT id FROM chunk_source WHERE turn_id = :turn_id)
+
+-- name: kept_after
+-- What the full-text index has to hold, from a place on.
+SELECT c.id, s.workspace, s.thread, c.terms FROM chunk AS c JOIN chunk_source AS s ON s.id = c.source
+WHERE c.id > :after AND c.status = 'indexed' AND c.terms IS NOT NULL ORDER BY c.id LIMIT :limit
+
+-- name: kept_of
+-- What the full-text index has to hold of a chunk.
+SELECT c.id, s.workspace, s.thread, c.terms FROM chunk AS c JOIN chunk_source AS s ON s.id = c.source
+WHERE c.id = :row AND c.status = 'indexed' AND c.terms IS NOT NULL
+
+-- name: last_change
+-- The newest chunk, and what the full-text index believes to hold.
+SELECT coalesce(max(id), 0), (SELECT block FROM chunk_fts_data WHERE id = 1) FROM chunk
+
+-- name: listed_after
+-- Rows that the full-text index counts as its own, from a place on.
+SELECT id FROM chunk_fts_docsize WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: index_totals
+-- What the full-text index believes to hold: rows, and terms by column.
+SELECT block FROM chunk_fts_data WHERE id = 1
+
+-- name: rows_of_term_after
+-- What the full-text index holds of a term, from a row on, in its own order.
+SELECT term, doc FROM chunk_terms WHERE term = :term AND doc > :row LIMIT :limit
+
+-- name: rows_of_terms_after
+-- What the full-text index holds of the terms that follow one, in its own order.
+SELECT term, doc FROM chunk_terms WHERE term > :term LIMIT :limit
+
+-- name: has_term
+-- Whether a search finds a term at all.
+SELECT rowid FROM chunk_fts WHERE chunk_fts MATCH :match LIMIT 1
+
+-- name: clear_fts
+-- Empty the full-text index.
+INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')
+
+-- name: find_missing_texts
+-- Chunks that are not in the full-text index.
+SELECT c.id, s.workspace, s.thread, c.terms FROM chunk AS c JOIN chunk_source AS s ON s.id = c.source
+WHERE c.id > :after AND c.id <= :until AND c.status = 'indexed' AND c.terms IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM chunk_fts_docsize AS d WHERE d.id = c.id) ORDER BY c.id
+
+-- name: vouched_sources_after
+-- Messages with what vouches for them, from a place on.
+SELECT id, item_id, turn_id, workspace, thread, role, at, speaker, source_hash, digest FROM chunk_source
+WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: vouched_chunks_after
+-- Chunks of indexed messages with what vouches for them, from a place on.
+SELECT c.id, c.source, c.position, c.from_char, c.to_char, c.terms, c.term_count, c.asks, c.dated, c.digest
+FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE c.id > :after AND c.status <> 'retired' AND s.state = 'indexed' ORDER BY c.id LIMIT :limit
+
+-- name: vouched_vectors_after
+-- Vectors with what vouches for them and how many numbers they have, from a place on.
+SELECT v.id, v.chunk, v.vector, v.digest, p.dim, v.segment IS c.segment AND c.status = 'indexed'
+FROM chunk_vec AS v CROSS JOIN space AS p ON p.id = v.space_id CROSS JOIN chunk AS c ON c.id = v.chunk
+WHERE v.id > :after ORDER BY v.id LIMIT :limit
+
+-- name: end_of_sources
+-- Where a look at so many messages ends.
+SELECT max(id) FROM (SELECT id FROM chunk_source WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: find_other_lexicons
+-- Messages that another lexicon cut.
+SELECT id FROM chunk_source WHERE id > :after AND id <= :until AND state = 'indexed' AND lexicon IS NOT :lexicon ORDER BY id
+
+-- name: find_wrong_chunk_counts
+-- Messages that have more or fewer chunks than they were cut into.
+SELECT id FROM chunk_source AS s WHERE id > :after AND id <= :until AND state = 'indexed'
+  AND chunk_count IS NOT (SELECT count(*) FROM chunk WHERE source = s.id AND status <> 'retired') ORDER BY id
+
+-- name: await_sources
+-- Messages wait to be indexed again.
+UPDATE chunk_source SET state = 'pending', queued_at = :now WHERE id IN (SELECT value FROM json_each(:rows)) AND state = 'indexed'
+
+-- name: turns_of_sources
+-- The turns of some messages.
+SELECT DISTINCT turn_id FROM chunk_source WHERE id IN (SELECT value FROM json_each(:rows)) ORDER BY turn_id
+
+-- name: pending_turns_after
+-- The next messages that wait, with their threads.
+SELECT s.id, s.turn_id, t.key FROM chunk_source AS s CROSS JOIN chunk_scope AS t ON t.id = s.thread
+WHERE s.state = 'pending' AND s.id > :after ORDER BY s.id LIMIT :limit
+
+-- name: drop_wrong_vectors
+-- Some vectors go.
+DELETE FROM chunk_vec WHERE id IN (SELECT value FROM json_each(:rows))
+
+-- name: find_missing_vectors
+-- Chunks that wait for no vector and have none of the space that is searched.
+SELECT id FROM chunk WHERE id > :after AND id <= :until AND status = 'indexed' AND terms IS NOT NULL AND index_state = 'indexed'
+  AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space) ORDER BY id
+
+-- name: await_vectors_of
+-- Some chunks wait for vectors.
+UPDATE chunk SET index_state = 'pending' WHERE id IN (SELECT value FROM json_each(:rows)) AND status = 'indexed' AND terms IS NOT NULL
+
+-- name: sums_of_chunks
+-- What the next chunks add up to, by partition.
+SELECT c.segment, count(*), sum(c.term_count), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE c.id > :after AND c.id <= :until AND c.segment IS NOT NULL GROUP BY c.segment
+
+-- name: kept_sums
+-- What partitions believe to hold.
+SELECT id, chunk_count, term_count, first_at, last_at FROM segment ORDER BY id
+
+-- name: count_segment
+-- What a partition holds.
+SELECT count(*), coalesce(sum(c.term_count), 0), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE c.segment = :id
+
+-- name: put_segment_sums
+-- What a partition holds is counted anew.
+UPDATE segment SET chunk_count = :chunks, term_count = :terms, first_at = :first_at, last_at = :last_at WHERE id = :id
+
+-- name: find_format
+-- The format of the conversations' full-text index.
+SELECT v FROM chunk_fts_config WHERE k = 'version'
+
+-- name: put_format
+-- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
+INSERT OR REPLACE INTO chunk_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)

@@ -24,7 +24,7 @@ CREATE TABLE segment (
 CREATE UNIQUE INDEX segment_open ON segment (workspace) WHERE state = 'open';
 
 -- A message, or what a host says of its tool, that is, or will be, indexed. `source_hash` covers its text and its context header, `speaker` is the terms of who
--- said it.
+-- said it. `digest` vouches for this row, `lexicon` for the lexicon that cut it, `chunk_count` for the number of its chunks.
 CREATE TABLE chunk_source (
     id          INTEGER PRIMARY KEY,
     item_id     TEXT NOT NULL UNIQUE,
@@ -42,6 +42,9 @@ CREATE TABLE chunk_source (
     left_to     INTEGER,
     queued_at   INTEGER NOT NULL,
     indexed_at  INTEGER,
+    digest      INTEGER,
+    lexicon     INTEGER,
+    chunk_count INTEGER,
     CHECK ((left_from IS NULL) = (left_to IS NULL)),
     CHECK (left_from IS NULL OR left_from < left_to)
 ) STRICT;
@@ -54,7 +57,7 @@ CREATE INDEX chunk_source_partial ON chunk_source (workspace, thread) WHERE left
 -- `terms` is the compressed body of its full-text row: deleting from a contentless index needs exactly what was put in,
 -- whatever the text, the lexicon or the secret rules have become since. Null: nothing of it is in the index.
 -- `asks`: it ends with a question. `dated`: it tells a time. `index_state`: whether its vector is made, still to be made, or
--- cannot be made.
+-- cannot be made. `digest` vouches for the range and the terms; null: they are to be made anew.
 CREATE TABLE chunk (
     id         INTEGER PRIMARY KEY,
     source     INTEGER NOT NULL REFERENCES chunk_source (id) ON DELETE CASCADE,
@@ -68,6 +71,7 @@ CREATE TABLE chunk (
     dated      INTEGER NOT NULL CHECK (dated IN (0, 1)),
     index_state TEXT NOT NULL CHECK (index_state IN ('indexed', 'pending', 'repair_needed')),
     segment    INTEGER REFERENCES segment (id),
+    digest     INTEGER,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     CHECK (from_char >= 0 AND from_char < to_char),
@@ -101,7 +105,8 @@ CREATE TABLE chunk_vec (
     space_id INTEGER NOT NULL REFERENCES space (id),
     segment  INTEGER NOT NULL REFERENCES segment (id),
     chunk    INTEGER NOT NULL REFERENCES chunk (id) ON DELETE CASCADE,
-    vector   BLOB NOT NULL
+    vector   BLOB NOT NULL,
+    digest   INTEGER -- vouches for the vector
 ) STRICT;
 CREATE UNIQUE INDEX chunk_vec_chunk ON chunk_vec (chunk, space_id);
 CREATE INDEX chunk_vec_segment ON chunk_vec (space_id, segment);
@@ -145,3 +150,5 @@ CREATE INDEX recall_event_workspace ON recall_event (workspace_id);
 -- chunk's own row tells when it is scored. That is a third of the room, and each search reads less.
 CREATE VIRTUAL TABLE chunk_fts USING fts5(body, content='', detail=none, tokenize='ascii');
 INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('secure-delete', 1);
+-- Every chunk of every term: what repair compares with the terms that chunks keep.
+CREATE VIRTUAL TABLE chunk_terms USING fts5vocab(chunk_fts, instance);

@@ -12,7 +12,7 @@ import anyio.to_thread
 from msgspec import structs
 
 from protocol.base import Diagnostic
-from protocol.errors import CallerError, Unavailable
+from protocol.errors import CallerError, IndexDamaged, Unavailable
 from protocol.hooks import (
     EchoSpans,
     EpisodicQuery,
@@ -62,8 +62,11 @@ from thread_episodic.indexing import Indexer, source_hash_of
 from thread_episodic.model import Filter, Shown, Wish
 from thread_episodic.pointing import named_thread, subject_of, understood, without_times
 from thread_episodic.ports import (
+    ItemsAfter,
     Paused,
     ReadArtifacts,
+    ReportDamage,
+    SearchedSpace,
     Settings,
     ThreadNames,
     ThreadTurns,
@@ -72,6 +75,9 @@ from thread_episodic.ports import (
     WorkspaceThreads,
 )
 from thread_episodic.reading import TurnReader
+from thread_episodic.reindexing import Reindexer
+from thread_episodic.repair import Repairer, as_repaired
+from thread_episodic.repair_checks import Mender
 from thread_episodic.search import Found, Request, Searcher, is_vague
 from thread_episodic.status import StatusReader
 from thread_episodic.time_words import TimeRange, asks_when, find_time, zone_of
@@ -82,7 +88,6 @@ SEARCH_PATIENCE = (
 )
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
-REINDEX_TURNS = 500  # turns queued in one transaction, so that a large thread does not hold the writer
 KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
 THREAD_NAMES = 1000  # that a message is compared with, where it asks for what was said: three milliseconds
 MICROSECONDS = 1_000_000
@@ -97,6 +102,7 @@ class EpisodicService:
         workspace_exists: WorkspaceExists, echo_spans: EchoSpans, turn_items: TurnItems, thread_turns: ThreadTurns,
         workspace_threads: WorkspaceThreads, thread_names: ThreadNames, read_artifacts: ReadArtifacts, paused: Paused,
         time_zone: TimeZone, read_date: ReadDate,
+        items_after: ItemsAfter, searched_space: SearchedSpace, report_damage: ReportDamage,
     ) -> None:  # fmt: skip
         self._db = db
         self._time_zone = time_zone
@@ -133,9 +139,19 @@ class EpisodicService:
             db=db, scanner=scanner, settings=settings, read_items=read_items, read_thread=read_thread,
             echo_spans=echo_spans, thread_turns=thread_turns, turn_items=turn_items,
         )  # fmt: skip
+        mender = Mender(
+            clock=clock, jobs=jobs, lexicon=lexicon, meaning=meaning, indexer=self._indexer, vectors=self.vectors,
+            read_items=read_items, hash_of=hash_of, items_after=items_after, searched_space=searched_space,
+        )  # fmt: skip
+        self.repair = Repairer(db=db, jobs=jobs, checks=mender.checks, report=report_damage)
+        self._reindexer = Reindexer(
+            db=db, clock=clock, jobs=jobs, vectors=self.vectors, read_thread=read_thread, thread_turns=thread_turns,
+            workspace_exists=workspace_exists, workspace_threads=workspace_threads, repair=self.repair,
+        )  # fmt: skip
         self._status = StatusReader(
-            clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused
-        )
+            clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused,
+            repair_state=self.repair.state,
+        )  # fmt: skip
 
     # -- what the owner of the items tells -----------------------------------------------------------------------
 
@@ -296,7 +312,11 @@ class EpisodicService:
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
         )  # fmt: skip
         try:
-            return await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
+            found = await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
+            return as_repaired(found) if self.repair.doubts_words else found
+        except IndexDamaged:
+            await self.repair.doubt({"texts": 1})
+            return Found(hits=[], status="partial", diagnostics=["index_pending"], cut_reason="unavailable")
         except Unavailable:
             return Found(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
 
@@ -325,34 +345,8 @@ class EpisodicService:
         return await self._db.write(apply)
 
     async def reindex(self, params: ReindexParams) -> ReindexResult:
-        """`thread_episodic/reindex`: every turn is cut and indexed anew; what is found now stays found meanwhile."""
-        turns = await self._db.read(partial(self._turns_of, params=params))
-        created = 0
-        for first in range(0, len(turns), REINDEX_TURNS):
-            created += await self._db.write(partial(self._queue_again, turns=turns[first : first + REINDEX_TURNS]))
-        return ReindexResult(jobs_created=created)
-
-    def _turns_of(self, tx: Tx, params: ReindexParams) -> list[tuple[str, str]]:
-        """(thread id, turn id) of everything that is asked for."""
-        if params.thread_id is not None:
-            fact = self._read_thread(tx, params.thread_id)
-            if fact is None or params.workspace_id not in {None, fact.workspace_id}:
-                raise CallerError.missing("thread")
-            threads = [params.thread_id]
-        elif params.workspace_id is not None:
-            if not self._workspace_exists(tx, params.workspace_id):
-                raise CallerError.missing("workspace")
-            threads = self._workspace_threads(tx, params.workspace_id)
-        else:
-            raise CallerError.at("$.thread_id", "Name a thread or a workspace")
-        return [(thread_id, turn_id) for thread_id in threads for turn_id in self._thread_turns(tx, thread_id)]
-
-    def _queue_again(self, tx: Tx, turns: Sequence[tuple[str, str]]) -> int:
-        now, created = self._clock.now(), 0
-        for thread_id, turn_id in turns:
-            tx.run(store.SQL["repeat_sources_of_turn"], {"turn_id": turn_id, "now": now})
-            created += self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id) is not None
-        return created
+        """`thread_episodic/reindex`."""
+        return await self._reindexer.reindex(params)
 
     # -- exclusion -----------------------------------------------------------------------------------------------
 

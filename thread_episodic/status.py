@@ -22,8 +22,8 @@ from protocol.thread_episodic import (
     ThreadStatusParams,
     ThreadStatusResult,
 )
-from thread_episodic import store
-from thread_episodic.ports import Paused, Settings, WorkspaceThreads
+from thread_episodic import index_counts, store
+from thread_episodic.ports import Paused, RepairState, Settings, WorkspaceThreads
 
 NOWHERE = -1  # no row has it: an unknown id in a filter matches nothing
 LISTED_PARTIAL_ITEMS = 100  # newest first; the count says how many there are
@@ -35,13 +35,15 @@ class StatusReader:
     """Reads the state of the index."""
 
     def __init__(
-        self, *, clock: Clock, jobs: JobQueue, settings: Settings, workspace_threads: WorkspaceThreads, paused: Paused
-    ) -> None:
+        self, *, clock: Clock, jobs: JobQueue, settings: Settings, workspace_threads: WorkspaceThreads, paused: Paused,
+        repair_state: RepairState,
+    ) -> None:  # fmt: skip
         self._clock = clock
         self._jobs = jobs
         self._settings = settings
         self._workspace_threads = workspace_threads
         self._paused = paused
+        self._repair_state = repair_state
         self._seen_paused: PausedQueue | None = None
 
     def read(self, tx: Tx, params: ThreadStatusParams) -> ThreadStatusResult:
@@ -50,13 +52,13 @@ class StatusReader:
         thread = self._scope(tx, "thread", params.thread_id)
         chain = workspace  # segments are the workspace's: a thread has none of its own
         if chain is None and thread is not None:
-            found = store.workspace_of_thread(tx, thread)
+            found = index_counts.workspace_of_thread(tx, thread)
             chain = NOWHERE if found is None else found
-        by_status = store.counts_by_status(tx, workspace, thread)
-        turns = store.pending_turns(tx, workspace, thread)
+        by_status = index_counts.counts_by_status(tx, workspace, thread)
+        turns = index_counts.pending_turns(tx, workspace, thread)
         dead = self._dead_turns(tx) if turns else frozenset[str]()
         waiting = [(count, since) for turn_id, count, since in turns if turn_id not in dead]
-        partial_count, partial_items = store.partial_items(tx, workspace, thread, LISTED_PARTIAL_ITEMS)
+        partial_count, partial_items = index_counts.partial_items(tx, workspace, thread, LISTED_PARTIAL_ITEMS)
         jobs = self._job_counts(tx, params)
         return ThreadStatusResult(
             chunks=ChunkCounts(
@@ -69,10 +71,11 @@ class StatusReader:
             ),
             jobs=JobCounts(**jobs),
             oldest_pending_age_ms=max((self._clock.now() - since for _, since in waiting), default=None),
-            segments=store.segment_counts(tx, chain, self._settings().segment_capacity_chunks),
+            segments=index_counts.segment_counts(tx, chain, self._settings().segment_capacity_chunks),
             partial_items=partial_items,
             dead_jobs=jobs["dead"],
             paused=self._hold(),
+            repair=self._repair_state(tx),
         )
 
     def _scope(self, tx: Tx, kind: store.ScopeKind, key: str | None) -> int | None:
@@ -135,7 +138,7 @@ class StatusReader:
 def _wire_job(tx: Tx, job: Job) -> IndexJob:
     return IndexJob(
         job_id=job.job_id, kind=job.kind, thread_id=job.thread_id, turn_id=job.turn_id,
-        chunk_ids=store.chunk_ids_of_turn(tx, job.turn_id or job.subject), status=job.state,
+        chunk_ids=index_counts.chunk_ids_of_turn(tx, job.turn_id or job.subject), status=job.state,
         attempt_count=job.attempt_count, next_run_at=job.next_run_at,
         last_error=JobError(code=job.last_error) if job.last_error else None,
     )  # fmt: skip

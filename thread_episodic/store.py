@@ -9,11 +9,12 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from protocol.checks import digest_of
 from protocol.errors import CallerError
 from protocol.hooks import ItemFact
 from protocol.ports import SqlValue, Tx
 from protocol.statements import Statements
-from protocol.thread_episodic import PartialItem, SegmentCounts, chunk_id_of, parts_of_chunk
+from protocol.thread_episodic import parts_of_chunk
 from thread_episodic.chunking import Range
 from thread_episodic.model import (
     WHOLE_ITEM,
@@ -24,6 +25,8 @@ from thread_episodic.model import (
 )
 
 SQL = Statements("thread_episodic")
+FORMAT = SQL["find_format"], SQL["put_format"]
+"""How the format of the full-text table is found, and written again."""
 ScopeKind: TypeAlias = Literal["workspace", "thread"]
 COMPRESSION = 1  # terms are short: more takes a quarter longer and saves one byte in a hundred
 PLAIN_BYTES = 256  # shorter ones are kept plain: every search unpacks some two hundred, and little would be saved
@@ -39,10 +42,13 @@ def pack(words: str) -> bytes | None:
 
 
 def unpack(terms: bytes | None) -> str:
-    """The body of the full-text row."""
+    """The body of the full-text row; nothing where it is damaged."""
     if not terms:
         return ""
-    return (terms[1:] if terms.startswith(PLAIN) else zlib.decompress(terms)).decode()
+    try:
+        return (terms[1:] if terms.startswith(PLAIN) else zlib.decompress(terms)).decode()
+    except (zlib.error, UnicodeDecodeError):  # repair makes them anew; no search ends by them
+        return ""
 
 
 # -- scopes --------------------------------------------------------------------------------------------------------
@@ -99,6 +105,15 @@ def find_sources(tx: Tx, item_ids: Sequence[str]) -> dict[str, Indexed]:
     }  # fmt: skip
 
 
+VOUCHED = ("item_id", "turn_id", "workspace", "thread", "role", "at", "speaker", "source_hash")
+"""What the digest of a source vouches for; where it stands in its thread may change."""
+
+
+def source_digest(*values: SqlValue) -> int:
+    """Return what vouches for a source: the digest of what `VOUCHED` names."""
+    return digest_of(None, *values)
+
+
 def put_source(tx: Tx, fact: ItemFact, speaker: str, source_hash: bytes, now: int) -> None:
     """The item waits to be indexed."""
     values = {
@@ -106,7 +121,7 @@ def put_source(tx: Tx, fact: ItemFact, speaker: str, source_hash: bytes, now: in
         "thread": scope_of(tx, "thread", fact.thread_id), "role": fact.role, "at": fact.at, "turn_seq": fact.turn_seq,
         "item_seq": fact.item_seq, "speaker": speaker, "source_hash": source_hash, "now": now,
     }  # fmt: skip
-    tx.run(SQL["put_source"], values)
+    tx.run(SQL["put_source"], values | {"digest": source_digest(*(values[name] for name in VOUCHED))})
 
 
 def place_source(tx: Tx, fact: ItemFact) -> None:
@@ -121,12 +136,12 @@ class Finished(NamedTuple):
     left_out: Range | None
 
 
-def finish_sources(tx: Tx, finished: Sequence[Finished], now: int) -> None:
-    """All of these items that can be indexed is."""
+def finish_sources(tx: Tx, finished: Sequence[Finished], now: int, lexicon: int) -> None:
+    """All of these items that can be indexed is, by the lexicon of that digest."""
     tx.run_many(
         SQL["finish_source"],
         [
-            {"id": one.source.id, "now": now} | dict(zip(("left_from", "left_to"), one.left_out or (None, None), strict=True))
+            {"id": one.source.id, "now": now, "lexicon": lexicon} | dict(zip(("left_from", "left_to"), one.left_out or (None, None), strict=True))
             for one in finished
         ],
     )  # fmt: skip
@@ -158,7 +173,7 @@ def chunks_of(tx: Tx, source: Source) -> list[StoredChunk]:
     return [
         StoredChunk(
             id=row[0], position=row[1], start=row[2], end=row[3], status=row[4], terms=row[5], term_count=row[6],
-            segment=row[7],
+            segment=row[7], asks=row[8], dated=row[9], digest=row[10],
         )
         for row in tx.all(SQL["chunks_of_source"], {"source": source.id})
     ]  # fmt: skip
@@ -229,7 +244,7 @@ def add_chunks(tx: Tx, entries: Sequence[Entry], *, awaits_vector: bool, capacit
                 "id": row, "source": source.id, "position": chunk.position, "from_char": chunk.start, "to_char": chunk.end,
                 "status": "excluded" if entry.is_excluded else "indexed", "terms": chunk.terms,
                 "term_count": chunk.term_count, "asks": int(chunk.asks), "dated": int(chunk.is_dated),
-                "segment": segment.id, "now": now, "index_state": "pending" if is_found and awaits_vector else "indexed",
+                "segment": segment.id, "now": now, "digest": chunk.digest, "index_state": "pending" if is_found and awaits_vector else "indexed",
             }
         )  # fmt: skip
         if is_found:
@@ -241,8 +256,8 @@ def add_chunks(tx: Tx, entries: Sequence[Entry], *, awaits_vector: bool, capacit
 
 
 def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
-    """Take the chunk's terms out of the index, if they are in it."""
-    if chunk.terms is None or chunk.status != "indexed":
+    """Take the chunk's terms out of the index, if they are in it. Unknown ones stay: an audit finds them."""
+    if chunk.terms is None or chunk.status != "indexed" or not chunk.is_known:
         return False
     tx.run(SQL["remove_fts_row"], {"id": chunk.id, "body": source.entry(unpack(chunk.terms))})
     return True
@@ -250,6 +265,23 @@ def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
 
 def _leave_segment(tx: Tx, chunk: StoredChunk) -> None:
     tx.run(SQL["leave_segment"], {"id": chunk.segment, "terms": chunk.term_count})
+
+
+def renew(tx: Tx, source: Source, old: StoredChunk, chunk: NewChunk, now: int) -> None:
+    """Give a chunk its range and terms anew, in its own row: what was made of its words stays, as far as it is known."""
+    _remove_terms(tx, source, old)
+    tx.run(
+        SQL["renew_chunk"],
+        {
+            "id": old.id, "from_char": chunk.start, "to_char": chunk.end, "terms": chunk.terms,
+            "term_count": chunk.term_count, "asks": int(chunk.asks), "dated": int(chunk.is_dated),
+            "digest": chunk.digest, "now": now,
+        },
+    )  # fmt: skip
+    if old.is_known:
+        tx.run(SQL["change_segment_terms"], {"id": old.segment, "more": chunk.term_count - old.term_count})
+    if old.status == "indexed" and chunk.terms is not None:
+        tx.run(SQL["restore_fts_row"], {"id": old.id, "body": source.entry(chunk.words)})
 
 
 def retire(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> int:
@@ -342,53 +374,7 @@ def exclusions_of(tx: Tx, item_id: str) -> list[Range]:
     return [(row[0], row[1]) for row in tx.all(SQL["exclusions_of_item"], values)]
 
 
-# -- status --------------------------------------------------------------------------------------------------------
-
-
-def counts_by_status(tx: Tx, workspace: int | None, thread: int | None) -> dict[str, int]:
-    """Chunks by status. Segments know how many of them are not retired, so that only a thread's have to be counted."""
-    if thread is not None:
-        return dict(tx.all(SQL["count_chunks_of_thread"], {"workspace": workspace, "thread": thread}))
-    hidden: dict[str, int] = dict(tx.all(SQL["count_hidden_chunks"], {"workspace": workspace}))
-    if workspace is None:
-        total = tx.all(SQL["count_in_all_segments"])[0][0]
-    else:
-        total = tx.all(SQL["count_in_segments"], {"workspace": workspace})[0][0]
-    return hidden | {"indexed": total - hidden.get("excluded", 0)}
-
-
-def pending_turns(tx: Tx, workspace: int | None, thread: int | None) -> list[tuple[str, int, int]]:
-    """Turns with messages that wait: turn id, how many messages, since when."""
-    rows = tx.all(SQL["pending_sources"], {"workspace": workspace, "thread": thread})
-    return [(row[0], row[1], row[2]) for row in rows]
-
-
-def partial_items(tx: Tx, workspace: int | None, thread: int | None, limit: int) -> tuple[int, list[PartialItem]]:
-    """How many messages are not indexed whole, and the newest of them."""
-    values = {"workspace": workspace, "thread": thread}
-    rows = tx.all(SQL["partial_sources"], values | {"limit": limit})
-    items = [PartialItem(item_id=row[0], turn_id=row[1], from_char=row[2], to_char=row[3]) for row in rows]
-    return tx.all(SQL["count_partial_sources"], values)[0][0], items
-
-
-def workspace_of_thread(tx: Tx, thread: int) -> int | None:
-    """The workspace of a thread that has something in the index."""
-    row = tx.one(SQL["workspace_of_thread"], {"thread": thread})
-    return row[0] if row else None
-
-
-def segment_counts(tx: Tx, workspace: int | None, capacity: int) -> SegmentCounts:
-    """Segments by state, and how full the fullest open one is."""
-    by_state = {row[0]: (row[1], row[2]) for row in tx.all(SQL["count_segments"], {"workspace": workspace})}
-    opened, fullest = by_state.get("open", (0, 0))
-    sealed, _ = by_state.get("sealed", (0, 0))
-    used = round(100 * fullest / capacity, 2)
-    return SegmentCounts(count=opened + sealed, open=opened, sealed=sealed, utilization_percent=used)
-
-
-def chunk_ids_of_turn(tx: Tx, turn_id: str) -> list[str]:
-    """The names of a turn's chunks, in order."""
-    return [chunk_id_of(*row) for row in tx.all(SQL["chunk_names_of_turn"], {"turn_id": turn_id})]
+# -- searches -----------------------------------------------------------------------------------------------------
 
 
 def add_recall_event(tx: Tx, event: Mapping[str, SqlValue], before: int) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
+from protocol.checks import digest_of
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.ports import (
     GiveUpJob,
@@ -97,6 +98,11 @@ def nearest(tx: Tx, near: Nearness, places: Places, wanted: Filter, limit: int) 
     return found[:limit]
 
 
+def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:
+    """Keep the vector of a chunk, with what vouches for it."""
+    tx.run(SQL["add_vector"], {"space": space, "row": row, "numbers": numbers, "digest": digest_of(numbers)})
+
+
 class Vectors:
     """The vectors that this house holds."""
 
@@ -132,6 +138,13 @@ class Vectors:
     def are_made(self) -> bool:
         """Whether new chunks get vectors: there is a model, or it is on its way."""
         return self._meaning.state() != "off"
+
+    def renew(self, tx: Tx, turn_id: str) -> None:
+        """Drop the vectors of a turn, to be made anew; where there is no model they stay."""
+        if self.are_made():
+            tx.run(SQL["drop_vectors_of_turn"], {"turn_id": turn_id})
+            tx.run(SQL["await_vectors_of_turn"], {"turn_id": turn_id})
+            self.queue(tx)
 
     def queue(self, tx: Tx) -> None:
         """Some chunk lacks a vector."""
@@ -209,6 +222,6 @@ class Vectors:
             if numbers is None:
                 tx.run(SQL["set_index_state"], {"row": row, "state": "repair_needed"})
                 continue
-            tx.run(SQL["add_vector"], {"space": space.id, "row": row, "numbers": as_bytes(numbers)})
+            add_vector(tx, space.id, row, as_bytes(numbers))
             if is_searched:
                 tx.run(SQL["set_index_state"], {"row": row, "state": "indexed"})

@@ -118,7 +118,7 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
         done.append(_close(subject))
     if "leftovers" in wanted:
         done.append(_sweep(subject))
-    inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "jobs") if mend in wanted]
+    inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "conversation", "jobs") if mend in wanted]
     if inner:
         done += through_door(given, lambda door: _mend(door, inner))
     return done
@@ -174,6 +174,10 @@ async def _mend(door: Door, wanted: Sequence[Mend]) -> list[str]:
         report = await app.memory.repairer.run("deep")
         mended = ", ".join(f"{words(name)} {count}" for name, count in report.mended.items())
         done.append(f"derived data of memory was checked and mended ({mended or 'nothing was wrong'})")
+    if "conversation" in wanted:
+        remade = await app.episodic.repair.run("deep")
+        mended = ", ".join(f"{words(name)} {count}" for name, count in remade.items())
+        done.append(f"the index of conversations was checked and mended ({mended or 'nothing was wrong'})")
     if "jobs" in wanted:
         requeued = await app.base.database.write(
             lambda tx: sum(app.jobs.requeue(tx, kind=kind) for kind in get_args(JobKind))

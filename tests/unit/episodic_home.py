@@ -72,6 +72,7 @@ class Home:
         self.echoes: list[str] = []
         self.held: tuple[str, str] | None = None
         self.told: list[tuple[str, Any]] = []
+        self.damage: list[tuple[list[str], bool]] = []
         self.settings = ThreadEpisodicSettings()
         self.meaning = WordedMeaning()
         ids = SortableIds(self.clock)
@@ -88,7 +89,10 @@ class Home:
             workspace_threads=lambda _, workspace: sorted({i.thread_id for i in self.items.values() if i.workspace_id == workspace}),
             thread_names=lambda _, workspace, limit: {t: n for t, n in list(self.names.items())[:limit] if t.startswith(workspace)},
             read_artifacts=lambda _, ids: {i: self.artifacts[i] for i in ids if i in self.artifacts},
-            paused=lambda: self.held, time_zone=lambda: "UTC", read_date=WrittenDates(),
+            paused=lambda: self.held, items_after=self._items_after,
+            searched_space=lambda _: self.meaning.space.id if self.meaning.space else None,
+            report_damage=lambda reasons, has_failed: self.damage.append((list(reasons), has_failed)),
+            time_zone=lambda: "UTC", read_date=WrittenDates(),
         )  # fmt: skip
 
     def config(self) -> GatewayConfig:
@@ -102,6 +106,9 @@ class Home:
 
     def _read_items(self, _tx: Tx, item_ids: Sequence[str]) -> dict[str, ItemFact]:
         return {item_id: self.items[item_id] for item_id in item_ids if item_id in self.items}
+
+    def _items_after(self, _tx: Tx, after: int, limit: int) -> list[tuple[int, str]]:
+        return list(enumerate(self.items, 1))[after : after + limit]
 
     def _read_thread(self, _tx: Tx, thread_id: str) -> ThreadFact | None:
         if all(item.thread_id != thread_id for item in self.items.values()):

@@ -263,6 +263,8 @@ def test_what_is_shown_again_gets_its_vector_again(home: Home) -> None:
         assert (await home.found("puppy sleeps in kitchen"))[0] == "i1"
         await home.service.reindex(ReindexParams(workspace_id="a"))
         await home.index()
+        assert await vectors(home) == ["b1"]  # the others are made anew
+        assert await embed(home) == 1
         assert len(await vectors(home)) == 4
 
     run(story)

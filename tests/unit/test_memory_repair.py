@@ -13,9 +13,10 @@ from memory_home import HERE, NAME, START, SURE, USER, WS1, MemoryHome
 
 from gateway import database_threads as database_module
 from gateway.sqlite import connect
-from memory import index_audit as audit_module
 from memory import repair as repair_module
 from memory import vectors as vectors_module
+from protocol import checks as checks_module
+from protocol import index_audit as audit_module
 from protocol.errors import CallerError
 from protocol.memory import ExplainParams, ExplainTarget, ForgetByScope, ForgetParams, HistoryParams
 from protocol.ports import Tx
@@ -99,11 +100,11 @@ DAMAGES: dict[str, Callable[[MemoryHome], None]] = {
     "other scope": lambda home: unchecked(home, "UPDATE record_terms SET scope = 's7' WHERE row = 2"),
     "other lexicon": lambda home: unchecked(home, "UPDATE record_terms SET lexicon = 'old'"),
     "terms of the forgotten": lambda home: unchecked(
-        home, "INSERT INTO record_terms SELECT record.id, 's1', terms, lexicon FROM record, record_terms WHERE status = 'deleted' AND row = 1 "
+        home, "INSERT INTO record_terms SELECT record.id, 's1', terms, lexicon, digest FROM record, record_terms WHERE status = 'deleted' AND row = 1 "
         "ON CONFLICT DO NOTHING"),
     "scopes that count wrong": lambda home: unchecked(home, "UPDATE scope SET active = active + 3"),
     "terms of nothing": lambda home: unchecked(
-        home, "INSERT INTO record_terms SELECT 7777, 's1', terms, lexicon FROM record_terms WHERE row = 1 ON CONFLICT DO NOTHING"),
+        home, "INSERT INTO record_terms SELECT 7777, 's1', terms, lexicon, digest FROM record_terms WHERE row = 1 ON CONFLICT DO NOTHING"),
     "marked": lambda home: unchecked(home, "UPDATE record SET index_state = 'repair_needed' WHERE id % 2"),
     "waiting": lambda home: unchecked(home, "UPDATE record SET index_state = 'pending' WHERE id % 3 = 1"),
     "orphan evidence": lambda home: unchecked(
@@ -165,8 +166,10 @@ def test_no_snapshot_of_a_repair_grows_with_the_home(home: MemoryHome, monkeypat
     monkeypatch.setattr(database_module, "time", Steps())
     monkeypatch.setattr(database_module, "PROGRESS_STEPS", 60)  # 12,000 steps, then a read is too long
     for module, name in (
+        (checks_module, "BATCH"),
         (repair_module, "BATCH"),
-        (repair_module, "LOOKED_AT"),
+        (audit_module, "LISTED"),
+        (checks_module, "LOOKED_AT"),
         (audit_module, "ROWS"),
         (vectors_module, "LOOKED_AT"),
     ):
@@ -183,8 +186,9 @@ def test_what_is_written_while_the_index_is_looked_at_is_not_doubted(
 ) -> None:
     monkeypatch.setattr(audit_module, "ROWS", 3)
     monkeypatch.setattr(audit_module, "PLACES", 7)
+    monkeypatch.setattr(audit_module, "LISTED", 3)
     kept = [home.remember(f"The {n}th quokka likes green tea").record.memory_id for n in range(12)]
-    looks, told = audit_module.audit(), list[bool]()
+    looks, told = audit_module.audit(repair_module.INDEX), list[bool]()
     next(looks)
 
     def look(tx: Tx) -> None:
@@ -250,7 +254,7 @@ def test_an_erased_record_that_is_there_again_is_erased_again(home: MemoryHome) 
 
     def back(tx: Tx) -> None:
         tx.run(f"INSERT INTO record VALUES ({','.join('?' * len(row))})", row)  # noqa: S608
-        tx.run("INSERT INTO record_terms VALUES (?, ?, ?, ?)", terms)
+        tx.run("INSERT INTO record_terms VALUES (?, ?, ?, ?, ?)", terms)
         tx.run("INSERT INTO memory_fts (rowid, body) VALUES (?, ?)", (terms[0], body))
 
     home.sql(back)
