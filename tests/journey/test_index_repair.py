@@ -165,7 +165,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     @journey
     async def story() -> None:
-        await fill(Den(folder / "den", model=make_tiny_model(folder / "model")))
+        den = Den(folder / "den", model=make_tiny_model(folder / "model"))
+        await fill(den)
+        await start_and_drain(den)  # the first one notes by which lexicon the home was written
 
     story()
     return folder
