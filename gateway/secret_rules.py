@@ -412,6 +412,11 @@ _HASHES = (
     ),
 )
 """Lines of password files: who, and what the password was made into."""
+_DIGITS = (
+    r"\b(?:[0-9]{9,12}|[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}|[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}|[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}"
+    r"|[0-9]{4}[ -][0-9]{4}[ -][0-9]{4}|[0-9]{3}-[0-9]{2}-[0-9]{4})\b"
+)
+"""An id of digits, together or in the groups of one of the countries of `secret_ids`."""
 _FIGURE = "[0-9L-NP-Vl-np-v]"
 """A digit of an Italian code, or the letter that stands for it where two people would have the same code."""
 _NUMBERS = (
@@ -422,7 +427,7 @@ _NUMBERS = (
         r"\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{1,4}){3,12}",
         number.iban,
     ),
-    _text("national_id", "", r"\b[0-9](?:[ ./-]?[0-9]){8,11}\b", ids.national_number),
+    _text("national_id", "", _DIGITS, ids.national_number),
     _text("national_id", "", r"\b[1-8][0-9]{16}[0-9Xx]\b", ids.chinese_number),
     _text(
         "national_id",

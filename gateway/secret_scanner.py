@@ -63,6 +63,10 @@ Edit: TypeAlias = tuple[int, int, str]
 """A range of a text and what stands there instead: nothing, or one character."""
 
 
+_Words: TypeAlias = tuple[bool, list[int], bytes]
+"""Whether a typewriter has every character of a text, and the lengths of its words: as they are, and up to what a byte holds."""
+
+
 class _Reading(dict[int, str]):
     """`str.translate`'s table, filled as characters are met: what a reader makes of each."""
 
@@ -93,19 +97,23 @@ class _View:
         self.lowered = text.lower()
         self.data = text.encode()
         self.lowered_data = self.lowered.encode()
-        self._lengths: bytes | None = None
+        self._words: _Words | None = None
 
-    def lengths(self) -> bytes:
-        """How long each word is, up to what a byte holds: what stands between single blanks."""
-        if self._lengths is None:
+    def words(self) -> _Words:
+        """How long the words are, that is what stands between single blanks: asked twice, counted once."""
+        if self._words is None:
             text = self.text
-            spaced = text if text.isascii() and text.isprintable() else _UNSEEN.sub("  ", text)
+            is_seen = text.isascii() and text.isprintable()
+            spaced = (
+                text if is_seen else _UNSEEN.sub("  ", text)
+            )  # groups stand apart by one blank, and by nothing else
             lengths = [*map(len, spaced.split(" "))]
             try:
-                self._lengths = bytes(lengths)
-            except ValueError:
-                self._lengths = bytes([min(length, 255) for length in lengths])
-        return self._lengths
+                told = bytes(lengths)
+            except ValueError:  # one is longer than a byte tells
+                told = bytes([min(length, 255) for length in lengths])
+            self._words = is_seen, lengths, told
+        return self._words
 
     def original(self, start: int, end: int) -> Range:
         """The range in the text as it was given."""
@@ -193,13 +201,11 @@ def _escapes(view: _View) -> Iterator[Edit]:
 
 def _spaces(view: _View) -> Iterator[Edit]:
     """The blanks within what is written letter by letter, or in groups of one size, as the lengths of the words tell."""
-    runs = _groups(view.lengths())
+    is_seen, lengths, told = view.words()
+    runs = _groups(told)
     if not runs:
         return
     text = view.text
-    is_seen = text.isascii() and text.isprintable()
-    spaced = text if is_seen else _UNSEEN.sub("  ", text)  # groups stand apart by one blank, and by nothing else
-    lengths = [*map(len, spaced.split(" "))]
     ends = [*accumulate(lengths)]
     moved, moves = [-1], [0]  # from where on in `spaced`, and by how much, a place stands nearer than in the text
     for m in () if is_seen else _UNSEEN.finditer(text):
@@ -308,7 +314,7 @@ def _packed_hits(view: _View) -> Iterator[Hit]:
 
 def _listed_hits(view: _View) -> Iterator[Hit]:
     """Words in a row that may be the words of a wallet, as their lengths tell: most texts have a shorter word, or a longer one, among twelve."""
-    if _WORDS.search(view.lengths()) or view.text.count("\n") >= MIN_LISTED:
+    if _WORDS.search(view.words()[2]) or view.text.count("\n") >= MIN_LISTED:
         for start, end in _matches(RULES[_WALLET], view):
             yield *view.original(start, end), _WALLET
 
