@@ -102,9 +102,9 @@ class Embedding:
     def shown(self) -> SearchState:
         """What `initialize` and `gateway/status` say of search."""
         space = self._serving.space if self._serving is not None else None
-        return SearchState(
-            lexical=True, semantic=self.state(), model=space.model if space else None, dim=space.dim if space else None
-        )
+        if space is None:
+            return SearchState(lexical=True, semantic=self.state())
+        return SearchState(lexical=True, semantic=self.state(), model=space.model, dim=space.dim, kind=space.kind)
 
     async def wake(self) -> bool:
         """Load the model if there is one, and wait for it; False when there is none that works."""
@@ -123,7 +123,7 @@ class Embedding:
             if loaded is None:
                 return None
             try:
-                return Vector(loaded.space.id, await loaded.embedder.embed_query(text))
+                return Vector(loaded.space.id, await loaded.embedder.embed_query(text), loaded.space.kind)
             except EmbedderError as error:
                 self._health.failed(COMPONENT, error.reason)
         return None

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from protocol.base import Wire
-from protocol.memory import SemanticState
+from protocol.memory import SemanticState, SpaceKind
 
 T = TypeVar("T")
 
@@ -180,18 +180,23 @@ class Spawn(Protocol):
 
 
 class Space(msgspec.Struct, frozen=True):
-    """A set of comparable vectors: its row, the model that makes them, how many numbers each has."""
+    """A set of comparable vectors: its row, the model that makes them, how many numbers each has, the model's kind."""
 
     id: int
     model: str
     dim: int
+    kind: SpaceKind = "model"
 
 
 class Vector(msgspec.Struct, frozen=True):
-    """What a text means to a model: little-endian float16 numbers of unit length, and the space that they live in."""
+    """A text's place in a space: little-endian float16 numbers of unit length.
+
+    Cosines are distributed differently in spaces of different kinds; a threshold holds for one kind only.
+    """
 
     space_id: int
     numbers: bytes
+    kind: SpaceKind = "model"
 
 
 class VectorTable(msgspec.Struct, frozen=True):
