@@ -13,8 +13,8 @@ from protocol.ports import Space, Tx
 
 SpaceState = Literal["building", "current", "retired"]
 
-STATIC = "static/"
-"""Names of static models begin so. No repository of models has an owner of that name, and a folder's name has no part in it."""
+STATIC_NAME = "static/wordllama-l2-supercat-256"
+"""What the static model is called; no repository of models has an owner of that name."""
 
 KEPT_RETIRED = 1
 """Going back to the model before is one switch; two models back is a new embedding."""
@@ -38,7 +38,7 @@ class Known(NamedTuple):
 
 def kind_of(model: str) -> SpaceKind:
     """Return the kind of the vectors that a model of this name makes."""
-    return "static" if model.startswith(STATIC) else "model"
+    return "static" if model == STATIC_NAME else "model"
 
 
 def known_spaces(tx: Tx) -> list[Known]:

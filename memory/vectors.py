@@ -18,7 +18,7 @@ from memory.sensitivity import clean
 from memory.store import SQL, Stored, scope_id_of, stored_of
 from protocol.base import Scope
 from protocol.memory import Category
-from protocol.ports import GiveUpJob, JobHandle, Space, Tx, Vector, VectorTable
+from protocol.ports import Coverage, GiveUpJob, JobHandle, Space, Tx, Vector, VectorTable
 
 TABLE = VectorTable(
     name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
@@ -53,6 +53,12 @@ def records_by_row(tx: Tx, rows: Sequence[int]) -> dict[int, Stored]:
 def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
     """Keep a record's vector; it is found by its meaning from this commit on."""
     tx.run(SQL["add_vector"], {"space": vector.space_id, "scope_id": scope_id, "row": row, "numbers": vector.numbers})
+
+
+def coverage(tx: Tx, space_id: int) -> Coverage:
+    """Return how many records can have a vector of the space, and how many have one."""
+    found = tx.one(SQL["count_vectors_of_space"], {"space": space_id})
+    return Coverage(*found) if found is not None else Coverage(0, 0)
 
 
 class Vectors:
@@ -132,7 +138,7 @@ class Vectors:
             and found.record.status == "active" and found.record.category == category
         ]  # fmt: skip
 
-    async def fill(self, _handle: JobHandle) -> None:
+    async def fill(self, _handle: JobHandle | None = None) -> None:
         """The handler of `embed` jobs: make what is missing, in every space that wants it."""
         means = self._means
         if not await means.meaning.wake():

@@ -6,7 +6,7 @@ Rule 2: nothing here knows a table, a library or a domain rule.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -197,6 +197,18 @@ class Vector(msgspec.Struct, frozen=True):
     space_id: int
     numbers: bytes
     kind: SpaceKind = "model"
+
+
+class Coverage(NamedTuple):
+    """How many texts of a house can have a vector of a space, and how many have one."""
+
+    possible: int
+    present: int
+
+    @property
+    def lacking(self) -> int:
+        """How many have none yet."""
+        return max(0, self.possible - self.present)
 
 
 class VectorTable(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.ports import (
+    Coverage,
     GiveUpJob,
     JobHandle,
     JobQueue,
@@ -97,6 +98,12 @@ def nearest(tx: Tx, near: Nearness, places: Places, wanted: Filter, limit: int) 
     return found[:limit]
 
 
+def coverage(tx: Tx, space_id: int) -> Coverage:
+    """Return how many chunks can have a vector of the space, and how many have one."""
+    found = tx.one(SQL["count_vectors_of_space"], {"space": space_id})
+    return Coverage(*found) if found is not None else Coverage(0, 0)
+
+
 class Vectors:
     """The vectors that this house holds."""
 
@@ -137,7 +144,7 @@ class Vectors:
         """Some chunk lacks a vector."""
         self._jobs.enqueue(tx, "embed", SUBJECT)
 
-    async def fill(self, _handle: JobHandle) -> None:
+    async def fill(self, _handle: JobHandle | None = None) -> None:
         """The handler of `embed` jobs: make what is missing, in every space that wants it."""
         if not await self._meaning.wake():
             return  # whoever loads a model later enlists what is missing then

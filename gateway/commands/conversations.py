@@ -6,7 +6,7 @@ from typing import Any, get_args
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK
-from gateway.commands.options import add_place, present, text_of, time_of
+from gateway.commands.options import add_place, add_words, present, text_of, time_of
 from gateway.commands.terminal import plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.thread_episodic import IndexedRole, ThreadSearchResult
@@ -41,7 +41,7 @@ def _arrange_recall(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--role", action="append", choices=get_args(IndexedRole), metavar="ROLE", help="user or assistant; repeatable"
     )
-    to.add_argument("--meaning", action="store_true", help="by meaning as well; loads the embedding model first")
+    add_words(to)
     to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
     to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
 
@@ -51,7 +51,7 @@ def _recall(given: argparse.Namespace) -> int:
         workspace_id=given.workspace, query=text_of(given.query), thread_id=given.thread, from_at=time_of(given.since),
         to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit,
     )  # fmt: skip
-    meaning = "now" if given.meaning else "off"
+    meaning = "off" if given.words else "write"  # what is indexed for the answer gets its vector, too
     result = through_door(given, lambda door: find_said(door, params), meaning, is_found=lambda result: result.hits)
     if given.json:
         show_json(result)

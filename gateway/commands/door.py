@@ -5,6 +5,7 @@ but what its own answer waits for. Jobs that its writes make belong to everybody
 once, else the next one.
 Rule 2: parameters are checked as those of any client are.
 Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
+Rule 4: a question takes the vectors of a home as they are; only who writes or fills makes a space, or another one than before.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 
 from gateway.commands.exits import CONFIG, NO_INPUT, Stop
 from gateway.commands.terminal import plain
@@ -30,15 +32,16 @@ from protocol.base import PROTOCOL_VERSION
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
-from protocol.ports import JobKind
+from protocol.ports import JobKind, Tx
 
 if TYPE_CHECKING:
     from gateway.wiring import App
 
 T = TypeVar("T")
 
-Meaning: TypeAlias = Literal["off", "later", "now"]
-"""Whether an embedding model takes part: not at all, for others to use later on what is written, or loaded at once."""
+Meaning: TypeAlias = Literal["off", "ask", "later", "write", "fill"]
+"""Whether an embedding model takes part: not at all; to ask with; for others to use later on what is written; to give what is written its
+vector; or with every model that is there, to fill their spaces."""
 
 NAME = "cli"
 FINDABLE: tuple[JobKind, ...] = ("index", "embed")
@@ -54,6 +57,7 @@ class Door:
 
     def __init__(self, core: MemoryCore, workspace_name: str | None = None) -> None:
         self._core = core
+        self.embedding = core.embedding
         self._questions = {bound.method.name: bound for bound in core.questions()}
         self._workspace_name = workspace_name
 
@@ -68,6 +72,16 @@ class Door:
         """Call a method as a client does. Raises `GatewayError`."""
         bound = self._questions.get(method.name) or self.app.bound[method.name]
         return await bound.call(params_of(method.params, params or {}))
+
+    async def facts_without_vector(self) -> int:
+        """How many facts of the home are found by their words alone because they have no vector in the space that is searched."""
+        from memory.vectors import coverage  # noqa: PLC0415
+
+        def count(tx: Tx) -> int:
+            searched = self.embedding.searched()
+            return coverage(tx, searched.id if searched is not None else 0).lacking
+
+        return await self._core.base.database.read(count) if self.embedding.state() != "off" else 0
 
     async def catch_up(self) -> None:
         """For some seconds make what waits findable, where no living process does: a home without a gateway has nobody else.
@@ -154,17 +168,27 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
         core = build_core(base, lambda _line, _key: None, client)
         core.outbox.open()
         door = Door(core, getattr(given, "workspace_name", None))
-        if meaning != "off":
-            door.app.embedding.apply()  # of the whole: every house has vectors
         async with anyio.create_task_group() as tasks:
             core.outbox.tasks = tasks
-            if meaning == "now":
-                tasks.start_soon(core.embedding.run)
-                await core.embedding.wake()
+            await _take_in_models(door, meaning, tasks)
             yield door
             tasks.cancel_scope.cancel()
+        core.embedding.close()
     finally:
         await _leave(base)
+
+
+async def _take_in_models(door: Door, meaning: Meaning, tasks: TaskGroup) -> None:
+    if meaning == "off":
+        return
+    # who writes or fills does so for every house, and all of them are there with the whole
+    embedding = door.embedding if meaning == "ask" else door.app.embedding
+    embedding.apply()
+    if meaning in {"ask", "write"} and await embedding.attach():
+        return
+    if meaning in {"write", "fill"}:
+        tasks.start_soon(embedding.run)
+        await (embedding.load_all() if meaning == "fill" else embedding.wake())
 
 
 async def _leave(base: Foundations) -> None:

@@ -169,7 +169,7 @@ def _status(given: argparse.Namespace) -> int:
 def _show_status(status: StatusResult) -> None:
     search = {
         "ready": "by words and meaning",
-        "pending": "by words, and by meaning where a gateway runs",
+        "pending": "by words and meaning",
         "off": "by words",
     }
     show_pairs([
