@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple
 
 import anyio
 
@@ -21,11 +21,24 @@ from gateway.logs import Log
 from gateway.model_choice import Choice, choose
 from gateway.owners import SQL
 from gateway.spaces import Identity, adopt, current, known_spaces, outdated, switch
+from gateway.vector_houses import Houses
 from protocol.errors import GatewayError
 from protocol.gateway import SearchState
 from protocol.memory import SemanticState
 from protocol.notifications import Progress
-from protocol.ports import Clock, GiveUpJob, Nearness, Notify, PauseQueue, Space, Transact, Tx, Vector, VectorTable
+from protocol.ports import (
+    Clock,
+    GiveUpJob,
+    ModelChanged,
+    Nearness,
+    Notify,
+    PauseQueue,
+    Space,
+    Transact,
+    Tx,
+    Vector,
+    VectorTable,
+)
 from protocol.settings import EmbeddingSettings
 
 COMPONENT = "embedding"
@@ -34,32 +47,10 @@ OF_THE_TEXT = frozenset({"not_finite"})
 AGAIN_SECONDS = (
     30.0  # until a model is loaded again after the store failed, where nobody says sooner that it works again
 )
-DROPPED_AT_ONCE = 2000  # rows of one transaction; a writer that waits for it waits milliseconds
-
 NO_SPACE = Space(0, "", 0)
 """What nothing has a vector of."""
 
 log = Log("embedding")
-
-
-Lack: TypeAlias = tuple[bool, int | None]
-"""Whether something lacks a vector, and where the next look begins; None when there is nothing beyond."""
-
-
-class House(Protocol):
-    """Who holds vectors."""
-
-    def enlist(self, tx: Tx, space: Space | None) -> None:
-        """Note, and queue, everything that lacks a vector of the space; None: nothing waits for vectors any more."""
-        ...
-
-    def look(self, tx: Tx, space: Space, after: int) -> Lack:
-        """Whether some of the next rows can have a vector of the space and have none; of any house, a look takes milliseconds."""
-        ...
-
-    def drop(self, tx: Tx, space: Space, limit: int) -> int:
-        """Remove some of the space's vectors; returns how many."""
-        ...
 
 
 class _Loaded(NamedTuple):
@@ -83,7 +74,7 @@ class Embedding:
         self._health = health
         self._notify = notify
         self._vectors = vectors
-        self.houses: list[House] = []
+        self.houses = Houses(db)
         self.on_made: Callable[[int], None] = lambda _count: None
         self._choice: Choice | None = None
         self._is_tried = False
@@ -138,18 +129,23 @@ class Embedding:
 
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
         """The vectors of texts, in order."""
-        loaded = next((one for one in (self._serving, self._incoming) if one is not None and one.space == space), None)
+        loaded = self._loaded(space)
         if loaded is None:
-            raise PauseQueue(COMPONENT, "model_changed")
+            raise ModelChanged(COMPONENT, "model_changed")
         try:
             made = await loaded.embedder.embed(texts)
         except EmbedderError as error:
+            if self._loaded(space) is not loaded:
+                raise ModelChanged(COMPONENT, "model_changed") from error
             self._health.failed(COMPONENT, error.reason)
             if error.reason in OF_THE_TEXT:
                 raise GiveUpJob(error.reason) from error
             raise PauseQueue(COMPONENT, error.reason) from error
         self.on_made(len(made))
         return made
+
+    def _loaded(self, space: Space) -> _Loaded | None:
+        return next((one for one in (self._serving, self._incoming) if one is not None and one.space == space), None)
 
     async def load_all(self) -> Sequence[Space]:
         """Load whatever is there, and return its spaces: the one that is searched, and one that is to replace it."""
@@ -250,6 +246,7 @@ class Embedding:
 
         async def model() -> None:
             await self._use(await choice.open_model(self._progress))
+            self._recover()
 
         async def static() -> None:
             await self._use(await choice.open_static())
@@ -257,13 +254,14 @@ class Embedding:
         async def static_first() -> None:
             if await self._begins_with_static(choice):
                 await static()
+                self._recover()
 
-        await self._attempt(static_first, is_makeshift=choice.is_model_reachable)
+        await self._attempt(static_first)
         if choice.is_model_reachable:
             self._tell_settled()  # who waits for any model need not wait for this one
             await self._attempt(model)
             if self._serving is None and choice.static is not None:
-                await self._attempt(static, is_makeshift=True)
+                await self._attempt(static)  # what is wrong with the model stays to be seen
 
     async def _begins_with_static(self, choice: Choice) -> bool:
         """Whether the static model is to be used, alone or until the configured one's space is filled."""
@@ -274,17 +272,19 @@ class Embedding:
         searched = current(await self._db.read(known_spaces))
         return searched is not None and searched.space.kind == "static"
 
-    async def _attempt(self, step: Callable[[], Awaitable[None]], *, is_makeshift: bool = False) -> None:
-        """Take a step; a failure becomes a state of health. A makeshift's success does not make good what it stands in for."""
+    async def _attempt(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Take a step; a failure becomes a state of health."""
         try:
             await step()
         except (EmbedderError, GatewayError) as error:
             log.warning("model_not_loaded", reason=error.reason)
             self._health.degrade(COMPONENT, error.reason)
             self._is_owed = isinstance(error, GatewayError)  # what the store could not do now it can do later
-        else:
-            if not is_makeshift and self._choice is not None and not self._choice.is_misplaced:
-                self._health.recover(COMPONENT)
+
+    def _recover(self) -> None:
+        """Note that what is wanted works, unless a folder was named that holds no model."""
+        if self._choice is not None and not self._choice.is_misplaced:
+            self._health.recover(COMPONENT)
 
     def _tell_settled(self) -> None:
         self._settled.set()
@@ -292,25 +292,8 @@ class Embedding:
 
     async def _switch_off(self) -> None:
         self.close()
-
-        def settle(tx: Tx) -> None:
-            for house in self.houses:
-                house.enlist(tx, None)
-
-        await self._db.write(settle)
-
-    async def _lacking(self, space: Space) -> list[House]:
-        """The houses that lack vectors of a space; asked beside the writers, because the answer may need a look at every row.
-
-        What is written meanwhile is queued by its writer: a model is there, or on its way.
-        """
-        return [house for house in self.houses if await self._lacks(house, space)]
-
-    async def _lacks(self, house: House, space: Space) -> bool:
-        is_lacking, after = False, 0
-        while not is_lacking and after is not None:
-            is_lacking, after = await self._db.read(lambda tx, place=after: house.look(tx, space, place))
-        return is_lacking
+        await self._db.write(self.houses.settle)
+        self._recover()
 
     async def _use(self, embedder: Embedder) -> None:
         """Search, or fill, the space of a loaded model."""
@@ -331,15 +314,13 @@ class Embedding:
         """The space of a model, where everything that lacks a vector of it waits for one, and whether it is searched."""
         has_serving = self._serving is not None
         searched = current(await self._db.read(known_spaces))
-        if searched is None or searched.digest != identity.digest:
-            lacking = self.houses
-        else:
-            lacking = await self._lacking(searched.space)
+        lacking = None
+        if searched is not None and searched.digest == identity.digest:
+            lacking = await self.houses.lacking(searched.space)
 
         def settle(tx: Tx) -> tuple[Space, bool]:
             known = adopt(tx, identity, self._clock.now(), keeps_current=has_serving)
-            for house in self.houses:
-                house.enlist(tx, known.space if house in lacking else None)
+            self.houses.enlist(tx, known.space, lacking)
             return known.space, known.state == "current"
 
         return await self._db.write(settle)
@@ -355,7 +336,7 @@ class Embedding:
         if self._choice.is_model_reachable:
             is_due = searched is not None
         elif searched is None:
-            is_due = bool(await self._lacking(NO_SPACE))
+            is_due = bool(await self.houses.lacking(NO_SPACE))
         else:
             is_due = searched.space.kind != "static"
         if is_due:
@@ -367,20 +348,15 @@ class Embedding:
         if searched is None or choice is None:
             return False
         try:
-            if searched.space.kind == "static" and choice.static is not None:
-                embedder = await choice.open_static()
-            elif searched.space.kind == "model" and choice.has_model:
-                embedder = await choice.open_model(self._progress)
-            else:
-                return False
+            embedder = await choice.open_present(searched.space.kind)
         except EmbedderError as error:
             self._health.degrade(COMPONENT, error.reason)
             return False
-        if embedder.identity.digest != searched.digest:
+        if embedder is not None and embedder.identity.digest == searched.digest:
+            self._serving = _Loaded(searched.space, embedder)
+        elif embedder is not None:
             embedder.close()
-            return False
-        self._serving = _Loaded(searched.space, embedder)
-        return True
+        return self._serving is not None
 
     def close(self) -> None:
         """Let go of the models in memory."""
@@ -412,24 +388,13 @@ class Embedding:
     async def filled(self) -> None:
         """A house has filled what it could: a new space that lacks nothing takes over, and what is outdated goes."""
         incoming = self._incoming
-        if incoming is not None and not await self._lacking(incoming.space):
+        if incoming is not None and not await self.houses.lacking(incoming.space):
 
             def take_over(tx: Tx) -> bool:
-                lacks = any(_lacks_now(house, tx, incoming.space) for house in self.houses)
-                return not lacks and switch(tx, incoming.space, self._clock.now())
+                return not self.houses.lacks_now(tx, incoming.space) and switch(tx, incoming.space, self._clock.now())
 
             if await self._db.write(take_over) and self._incoming is incoming:
                 self._take_over(incoming)
         for space in outdated(await self._db.read(known_spaces)):
-            for house in self.houses:
-                while await self._db.write(lambda tx, house=house, space=space: house.drop(tx, space, DROPPED_AT_ONCE)):
-                    pass
+            await self.houses.drop(space)
             await self._db.write(lambda tx, space=space: tx.run(SQL["drop_space"], {"id": space.id}))
-
-
-def _lacks_now(house: House, tx: Tx, space: Space) -> bool:
-    """Whether a house lacks a vector, in one transaction: once for each new model, after a look that found nothing."""
-    is_lacking, after = False, 0
-    while not is_lacking and after is not None:
-        is_lacking, after = house.look(tx, space, after)
-    return is_lacking

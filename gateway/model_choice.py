@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gateway.embedder import Embedder, load
 from gateway.model_files import Located, StaticFiles, find_static, locate
 from gateway.spaces import STATIC_NAME
+from protocol.memory import SpaceKind
 from protocol.settings import EmbeddingSettings
 
 
@@ -51,6 +52,12 @@ class Choice(NamedTuple):
     async def open_static(self) -> Embedder:
         """Load the static model. Raises `EmbedderError`."""
         return await load(STATIC_NAME, self.static, cache_dir=self.located.cache)
+
+    async def open_present(self, kind: SpaceKind) -> Embedder | None:
+        """Load the model of that kind if it is on this disk. Raises `EmbedderError`."""
+        if kind == "static":
+            return await self.open_static() if self.static is not None else None
+        return await self.open_model(lambda _done, _total: None) if self.has_model else None
 
 
 def choose(settings: EmbeddingSettings, cache: Path) -> Choice:

@@ -266,7 +266,8 @@ class Meaning(Protocol):
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
         """The vectors of texts, in order.
 
-        Raises `PauseQueue` when no model makes vectors of that space now, `GiveUpJob` when it makes none of one of these texts.
+        Raises `ModelChanged` when no model in memory makes vectors of that space, `PauseQueue` when it fails, and `GiveUpJob` when it makes
+        none of one of these texts.
         """
         ...
 
@@ -311,6 +312,10 @@ class PauseQueue(Exception):
         self.component = component
         self.reason = reason
         super().__init__(component, reason)
+
+
+class ModelChanged(PauseQueue):
+    """Raised where vectors of a space are wanted that another one has replaced: whoever fills begins again with what is there."""
 
 
 class GiveUpJob(Exception):

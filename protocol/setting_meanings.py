@@ -8,7 +8,7 @@ from collections.abc import Mapping
 GROUPS: Mapping[str, str] = {
     "memory": "Durable memory: facts, preferences, decisions.",
     "thread_episodic": "Search and recall of conversations.",
-    "embedding": "The model of search by meaning; without one, search goes by words.",
+    "embedding": "The model of search by meaning. While it is not there, the static model that comes along is used.",
     "preflight": "The optional look of a model at a turn before it begins.",
     "agent": "Turns that the gateway runs itself.",
     "artifacts": "Files that messages carry.",

@@ -19,6 +19,7 @@ from protocol.ports import (
     JobHandle,
     JobQueue,
     Meaning,
+    ModelChanged,
     Nearness,
     SecretScanner,
     SecretSpan,
@@ -104,6 +105,12 @@ def coverage(tx: Tx, space_id: int) -> Coverage:
     return Coverage(*found) if found is not None else Coverage(0, 0)
 
 
+def count_waiting(tx: Tx) -> int:
+    """Return how many chunks wait for their vector; what that costs grows with their number alone."""
+    found = tx.one(SQL["count_waiting"])
+    return found[0] if found is not None else 0
+
+
 class Vectors:
     """The vectors that this house holds."""
 
@@ -119,13 +126,15 @@ class Vectors:
         self._echo_spans = echo_spans
         self._hash_of = hash_of
 
-    def enlist(self, tx: Tx, space: Space | None) -> None:
-        """Note, and queue, every chunk that lacks a vector of the space; None: nothing waits for vectors any more."""
-        values = {"space": space.id if space is not None else None}
-        tx.run(SQL["settle_vectors"], values)
-        if space is not None:
-            tx.run(SQL["await_vectors"], values)
-            self.queue(tx)
+    def enlist(self, tx: Tx, space: Space) -> None:
+        """Note, and queue, every chunk that lacks a vector of the space."""
+        self.settle(tx, space)
+        tx.run(SQL["await_vectors"], {"space": space.id})
+        self.queue(tx)
+
+    def settle(self, tx: Tx, space: Space | None) -> None:
+        """Have every chunk that has a vector of the space wait no more; None: nothing waits, no vectors will come."""
+        tx.run(SQL["settle_vectors"], {"space": space.id if space is not None else None})
 
     def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
         """Whether some of the next chunks can have a vector of the space and have none; where the next look begins, if any is left."""
@@ -146,11 +155,14 @@ class Vectors:
 
     async def fill(self, _handle: JobHandle | None = None) -> None:
         """The handler of `embed` jobs: make what is missing, in every space that wants it."""
-        if not await self._meaning.wake():
-            return  # whoever loads a model later enlists what is missing then
-        for place, space in enumerate(await self._db.read(self._meaning.to_fill)):
-            await self._fill(space, is_searched=place == 0)
-        await self._meaning.filled()
+        while await self._meaning.wake():  # else whoever loads a model later enlists what is missing then
+            try:
+                for place, space in enumerate(await self._db.read(self._meaning.to_fill)):
+                    await self._fill(space, is_searched=place == 0)
+            except ModelChanged:
+                continue
+            await self._meaning.filled()
+            return
 
     async def _fill(self, space: Space, *, is_searched: bool) -> None:
         after: int | None = 0

@@ -1,6 +1,7 @@
 """`pioneer recall`: what was said about something."""
 
 import argparse
+import sys
 from typing import Any, get_args
 
 from gateway.commands import Command
@@ -21,6 +22,8 @@ SAYINGS = {
     "recall_disabled": "recall of conversations is switched off in the settings",
 }
 """What a search says of itself, in plain words."""
+MADE_AT_ONCE = 5000
+"""Vectors that a search makes before it looks: seconds with the static model, and never more than a catching up takes."""
 
 
 async def find_said(door: Door, params: dict[str, Any]) -> ThreadSearchResult:
@@ -51,8 +54,18 @@ def _recall(given: argparse.Namespace) -> int:
         workspace_id=given.workspace, query=text_of(given.query), thread_id=given.thread, from_at=time_of(given.since),
         to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit,
     )  # fmt: skip
-    meaning = "off" if given.words else "write"  # what is indexed for the answer gets its vector, too
-    result = through_door(given, lambda door: find_said(door, params), meaning, is_found=lambda result: result.hits)
+
+    async def work(door: Door) -> ThreadSearchResult:
+        waiting = await door.pieces_without_vector()
+        if 0 < waiting <= MADE_AT_ONCE:
+            await door.catch_up()
+        elif waiting:
+            sys.stderr.write(
+                f"pioneer: {waiting} pieces have no vector yet, and only words find them: `pioneer models index`\n"
+            )
+        return await find_said(door, params)
+
+    result = through_door(given, work, "later" if given.words else "write", is_found=lambda result: result.hits)
     if given.json:
         show_json(result)
     else:

@@ -32,7 +32,7 @@ from protocol.base import PROTOCOL_VERSION
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
-from protocol.ports import JobKind, Tx
+from protocol.ports import JobKind, PauseQueue, Tx
 
 if TYPE_CHECKING:
     from gateway.wiring import App
@@ -45,7 +45,7 @@ vector; or with every model that is there, to fill their spaces."""
 
 NAME = "cli"
 FINDABLE: tuple[JobKind, ...] = ("index", "embed")
-"""The jobs by which words are found."""
+"""The jobs by which words are found, and where a model is in memory what they mean."""
 LEAVE_SECONDS = 2.0
 NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
 CATCH_UP_SECONDS = 10.0
@@ -60,6 +60,7 @@ class Door:
         self.embedding = core.embedding
         self._questions = {bound.method.name: bound for bound in core.questions()}
         self._workspace_name = workspace_name
+        self._has_caught_up = False
 
     @cached_property
     def app(self) -> "App":
@@ -83,12 +84,21 @@ class Door:
 
         return await self._core.base.database.read(count) if self.embedding.state() != "off" else 0
 
+    async def pieces_without_vector(self) -> int:
+        """How many pieces of conversations wait for a vector that this process could make."""
+        from thread_episodic.vectors import count_waiting  # noqa: PLC0415
+
+        return await self._core.base.database.read(count_waiting) if self.embedding.searched() is not None else 0
+
     async def catch_up(self) -> None:
         """For some seconds make what waits findable, where no living process does: a home without a gateway has nobody else.
 
-        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered.
+        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered. A second call does nothing.
         """
-        self.app.runner.keep_to(FINDABLE)
+        if self._has_caught_up:
+            return
+        self._has_caught_up = True
+        self.app.runner.keep_to(FINDABLE if self.embedding.searched() is not None else FINDABLE[:1])
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.app.runner.run)
             await self.app.runner.drain(CATCH_UP_SECONDS)
@@ -168,12 +178,16 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
         core = build_core(base, lambda _line, _key: None, client)
         core.outbox.open()
         door = Door(core, getattr(given, "workspace_name", None))
-        async with anyio.create_task_group() as tasks:
-            core.outbox.tasks = tasks
-            await _take_in_models(door, meaning, tasks)
-            yield door
-            tasks.cancel_scope.cancel()
-        core.embedding.close()
+        try:
+            async with anyio.create_task_group() as tasks:
+                core.outbox.tasks = tasks
+                await _take_in_models(door, meaning, tasks)
+                yield door
+                if meaning == "write":
+                    await _make_vectors(door)
+                tasks.cancel_scope.cancel()
+        finally:
+            core.embedding.close()
     finally:
         await _leave(base)
 
@@ -189,6 +203,13 @@ async def _take_in_models(door: Door, meaning: Meaning, tasks: TaskGroup) -> Non
     if meaning in {"write", "fill"}:
         tasks.start_soon(embedding.run)
         await (embedding.load_all() if meaning == "fill" else embedding.wake())
+
+
+async def _make_vectors(door: Door) -> None:
+    """Give the facts that wait for a vector theirs; what cannot be done here and now stays queued for a gateway."""
+    if door.embedding.searched() is not None:
+        with anyio.move_on_after(CATCH_UP_SECONDS), suppress(GatewayError, PauseQueue):
+            await door.app.memory.vectors.fill()
 
 
 async def _leave(base: Foundations) -> None:

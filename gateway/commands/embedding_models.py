@@ -119,7 +119,11 @@ def advice(choice: Choice, vectors: Vectors) -> list[str]:
             ]
     if choice.has_model and vectors.kind == "static":
         return ["`pioneer models index` makes the model's vectors; a running gateway does so by itself"]
-    return ["`pioneer models index` makes the missing vectors; a running gateway does so by itself"] if vectors.lacking else []
+    return (
+        ["`pioneer models index` makes the missing vectors; a running gateway does so by itself"]
+        if vectors.lacking
+        else []
+    )
 
 
 def _models(given: argparse.Namespace) -> int:

@@ -100,7 +100,7 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
         done.append(_sweep(subject))
     inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "jobs") if mend in wanted]
     if inner:
-        done += through_door(given, lambda door: _mend(door, inner))
+        done += through_door(given, lambda door: _mend(door, inner), "later")
     return done
 
 
