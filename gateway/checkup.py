@@ -23,19 +23,22 @@ from gateway.job_runner import STUCK_MS
 from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.lexicon import SnowballLexicon
 from gateway.migrations import SCHEMA_VERSION
-from gateway.model_files import locate
+from gateway.model_choice import choose
 from gateway.owners import SQL, fact_of_home, living
 from gateway.schema_shapes import lost_shapes
 from gateway.secret_scanner import RuleScanner
+from gateway.spaces import current, known_spaces
 from gateway.staging import stale
 from memory.repair import index_finds as memory_finds
 from memory.repair import state_of
+from memory.vectors import coverage as facts_with_vector
 from memory.withheld import count_numbers
 from protocol.checks import Find
 from protocol.errors import GatewayError
 from protocol.settings import GatewayConfig, ProviderConfig
 from thread_episodic.index_counts import counts_by_status
 from thread_episodic.repair_checks import index_finds as episodic_finds
+from thread_episodic.vectors import coverage as chunks_with_vector
 
 Level: TypeAlias = Literal["ok", "note", "warning", "error"]
 LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
@@ -45,7 +48,7 @@ ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
 
 
-INSIDE = frozenset({"memory", "conversation", "jobs"})
+INSIDE = frozenset({"memory", "conversation", "jobs", "vectors"})
 """Checks that read the database."""
 
 
@@ -323,12 +326,28 @@ def _model(subject: Subject) -> Iterator[Finding]:
     if not settings.enabled:
         yield Finding("model", "ok", "switched off: search goes by words")
         return
-    located = locate(settings, subject.root / "models")
-    if located.files is None:
-        is_named = settings.model_path is not None
-        text = "the folder of the embedding model holds none that works" if is_named else "none: search goes by words"
-        advice = "correct embedding.model_path" if is_named else "`pioneer models fetch` fetches one"
-        yield Finding("model", "warning" if is_named else "note", text, advice)
+    choice = choose(settings, subject.root / "models")
+    if not choice.has_model:
+        search = "search goes by words" if choice.static is None else "search uses the static model that comes along"
+        text = f"the folder of the embedding model holds none that works: {search}" if choice.is_misplaced else search
+        advice = (
+            "correct embedding.model_path" if choice.is_misplaced else "`pioneer models fetch` fetches a better one"
+        )
+        yield Finding("model", "warning" if choice.is_misplaced else "note", text, advice)
+
+
+def _vectors(subject: Subject) -> Iterator[Finding]:
+    if not subject.config().embedding.enabled or not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        searched = current(known_spaces(tx))
+        space_id = searched.space.id if searched is not None else 0
+        facts, pieces = facts_with_vector(tx, space_id).lacking, chunks_with_vector(tx, space_id).lacking
+    if facts or pieces:
+        yield Finding(
+            "vectors", "note", f"{facts} facts and {pieces} pieces of conversations have no vector yet: only words find them",
+            "a running gateway makes them; `pioneer models index` does so now",
+        )  # fmt: skip
 
 
 def _providers(subject: Subject) -> Iterator[Finding]:
@@ -354,6 +373,7 @@ def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | Non
 
 CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("home", _home), ("leftovers", _leftovers), ("key", _key), ("config", _config), ("disk", _disk), ("database", _database), ("memory", _memory),
-    ("conversation", _conversation), ("jobs", _jobs), ("processes", _processes), ("model", _model), ("providers", _providers),
+    ("conversation", _conversation), ("jobs", _jobs), ("processes", _processes), ("model", _model),
+    ("vectors", _vectors), ("providers", _providers),
 )  # fmt: skip
 """Every check by its name, in the order in which a person would look."""

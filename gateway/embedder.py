@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,8 @@ from gateway.embedding_engine import (
     failing_as,
     open_model,
 )
-from gateway.model_files import ModelFiles
+from gateway.model_files import ModelFiles, StaticFiles
+from gateway.static_model import StaticModel, open_static
 
 __all__ = ["Embedder", "EmbedderError", "EmbedderReason", "Identity", "OnProgress", "load"]
 
@@ -86,7 +88,9 @@ def batches_of(sizes: Sequence[int]) -> list[list[int]]:
 class _Worker:
     """The thread, its two queues and its end."""
 
-    def __init__(self, name: str, files: ModelFiles | None, threads: int, cache: Path, on_progress: OnProgress) -> None:
+    def __init__(
+        self, name: str, files: ModelFiles | StaticFiles | None, threads: int, cache: Path, on_progress: OnProgress
+    ) -> None:
         self.closed_for: EmbedderReason | None = None
         self.opened: asyncio.Future[Identity] = asyncio.get_running_loop().create_future()
         self.ended = asyncio.Event()
@@ -96,11 +100,13 @@ class _Worker:
         self._queries: deque[_Batch] = deque()
         self._batches: deque[_Batch] = deque()
         self._changed = threading.Condition()
-        order = Order(
-            name, files, threads, cache, self._tell, lambda: self.closed_for is None, fetching=threading.Event()
-        )  # fmt: skip
-        self._fetching = order.fetching
-        self._thread = threading.Thread(target=self._run, args=(order,), name="embedder", daemon=True)
+        self._fetching = threading.Event()
+        open_: Callable[[], Model | StaticModel]
+        if isinstance(files, StaticFiles):
+            open_ = partial(open_static, files)
+        else:
+            open_ = partial(open_model, Order(name, files, threads, cache, self._tell, self._is_open, self._fetching))
+        self._thread = threading.Thread(target=self._run, args=(open_,), name="embedder", daemon=True)
         self._thread.start()
         _RUNNING.add(self)
 
@@ -147,13 +153,16 @@ class _Worker:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *arguments)
 
+    def _is_open(self) -> bool:
+        return self.closed_for is None
+
     def _tell(self, done: int, total: int | None) -> None:
         self._say(self._progressed, done, total)
 
-    def _run(self, order: Order) -> None:
+    def _run(self, open_: Callable[[], Model | StaticModel]) -> None:
         try:
             with failing_as("model_broken"):
-                model = open_model(order)
+                model = open_()
         except AbandonedError:
             self._say(_settle, self.opened, None, "closed")
         except EmbedderError as error:
@@ -171,7 +180,7 @@ class _Worker:
                 return None
             return (self._queries or self._batches).popleft()
 
-    def _serve(self, model: Model, batch: _Batch) -> None:
+    def _serve(self, model: Model | StaticModel, batch: _Batch) -> None:
         call = batch.call
         if call.is_over or call.future.cancelled():
             return
@@ -302,7 +311,7 @@ class Embedder:
 
 async def load(
     name: str,
-    files: ModelFiles | None,
+    files: ModelFiles | StaticFiles | None,
     *,
     threads: int = 1,
     cache_dir: Path,

@@ -3,28 +3,42 @@
 Rule 1: a model is loaded on first use, in the background; nobody who reads waits longer than their own patience.
 Rule 2: while a new model fills its space, the one before goes on answering; a model that cannot be loaded changes nothing.
 Rule 3: absent, late or broken is a state that `gateway/status` shows, never an error of a read.
+Rule 4: while the configured model is not there the static one is used, as a space like any other; each gives way to the better one.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple
 
 import anyio
 
 from gateway.degraded import Health
-from gateway.embedder import Embedder, EmbedderError, load
+from gateway.embedder import Embedder, EmbedderError
 from gateway.flat_vectors import FlatVectors
 from gateway.logs import Log
-from gateway.model_files import Located, locate
+from gateway.model_choice import Choice, choose
 from gateway.owners import SQL
 from gateway.spaces import Identity, adopt, current, known_spaces, outdated, switch
+from gateway.vector_houses import Houses
 from protocol.errors import GatewayError
 from protocol.gateway import SearchState
 from protocol.memory import SemanticState
 from protocol.notifications import Progress
-from protocol.ports import Clock, GiveUpJob, Nearness, Notify, PauseQueue, Space, Transact, Tx, Vector, VectorTable
+from protocol.ports import (
+    Clock,
+    GiveUpJob,
+    ModelChanged,
+    Nearness,
+    Notify,
+    PauseQueue,
+    Space,
+    Transact,
+    Tx,
+    Vector,
+    VectorTable,
+)
 from protocol.settings import EmbeddingSettings
 
 COMPONENT = "embedding"
@@ -33,29 +47,10 @@ OF_THE_TEXT = frozenset({"not_finite"})
 AGAIN_SECONDS = (
     30.0  # until a model is loaded again after the store failed, where nobody says sooner that it works again
 )
-DROPPED_AT_ONCE = 2000  # rows of one transaction; a writer that waits for it waits milliseconds
+NO_SPACE = Space(0, "", 0)
+"""What nothing has a vector of."""
 
 log = Log("embedding")
-
-
-Lack: TypeAlias = tuple[bool, int | None]
-"""Whether something lacks a vector, and where the next look begins; None when there is nothing beyond."""
-
-
-class House(Protocol):
-    """Who holds vectors."""
-
-    def enlist(self, tx: Tx, space: Space | None) -> None:
-        """Note, and queue, everything that lacks a vector of the space; None: nothing waits for vectors any more."""
-        ...
-
-    def look(self, tx: Tx, space: Space, after: int) -> Lack:
-        """Whether some of the next rows can have a vector of the space and have none; of any house, a look takes milliseconds."""
-        ...
-
-    def drop(self, tx: Tx, space: Space, limit: int) -> int:
-        """Remove some of the space's vectors; returns how many."""
-        ...
 
 
 class _Loaded(NamedTuple):
@@ -79,9 +74,9 @@ class Embedding:
         self._health = health
         self._notify = notify
         self._vectors = vectors
-        self.houses: list[House] = []
-        self._chosen: EmbeddingSettings | None = None
-        self._located: Located | None = None
+        self.houses = Houses(db)
+        self.on_made: Callable[[int], None] = lambda _count: None
+        self._choice: Choice | None = None
         self._is_tried = False
         self._is_owed = False
         self._serving: _Loaded | None = None
@@ -99,16 +94,20 @@ class Embedding:
             return "ready"
         return "pending" if self._is_loadable() else "off"
 
+    def searched(self) -> Space | None:
+        """Return the space that this process searches; None where no model is in memory."""
+        return self._serving.space if self._serving is not None else None
+
     def shown(self) -> SearchState:
         """What `initialize` and `gateway/status` say of search."""
-        space = self._serving.space if self._serving is not None else None
-        return SearchState(
-            lexical=True, semantic=self.state(), model=space.model if space else None, dim=space.dim if space else None
-        )
+        space = self.searched()
+        if space is None:
+            return SearchState(lexical=True, semantic=self.state())
+        return SearchState(lexical=True, semantic=self.state(), model=space.model, dim=space.dim, kind=space.kind)
 
     async def wake(self) -> bool:
-        """Load the model if there is one, and wait for it; False when there is none that works."""
-        while self._is_loadable():
+        """Load the model if there is one, and wait until something can be asked; False when there is none that works."""
+        while self._serving is None and self._is_loadable():
             settled = self._settled
             self._asked.set()
             await settled.wait()
@@ -123,23 +122,38 @@ class Embedding:
             if loaded is None:
                 return None
             try:
-                return Vector(loaded.space.id, await loaded.embedder.embed_query(text))
+                return Vector(loaded.space.id, await loaded.embedder.embed_query(text), loaded.space.kind)
             except EmbedderError as error:
                 self._health.failed(COMPONENT, error.reason)
         return None
 
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
         """The vectors of texts, in order."""
-        loaded = next((one for one in (self._serving, self._incoming) if one is not None and one.space == space), None)
+        loaded = self._loaded(space)
         if loaded is None:
-            raise PauseQueue(COMPONENT, "model_changed")
+            raise ModelChanged(COMPONENT, "model_changed")
         try:
-            return await loaded.embedder.embed(texts)
+            made = await loaded.embedder.embed(texts)
         except EmbedderError as error:
+            if self._loaded(space) is not loaded:
+                raise ModelChanged(COMPONENT, "model_changed") from error
             self._health.failed(COMPONENT, error.reason)
             if error.reason in OF_THE_TEXT:
                 raise GiveUpJob(error.reason) from error
             raise PauseQueue(COMPONENT, error.reason) from error
+        self.on_made(len(made))
+        return made
+
+    def _loaded(self, space: Space) -> _Loaded | None:
+        return next((one for one in (self._serving, self._incoming) if one is not None and one.space == space), None)
+
+    async def load_all(self) -> Sequence[Space]:
+        """Load whatever is there, and return its spaces: the one that is searched, and one that is to replace it."""
+        while self._is_loadable():
+            settled = self._settled
+            self._asked.set()
+            await settled.wait()
+        return await self._db.read(self.to_fill)
 
     def to_fill(self, tx: Tx) -> list[Space]:
         """The spaces of the models in memory that are searched or being filled."""
@@ -173,26 +187,27 @@ class Embedding:
     # -- the model's life ------------------------------------------------------------------------------------------
 
     def _is_loadable(self) -> bool:
-        """Whether a model is chosen, may be loaded, and was not tried yet."""
-        return (
-            not self._is_tried and self._located is not None and (self._located.files is not None or self._may_fetch())
-        )
+        """Whether a model is there, or may be fetched, and was not tried yet."""
+        choice = self._choice
+        return choice is not None and not self._is_tried and (choice.static is not None or choice.is_model_reachable)
 
-    def _may_fetch(self) -> bool:
-        return self._chosen is not None and self._chosen.allow_download and self._chosen.model_path is None
+    def _is_static_serving(self) -> bool:
+        return self._serving is not None and self._serving.space.kind == "static"
 
     def apply(self) -> None:
-        """Settings may have changed: look again at what model is wanted and whether it is there."""
-        chosen = self._settings()
-        if chosen == self._chosen:
+        """Settings may have changed: look again at what models are wanted and whether they are there."""
+        settings, before = self._settings(), self._choice
+        if before is not None and settings == before.settings:
             return
-        self._chosen, self._is_tried = chosen, False
-        self._located = locate(chosen, self._cache) if chosen.enabled else None
-        if self._located is None or self._located.files is not None or self._may_fetch():
+        choice = choose(settings, self._cache)
+        self._choice, self._is_tried = choice, False
+        goes_on = self._serving is not None and not self._is_static_serving()
+        if not settings.enabled or choice.is_model_reachable:
             self._health.recover(COMPONENT)
-        elif chosen.model_path is not None or self._serving is not None:  # asked for by name, and not there
-            self._health.degrade(COMPONENT, self._located.reason or "model_missing")
-        self._asked.set()
+        elif choice.is_misplaced or goes_on:
+            self._health.degrade(COMPONENT, choice.located.reason or "model_missing")
+        if before is not None or choice.static is None or choice.is_model_reachable:
+            self._asked.set()  # the static model alone is loaded when it is needed: a start does not pay for numpy
 
     def try_again(self) -> None:
         """The store works again: a model that it kept from being loaded is loaded now."""
@@ -208,65 +223,80 @@ class Embedding:
                 self._asked = anyio.Event()
                 await self._follow()
         finally:
-            for loaded in (self._serving, self._incoming):
-                if loaded is not None:
-                    loaded.embedder.close()
+            self.close()
 
     async def _follow(self) -> None:
         """Bring what is loaded in line with what is chosen."""
-        chosen = self._chosen
-        if chosen is None:
+        choice = self._choice
+        if choice is None:
             return
         if self._is_owed:
             self._is_tried = self._is_owed = False
         try:
-            if not chosen.enabled:
-                await self._switch_off()
-                self._health.recover(COMPONENT)
-            elif self._is_loadable() and self._located is not None:
-                await self._load(chosen, self._located)
+            if not choice.settings.enabled or (self._is_static_serving() and choice.static is None):
+                await self._attempt(self._switch_off)
+            if self._is_loadable():
+                await self._load(choice)
+        finally:
+            self._is_tried = self._choice is choice
+            self._tell_settled()
+
+    async def _load(self, choice: Choice) -> None:
+        """Load the models of a choice: the static one first where it can be asked before the other one can."""
+
+        async def model() -> None:
+            await self._use(await choice.open_model(self._progress))
+            self._recover()
+
+        async def static() -> None:
+            await self._use(await choice.open_static())
+
+        async def static_first() -> None:
+            if await self._begins_with_static(choice):
+                await static()
+                self._recover()
+
+        await self._attempt(static_first)
+        if choice.is_model_reachable:
+            self._tell_settled()  # who waits for any model need not wait for this one
+            await self._attempt(model)
+            if self._serving is None and choice.static is not None:
+                await self._attempt(static)  # what is wrong with the model stays to be seen
+
+    async def _begins_with_static(self, choice: Choice) -> bool:
+        """Whether the static model is to be used, alone or until the configured one's space is filled."""
+        if choice.static is None or self._serving is not None:
+            return False
+        if not choice.has_model:
+            return True
+        searched = current(await self._db.read(known_spaces))
+        return searched is not None and searched.space.kind == "static"
+
+    async def _attempt(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Take a step; a failure becomes a state of health."""
+        try:
+            await step()
         except (EmbedderError, GatewayError) as error:
             log.warning("model_not_loaded", reason=error.reason)
             self._health.degrade(COMPONENT, error.reason)
             self._is_owed = isinstance(error, GatewayError)  # what the store could not do now it can do later
-        finally:
-            self._is_tried = self._chosen is chosen
-            self._tell_settled()
+
+    def _recover(self) -> None:
+        """Note that what is wanted works, unless a folder was named that holds no model."""
+        if self._choice is not None and not self._choice.is_misplaced:
+            self._health.recover(COMPONENT)
 
     def _tell_settled(self) -> None:
         self._settled.set()
         self._settled = anyio.Event()
 
     async def _switch_off(self) -> None:
-        for loaded in (self._serving, self._incoming):
-            if loaded is not None:
-                loaded.embedder.close()
-        self._serving = self._incoming = None
+        self.close()
+        await self._db.write(self.houses.settle)
+        self._recover()
 
-        def settle(tx: Tx) -> None:
-            for house in self.houses:
-                house.enlist(tx, None)
-
-        await self._db.write(settle)
-
-    async def _lacking(self, space: Space) -> list[House]:
-        """The houses that lack vectors of a space; asked beside the writers, because the answer may need a look at every row.
-
-        What is written meanwhile is queued by its writer: a model is there, or on its way.
-        """
-        return [house for house in self.houses if await self._lacks(house, space)]
-
-    async def _lacks(self, house: House, space: Space) -> bool:
-        is_lacking, after = False, 0
-        while not is_lacking and after is not None:
-            is_lacking, after = await self._db.read(lambda tx, place=after: house.look(tx, space, place))
-        return is_lacking
-
-    async def _load(self, chosen: EmbeddingSettings, located: Located) -> None:
-        embedder = await load(
-            chosen.model, located.files, threads=chosen.threads, cache_dir=located.cache,
-            allow_download=self._may_fetch(), on_progress=self._progress,
-        )  # fmt: skip
+    async def _use(self, embedder: Embedder) -> None:
+        """Search, or fill, the space of a loaded model."""
         try:
             space, is_current = await self._adopt(Identity(*embedder.identity))
         except BaseException:
@@ -279,21 +309,18 @@ class Embedding:
             self._incoming = _Loaded(space, embedder)
         if before is not None:
             before.embedder.close()
-        self._health.recover(COMPONENT)
 
     async def _adopt(self, identity: Identity) -> tuple[Space, bool]:
         """The space of a model, where everything that lacks a vector of it waits for one, and whether it is searched."""
         has_serving = self._serving is not None
         searched = current(await self._db.read(known_spaces))
-        if searched is None or searched.digest != identity.digest:
-            lacking = self.houses
-        else:
-            lacking = await self._lacking(searched.space)
+        lacking = None
+        if searched is not None and searched.digest == identity.digest:
+            lacking = await self.houses.lacking(searched.space)
 
         def settle(tx: Tx) -> tuple[Space, bool]:
             known = adopt(tx, identity, self._clock.now(), keeps_current=has_serving)
-            for house in self.houses:
-                house.enlist(tx, known.space if house in lacking else None)
+            self.houses.enlist(tx, known.space, lacking)
             return known.space, known.state == "current"
 
         return await self._db.write(settle)
@@ -302,12 +329,50 @@ class Embedding:
         self._notify("gateway/progress", Progress(token=COMPONENT, title="Fetching the model", done=done, total=total))
 
     async def warm(self) -> None:
-        """Load at the start what this home already has vectors of."""
-        if self._is_loadable() and await self._db.read(known_spaces):
+        """Load at the start what this home has vectors of; the static model, which takes no time, only where it has none of it."""
+        if self._choice is None or not self._is_loadable():
+            return
+        searched = current(await self._db.read(known_spaces))
+        if self._choice.is_model_reachable:
+            is_due = searched is not None
+        elif searched is None:
+            is_due = bool(await self.houses.lacking(NO_SPACE))
+        else:
+            is_due = searched.space.kind != "static"
+        if is_due:
             self._asked.set()
 
+    async def attach(self) -> bool:
+        """Load the model of the space that is searched, and leave the home as it is; False where that model is not here."""
+        searched, choice = current(await self._db.read(known_spaces)), self._choice
+        if searched is None or choice is None:
+            return False
+        try:
+            embedder = await choice.open_present(searched.space.kind)
+        except EmbedderError as error:
+            self._health.degrade(COMPONENT, error.reason)
+            return False
+        if embedder is not None and embedder.identity.digest == searched.digest:
+            self._serving = _Loaded(searched.space, embedder)
+        elif embedder is not None:
+            embedder.close()
+        return self._serving is not None
+
+    def close(self) -> None:
+        """Let go of the models in memory."""
+        for loaded in (self._serving, self._incoming):
+            if loaded is not None:
+                loaded.embedder.close()
+        self._serving = self._incoming = None
+
     async def refresh(self) -> None:
-        """Another process may have made the space current that this one was filling, too."""
+        """Another process may have fetched the model, or made the space current that this one was filling, too."""
+        choice = self._choice
+        if choice is not None and self._is_static_serving() and not choice.is_model_reachable:
+            found = choose(choice.settings, self._cache)
+            if found.has_model:
+                self._choice, self._is_tried = found, False
+                self._asked.set()
         incoming = self._incoming
         if incoming is None:
             return
@@ -323,24 +388,13 @@ class Embedding:
     async def filled(self) -> None:
         """A house has filled what it could: a new space that lacks nothing takes over, and what is outdated goes."""
         incoming = self._incoming
-        if incoming is not None and not await self._lacking(incoming.space):
+        if incoming is not None and not await self.houses.lacking(incoming.space):
 
             def take_over(tx: Tx) -> bool:
-                lacks = any(_lacks_now(house, tx, incoming.space) for house in self.houses)
-                return not lacks and switch(tx, incoming.space, self._clock.now())
+                return not self.houses.lacks_now(tx, incoming.space) and switch(tx, incoming.space, self._clock.now())
 
             if await self._db.write(take_over) and self._incoming is incoming:
                 self._take_over(incoming)
         for space in outdated(await self._db.read(known_spaces)):
-            for house in self.houses:
-                while await self._db.write(lambda tx, house=house, space=space: house.drop(tx, space, DROPPED_AT_ONCE)):
-                    pass
+            await self.houses.drop(space)
             await self._db.write(lambda tx, space=space: tx.run(SQL["drop_space"], {"id": space.id}))
-
-
-def _lacks_now(house: House, tx: Tx, space: Space) -> bool:
-    """Whether a house lacks a vector, in one transaction: once for each new model, after a look that found nothing."""
-    is_lacking, after = False, 0
-    while not is_lacking and after is not None:
-        is_lacking, after = house.look(tx, space, after)
-    return is_lacking

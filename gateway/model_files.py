@@ -6,6 +6,7 @@ Rule 3: everything that can change a vector is part of the digest.
 """
 
 import hashlib
+import importlib.util
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -63,6 +64,8 @@ CACHED_AS: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 """Repository and file of the models that fastembed fetches from elsewhere than their name says; a test compares."""
 
+STATIC_PACKAGE = "wordllama"
+
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -74,6 +77,23 @@ class ModelFiles(NamedTuple):
     folder: Path
     onnx: Path
     tokenizer: Path
+
+
+class StaticFiles(NamedTuple):
+    """The static model on this disk: the two data files of the package that brings it."""
+
+    vectors: Path
+    tokens: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the package."""
+        return self.vectors.parent.parent
+
+    @property
+    def nbytes(self) -> int:
+        """The size of both files."""
+        return self.vectors.stat().st_size + self.tokens.stat().st_size
 
 
 class Located(NamedTuple):
@@ -98,6 +118,22 @@ def locate(settings: EmbeddingSettings, default_cache: Path) -> Located:
     except (OSError, ValueError):  # no permission, a NUL in a path
         return Located(None, "model_broken" if settings.model_path else "model_missing", cache)
     return Located(files, None if files is not None else "model_missing", cache)
+
+
+def find_static() -> StaticFiles | None:
+    """Find the static model; None where the package that brings it is not installed, or lacks a file. Nothing of it is imported."""
+    try:
+        spec = importlib.util.find_spec(STATIC_PACKAGE)
+    except (ImportError, ValueError):
+        return None
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        files = StaticFiles(
+            Path(place, "weights", "l2_supercat_256.safetensors"),
+            Path(place, "tokenizers", "l2_supercat_tokenizer_config.json"),
+        )
+        if files.vectors.is_file() and files.tokens.is_file():
+            return files
+    return None
 
 
 def source_of(name: str) -> tuple[str, tuple[str, ...]]:

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from gateway.owners import SQL
+from protocol.memory import SpaceKind
 from protocol.ports import Space, Tx
 
 SpaceState = Literal["building", "current", "retired"]
+
+STATIC_NAME = "static/wordllama-l2-supercat-256"
+"""What the static model is called; no repository of models has an owner of that name."""
 
 KEPT_RETIRED = 1
 """Going back to the model before is one switch; two models back is a new embedding."""
@@ -32,10 +36,16 @@ class Known(NamedTuple):
     state: SpaceState
 
 
+def kind_of(model: str) -> SpaceKind:
+    """Return the kind of the vectors that a model of this name makes."""
+    return "static" if model == STATIC_NAME else "model"
+
+
 def known_spaces(tx: Tx) -> list[Known]:
     """Every space, the one that changed last at the end."""
     return [
-        Known(Space(row, model, dim), digest, state) for row, model, dim, digest, state in tx.all(SQL["list_spaces"])
+        Known(Space(row, model, dim, kind_of(model)), digest, state)
+        for row, model, dim, digest, state in tx.all(SQL["list_spaces"])
     ]
 
 
@@ -73,7 +83,7 @@ def adopt(tx: Tx, identity: Identity, now: int, *, keeps_current: bool) -> Known
             tx.run(SQL["move_space"], {"id": found.space.id, "state": state, "now": now})
         return found._replace(state=state)
     row = tx.insert(SQL["add_space"], {**identity._asdict(), "state": state, "now": now})
-    return Known(Space(row, identity.model, identity.dim), identity.digest, state)
+    return Known(Space(row, identity.model, identity.dim, kind_of(identity.model)), identity.digest, state)
 
 
 def switch(tx: Tx, space: Space, now: int) -> bool:

@@ -612,6 +612,12 @@ SELECT max(id), max(lacks) FROM (SELECT id, status <> 'deleted' AND index_state 
     AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) AS lacks
   FROM record WHERE id > :after ORDER BY id LIMIT :limit)
 
+-- name: count_vectors_of_space
+-- How many records can have a vector, and how many have one of the space; each count is of an index.
+SELECT (SELECT count(*) FROM record) - (SELECT count(*) FROM record WHERE status = 'deleted')
+    - (SELECT count(*) FROM record WHERE index_state <> 'indexed' AND index_state = 'repair_needed' AND status <> 'deleted'),
+  (SELECT count(*) FROM memory_vec WHERE space_id = :space)
+
 -- name: has_pending
 -- Whether any record waits for its vector.
 SELECT EXISTS (SELECT 1 FROM record WHERE index_state <> 'indexed' AND index_state = 'pending')

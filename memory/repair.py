@@ -258,6 +258,8 @@ class Repairer:
     def _mend_states(self, tx: Tx, rows: Sequence[Any]) -> int:
         """Every record's state is decided anew: by its vector where there is a model, else it has all it needs."""
         spaces = self._means.meaning.to_fill(tx)
+        if not spaces and self._means.meaning.state() != "off":
+            return 0  # a model is on its way, and who loads it decides
         self._vectors.reconsider(tx, [row[0] for row in rows], spaces[0] if spaces else None)
         return sum((row[1],) != tx.one(SQL["index_state_of"], {"row": row[0]}) for row in rows)
 

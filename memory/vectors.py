@@ -19,7 +19,7 @@ from memory.store import SQL, Stored, scope_id_of, stored_of
 from protocol.base import Scope
 from protocol.checks import digest_of
 from protocol.memory import Category
-from protocol.ports import GiveUpJob, JobHandle, Space, Tx, Vector, VectorTable
+from protocol.ports import Coverage, GiveUpJob, JobHandle, ModelChanged, Space, Tx, Vector, VectorTable
 
 TABLE = VectorTable(
     name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
@@ -58,19 +58,27 @@ def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
         "digest": digest_of(vector.numbers)})  # fmt: skip
 
 
+def coverage(tx: Tx, space_id: int) -> Coverage:
+    """Return how many records can have a vector of the space, and how many have one."""
+    found = tx.one(SQL["count_vectors_of_space"], {"space": space_id})
+    return Coverage(*found) if found is not None else Coverage(0, 0)
+
+
 class Vectors:
     """The vectors that this house holds."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
 
-    def enlist(self, tx: Tx, space: Space | None) -> None:
-        """Note, and queue, every record that lacks a vector of the space; None: nothing waits for vectors any more."""
-        values = {"space": space.id if space is not None else None}
-        tx.run(SQL["settle_vectors"], values)
-        if space is not None:
-            tx.run(SQL["await_vectors"], values)
-            self._means.jobs.enqueue(tx, "embed", SUBJECT)
+    def enlist(self, tx: Tx, space: Space) -> None:
+        """Note, and queue, every record that lacks a vector of the space."""
+        self.settle(tx, space)
+        tx.run(SQL["await_vectors"], {"space": space.id})
+        self._means.jobs.enqueue(tx, "embed", SUBJECT)
+
+    def settle(self, tx: Tx, space: Space | None) -> None:
+        """Have every record that has a vector of the space wait no more; None: nothing waits, no vectors will come."""
+        tx.run(SQL["settle_vectors"], {"space": space.id if space is not None else None})
 
     def reconsider(self, tx: Tx, rows: Sequence[int], space: Space | None) -> None:
         """Decide anew whether some records wait for a vector of the space; None: nothing waits."""
@@ -135,14 +143,17 @@ class Vectors:
             and found.record.status == "active" and found.record.category == category
         ]  # fmt: skip
 
-    async def fill(self, _handle: JobHandle) -> None:
+    async def fill(self, _handle: JobHandle | None = None) -> None:
         """The handler of `embed` jobs: make what is missing, in every space that wants it."""
         means = self._means
-        if not await means.meaning.wake():
-            return  # whoever loads a model later enlists what is missing then
-        for place, space in enumerate(await means.db.read(means.meaning.to_fill)):
-            await self._fill(space, is_searched=place == 0)
-        await means.meaning.filled()
+        while await means.meaning.wake():  # else whoever loads a model later enlists what is missing then
+            try:
+                for place, space in enumerate(await means.db.read(means.meaning.to_fill)):
+                    await self._fill(space, is_searched=place == 0)
+            except ModelChanged:
+                continue
+            await means.meaning.filled()
+            return
 
     async def _fill(self, space: Space, *, is_searched: bool) -> None:
         db = self._means.db

@@ -51,6 +51,8 @@ ReasonCode: TypeAlias = Literal[
 IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
+SpaceKind: TypeAlias = Literal["static", "model"]
+"""Vectors of a static model are means of one vector a token; those of a model come from a network that reads the text whole."""
 Order: TypeAlias = Literal["updated_at", "created_at", "importance"]
 EventName: TypeAlias = Literal[
     "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",

@@ -6,12 +6,12 @@ Rule 2: nothing here knows a table, a library or a domain rule.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from protocol.base import Wire
-from protocol.memory import SemanticState
+from protocol.memory import SemanticState, SpaceKind
 
 T = TypeVar("T")
 
@@ -180,18 +180,35 @@ class Spawn(Protocol):
 
 
 class Space(msgspec.Struct, frozen=True):
-    """A set of comparable vectors: its row, the model that makes them, how many numbers each has."""
+    """A set of comparable vectors: its row, the model that makes them, how many numbers each has, the model's kind."""
 
     id: int
     model: str
     dim: int
+    kind: SpaceKind = "model"
 
 
 class Vector(msgspec.Struct, frozen=True):
-    """What a text means to a model: little-endian float16 numbers of unit length, and the space that they live in."""
+    """A text's place in a space: little-endian float16 numbers of unit length.
+
+    Cosines are distributed differently in spaces of different kinds; a threshold holds for one kind only.
+    """
 
     space_id: int
     numbers: bytes
+    kind: SpaceKind = "model"
+
+
+class Coverage(NamedTuple):
+    """How many texts of a house can have a vector of a space, and how many have one."""
+
+    possible: int
+    present: int
+
+    @property
+    def lacking(self) -> int:
+        """How many have none yet."""
+        return max(0, self.possible - self.present)
 
 
 class VectorTable(msgspec.Struct, frozen=True):
@@ -253,7 +270,8 @@ class Meaning(Protocol):
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
         """The vectors of texts, in order.
 
-        Raises `PauseQueue` when no model makes vectors of that space now, `GiveUpJob` when it makes none of one of these texts.
+        Raises `ModelChanged` when no model in memory makes vectors of that space, `PauseQueue` when it fails, and `GiveUpJob` when it makes
+        none of one of these texts.
         """
         ...
 
@@ -298,6 +316,10 @@ class PauseQueue(Exception):
         self.component = component
         self.reason = reason
         super().__init__(component, reason)
+
+
+class ModelChanged(PauseQueue):
+    """Raised where vectors of a space are wanted that another one has replaced: whoever fills begins again with what is there."""
 
 
 class GiveUpJob(Exception):

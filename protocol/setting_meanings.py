@@ -8,7 +8,7 @@ from collections.abc import Mapping
 GROUPS: Mapping[str, str] = {
     "memory": "Durable memory: facts, preferences, decisions.",
     "thread_episodic": "Search and recall of conversations.",
-    "embedding": "The model of search by meaning; without one, search goes by words.",
+    "embedding": "The model of search by meaning. While it is not there, the static model that comes along is used.",
     "preflight": "The optional look of a model at a turn before it begins.",
     "recall": "What a turn is given of durable memory.",
     "agent": "Turns that the gateway runs itself.",
@@ -61,6 +61,7 @@ MEANINGS: Mapping[str, str] = {
     "embedding.model_path": "A folder that holds the model in fastembed's layout; nothing is fetched then.",
     "embedding.cache_dir": "Where fetched models are kept (unset: HOME/models).",
     "embedding.allow_download": "Whether a gateway may fetch a missing model by itself; `pioneer models fetch` does it once.",
+    "embedding.embedded_default": "Whether the small static model that comes along is used while the configured one is not there.",
     "embedding.threads": "How many threads the model may use.",
     "preflight.enabled": "Whether the preflight runs where its role has a provider.",
     "preflight.timeout_ms": "How long a turn waits for it.",

@@ -74,6 +74,8 @@ class EmbeddingSettings(Params):
     model_path: Annotated[str, Meta(max_length=4096)] | None = None
     cache_dir: Annotated[str, Meta(max_length=4096)] | None = None
     allow_download: bool = False
+    embedded_default: bool = True
+    """The static model that comes with the package is used while the configured one is not there."""
     threads: Annotated[int, Meta(ge=1, le=64)] = 1
 
 

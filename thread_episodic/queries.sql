@@ -259,6 +259,15 @@ SELECT max(id), max(lacks) FROM (SELECT id, status = 'indexed' AND terms IS NOT 
     AND NOT EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space) AS lacks
   FROM chunk WHERE id > :after ORDER BY id LIMIT :limit)
 
+-- name: count_waiting
+-- How many chunks wait for their vector.
+SELECT count(*) FROM chunk WHERE index_state = 'pending'
+
+-- name: count_vectors_of_space
+-- How many chunks can have a vector, and how many have one of the space.
+SELECT (SELECT count(*) FROM chunk WHERE status = 'indexed' AND terms IS NOT NULL AND index_state <> 'repair_needed'),
+  (SELECT count(*) FROM chunk_vec WHERE space_id = :space)
+
 -- name: end_of_chunks
 -- Where a look at so many chunks ends.
 SELECT max(id) FROM (SELECT id FROM chunk WHERE id > :after ORDER BY id LIMIT :limit)

@@ -15,10 +15,12 @@ import anyio.to_thread
 from protocol.checks import digest_of
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.ports import (
+    Coverage,
     GiveUpJob,
     JobHandle,
     JobQueue,
     Meaning,
+    ModelChanged,
     Nearness,
     SecretScanner,
     SecretSpan,
@@ -103,6 +105,18 @@ def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:
     tx.run(SQL["add_vector"], {"space": space, "row": row, "numbers": numbers, "digest": digest_of(numbers)})
 
 
+def coverage(tx: Tx, space_id: int) -> Coverage:
+    """Return how many chunks can have a vector of the space, and how many have one."""
+    found = tx.one(SQL["count_vectors_of_space"], {"space": space_id})
+    return Coverage(*found) if found is not None else Coverage(0, 0)
+
+
+def count_waiting(tx: Tx) -> int:
+    """Return how many chunks wait for their vector; what that costs grows with their number alone."""
+    found = tx.one(SQL["count_waiting"])
+    return found[0] if found is not None else 0
+
+
 class Vectors:
     """The vectors that this house holds."""
 
@@ -118,13 +132,15 @@ class Vectors:
         self._echo_spans = echo_spans
         self._hash_of = hash_of
 
-    def enlist(self, tx: Tx, space: Space | None) -> None:
-        """Note, and queue, every chunk that lacks a vector of the space; None: nothing waits for vectors any more."""
-        values = {"space": space.id if space is not None else None}
-        tx.run(SQL["settle_vectors"], values)
-        if space is not None:
-            tx.run(SQL["await_vectors"], values)
-            self.queue(tx)
+    def enlist(self, tx: Tx, space: Space) -> None:
+        """Note, and queue, every chunk that lacks a vector of the space."""
+        self.settle(tx, space)
+        tx.run(SQL["await_vectors"], {"space": space.id})
+        self.queue(tx)
+
+    def settle(self, tx: Tx, space: Space | None) -> None:
+        """Have every chunk that has a vector of the space wait no more; None: nothing waits, no vectors will come."""
+        tx.run(SQL["settle_vectors"], {"space": space.id if space is not None else None})
 
     def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
         """Whether some of the next chunks can have a vector of the space and have none; where the next look begins, if any is left."""
@@ -150,13 +166,16 @@ class Vectors:
         """Some chunk lacks a vector."""
         self._jobs.enqueue(tx, "embed", SUBJECT)
 
-    async def fill(self, _handle: JobHandle) -> None:
+    async def fill(self, _handle: JobHandle | None = None) -> None:
         """The handler of `embed` jobs: make what is missing, in every space that wants it."""
-        if not await self._meaning.wake():
-            return  # whoever loads a model later enlists what is missing then
-        for place, space in enumerate(await self._db.read(self._meaning.to_fill)):
-            await self._fill(space, is_searched=place == 0)
-        await self._meaning.filled()
+        while await self._meaning.wake():  # else whoever loads a model later enlists what is missing then
+            try:
+                for place, space in enumerate(await self._db.read(self._meaning.to_fill)):
+                    await self._fill(space, is_searched=place == 0)
+            except ModelChanged:
+                continue
+            await self._meaning.filled()
+            return
 
     async def _fill(self, space: Space, *, is_searched: bool) -> None:
         after: int | None = 0

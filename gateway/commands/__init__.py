@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, Entry] = {
     "status": Entry("health", "what works, what waits, what failed"),
     "settings": Entry("configuration", "show or change settings"),
     "config": Entry("configuration", "write a commented config.toml, or check one"),
-    "models": Entry("embedding_models", "the model of search by meaning: show it, or fetch it"),
+    "models": Entry("embedding_models", "the models of search by meaning: show them, fetch one, make missing vectors"),
     "completion": Entry("processes", "write the completion script of a shell"),
     "serve": Entry(
         "processes", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False

@@ -151,7 +151,7 @@ def _take_in(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
             outside.update(left_outside(page, results[-1]))
         return results
 
-    results = through_door(given, work, "later", makes_home=True)
+    results = through_door(given, work, "write", makes_home=True)
     total = ImportResult(
         imported=sum(one.imported for one in results), skipped=sum(one.skipped for one in results),
         conflicts=[conflict for one in results for conflict in one.conflicts],

@@ -54,7 +54,7 @@ def _list(given: argparse.Namespace) -> int:
 def _decide(given: argparse.Namespace) -> int:
     method = m.CANDIDATES_REJECT if given.approve is None else m.CANDIDATES_APPROVE
     params = present(candidate_id=given.approve or given.reject, reason=given.reason, context=context_of(given))
-    result = through_door(given, lambda door: door.call(method, params), "later")
+    result = through_door(given, lambda door: door.call(method, params), "write")
     if given.json:
         show_json(result)
     elif result.record is not None:

@@ -47,7 +47,7 @@ def _edit(given: argparse.Namespace) -> int:
     if not params:
         raise Stop(USAGE, "say what is to change: new words, or an option")
     params |= {"memory_id": given.memory, "context": context_of(given)}
-    result = through_door(given, lambda door: door.call(m.MEMORY_UPDATE, params), "later")
+    result = through_door(given, lambda door: door.call(m.MEMORY_UPDATE, params), "write")
     if given.json:
         show_json(result)
     elif result.superseded_memory_id is not None:
@@ -192,7 +192,7 @@ def _arrange_restore(to: argparse.ArgumentParser) -> None:
 
 def _restore(given: argparse.Namespace) -> int:
     params = {"memory_id": given.memory, "context": context_of(given)}
-    result = through_door(given, lambda door: door.call(m.MEMORY_RESTORE, params), "later")
+    result = through_door(given, lambda door: door.call(m.MEMORY_RESTORE, params), "write")
     if given.json:
         show_json(result)
     else:

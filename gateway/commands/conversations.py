@@ -1,12 +1,13 @@
 """`pioneer recall`: what was said about something."""
 
 import argparse
+import sys
 from typing import Any, get_args
 
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK
-from gateway.commands.options import add_place, present, text_of, time_of
+from gateway.commands.options import add_place, add_words, present, text_of, time_of
 from gateway.commands.terminal import plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.thread_episodic import IndexedRole, ThreadSearchResult
@@ -21,6 +22,8 @@ SAYINGS = {
     "recall_disabled": "recall of conversations is switched off in the settings",
 }
 """What a search says of itself, in plain words."""
+MADE_AT_ONCE = 5000
+"""Vectors that a search makes before it looks: seconds with the static model, and never more than a catching up takes."""
 
 
 async def find_said(door: Door, params: dict[str, Any]) -> ThreadSearchResult:
@@ -45,7 +48,7 @@ def _arrange_recall(to: argparse.ArgumentParser) -> None:
         metavar="ROLE",
         help="user, assistant or tool; repeatable",
     )
-    to.add_argument("--meaning", action="store_true", help="by meaning as well; loads the embedding model first")
+    add_words(to)
     to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
     to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
 
@@ -55,8 +58,18 @@ def _recall(given: argparse.Namespace) -> int:
         workspace_id=given.workspace, query=text_of(given.query), thread_id=given.thread, from_at=time_of(given.since),
         to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit,
     )  # fmt: skip
-    meaning = "now" if given.meaning else "off"
-    result = through_door(given, lambda door: find_said(door, params), meaning, is_found=lambda result: result.hits)
+
+    async def work(door: Door) -> ThreadSearchResult:
+        waiting = await door.pieces_without_vector()
+        if 0 < waiting <= MADE_AT_ONCE:
+            await door.catch_up()
+        elif waiting:
+            sys.stderr.write(
+                f"pioneer: {waiting} pieces have no vector yet, and only words find them: `pioneer models index`\n"
+            )
+        return await find_said(door, params)
+
+    result = through_door(given, work, "later" if given.words else "write", is_found=lambda result: result.hits)
     if given.json:
         show_json(result)
     else:

@@ -5,6 +5,7 @@ but what its own answer waits for. Jobs that its writes make belong to everybody
 once, else the next one.
 Rule 2: parameters are checked as those of any client are.
 Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
+Rule 4: a question takes the vectors of a home as they are; only who writes or fills makes a space, or another one than before.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 
 from gateway.commands.exits import CONFIG, NO_INPUT, Stop
 from gateway.commands.terminal import plain
@@ -30,19 +32,20 @@ from protocol.base import PROTOCOL_VERSION
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
-from protocol.ports import JobKind
+from protocol.ports import JobKind, PauseQueue, Tx
 
 if TYPE_CHECKING:
     from gateway.wiring import App
 
 T = TypeVar("T")
 
-Meaning: TypeAlias = Literal["off", "later", "now"]
-"""Whether an embedding model takes part: not at all, for others to use later on what is written, or loaded at once."""
+Meaning: TypeAlias = Literal["off", "ask", "later", "write", "fill"]
+"""Whether an embedding model takes part: not at all; to ask with; for others to use later on what is written; to give what is written its
+vector; or with every model that is there, to fill their spaces."""
 
 NAME = "cli"
 FINDABLE: tuple[JobKind, ...] = ("index", "embed")
-"""The jobs by which words are found."""
+"""The jobs by which words are found, and where a model is in memory what they mean."""
 LEAVE_SECONDS = 2.0
 NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
 CATCH_UP_SECONDS = 10.0
@@ -54,8 +57,10 @@ class Door:
 
     def __init__(self, core: MemoryCore, workspace_name: str | None = None) -> None:
         self._core = core
+        self.embedding = core.embedding
         self._questions = {bound.method.name: bound for bound in core.questions()}
         self._workspace_name = workspace_name
+        self._has_caught_up = False
 
     @cached_property
     def app(self) -> "App":
@@ -69,12 +74,31 @@ class Door:
         bound = self._questions.get(method.name) or self.app.bound[method.name]
         return await bound.call(params_of(method.params, params or {}))
 
+    async def facts_without_vector(self) -> int:
+        """How many facts of the home are found by their words alone because they have no vector in the space that is searched."""
+        from memory.vectors import coverage  # noqa: PLC0415
+
+        def count(tx: Tx) -> int:
+            searched = self.embedding.searched()
+            return coverage(tx, searched.id if searched is not None else 0).lacking
+
+        return await self._core.base.database.read(count) if self.embedding.state() != "off" else 0
+
+    async def pieces_without_vector(self) -> int:
+        """How many pieces of conversations wait for a vector that this process could make."""
+        from thread_episodic.vectors import count_waiting  # noqa: PLC0415
+
+        return await self._core.base.database.read(count_waiting) if self.embedding.searched() is not None else 0
+
     async def catch_up(self) -> None:
         """For some seconds make what waits findable, where no living process does: a home without a gateway has nobody else.
 
-        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered.
+        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered. A second call does nothing.
         """
-        self.app.runner.keep_to(FINDABLE)
+        if self._has_caught_up:
+            return
+        self._has_caught_up = True
+        self.app.runner.keep_to(FINDABLE if self.embedding.searched() is not None else FINDABLE[:1])
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.app.runner.run)
             await self.app.runner.drain(CATCH_UP_SECONDS)
@@ -154,17 +178,38 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
         core = build_core(base, lambda _line, _key: None, client)
         core.outbox.open()
         door = Door(core, getattr(given, "workspace_name", None))
-        if meaning != "off":
-            door.app.embedding.apply()  # of the whole: every house has vectors
-        async with anyio.create_task_group() as tasks:
-            core.outbox.tasks = tasks
-            if meaning == "now":
-                tasks.start_soon(core.embedding.run)
-                await core.embedding.wake()
-            yield door
-            tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                core.outbox.tasks = tasks
+                await _take_in_models(door, meaning, tasks)
+                yield door
+                if meaning == "write":
+                    await _make_vectors(door)
+                tasks.cancel_scope.cancel()
+        finally:
+            core.embedding.close()
     finally:
         await _leave(base)
+
+
+async def _take_in_models(door: Door, meaning: Meaning, tasks: TaskGroup) -> None:
+    if meaning == "off":
+        return
+    # who writes or fills does so for every house, and all of them are there with the whole
+    embedding = door.embedding if meaning == "ask" else door.app.embedding
+    embedding.apply()
+    if meaning in {"ask", "write"} and await embedding.attach():
+        return
+    if meaning in {"write", "fill"}:
+        tasks.start_soon(embedding.run)
+        await (embedding.load_all() if meaning == "fill" else embedding.wake())
+
+
+async def _make_vectors(door: Door) -> None:
+    """Give the facts that wait for a vector theirs; what cannot be done here and now stays queued for a gateway."""
+    if door.embedding.searched() is not None:
+        with anyio.move_on_after(CATCH_UP_SECONDS), suppress(GatewayError, PauseQueue):
+            await door.app.memory.vectors.fill()
 
 
 async def _leave(base: Foundations) -> None:

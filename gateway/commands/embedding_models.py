@@ -1,4 +1,7 @@
-"""`pioneer models`: which embedding model is chosen, whether it is there, and fetching it when the user asks."""
+"""`pioneer models`: which embedding model is used, what is there, what a better one would gain, and making what lacks a vector.
+
+Rule 1: nothing is loaded, fetched or made unless `fetch` or `index` says so.
+"""
 
 import argparse
 import asyncio
@@ -6,31 +9,59 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gateway.commands import Command
-from gateway.commands.door import configured, home_of
+from gateway.commands.door import Door, configured, has_home, home_of, require_home, through_door
 from gateway.commands.exits import CONFIG, NEGATIVE, OK, UNAVAILABLE, Stop
 from gateway.commands.options import add_home, add_json
 from gateway.commands.terminal import plain, progress, say, show_json, show_pairs, size
-from gateway.model_files import Located, locate
-from protocol.settings import EmbeddingSettings
+from gateway.database_copy import looking
+from gateway.model_choice import Choice, choose
+from gateway.spaces import STATIC_NAME, current, known_spaces
+from memory.vectors import coverage as facts_with_vector
+from protocol.memory import SpaceKind
+from protocol.ports import Coverage, PauseQueue, Space, Tx
+from thread_episodic.vectors import coverage as chunks_with_vector
 
 FAILURES = {
     "download_failed": "it cannot be fetched: is there a network, and a model of that name?",
     "model_broken": "it was fetched, and cannot be used: it is damaged, or no model for texts",
     "model_missing": "there is no such model",
 }
+GAIN = "A model that reads sentences finds the needed fact among the first five for about 84 of 100 plain questions, the static one for 61."
+"""all-MiniLM-L6-v2 against the static model, nearest by cosine among 353 facts; DECISIONS.md says on what."""
+
+
+class Vectors(msgspec.Struct, kw_only=True):
+    """The space that the home searches, and how much of the home has a vector of it."""
+
+    model: str | None = None
+    kind: SpaceKind | None = None
+    dim: int | None = None
+    facts: int = 0
+    facts_with_vector: int = 0
+    pieces: int = 0
+    pieces_with_vector: int = 0
+
+    @property
+    def lacking(self) -> int:
+        """How many texts have no vector of the space."""
+        return self.facts + self.pieces - self.facts_with_vector - self.pieces_with_vector
 
 
 def _arrange(to: argparse.ArgumentParser) -> None:
-    to.add_argument("what", nargs="?", choices=("fetch",), help="fetch the model now (network)")
+    to.add_argument(
+        "what", nargs="?", choices=("fetch", "index"),
+        help="fetch: bring the model here now (network); index: make every vector that is missing",
+    )  # fmt: skip
     add_home(to)
     add_json(to)
 
 
-def chosen(given: argparse.Namespace) -> tuple[EmbeddingSettings, Located]:
-    """The model that the configuration names, and what is there of it; nothing is made or loaded. Raises `Stop`."""
-    settings = configured(given).config.embedding
-    return settings, locate(settings, home_of(given) / "models")
+def chosen(given: argparse.Namespace) -> Choice:
+    """The models that the configuration allows; nothing is made or loaded. Raises `Stop`."""
+    return choose(configured(given).config.embedding, home_of(given) / "models")
 
 
 def bytes_below(folder: Path) -> int:
@@ -39,61 +70,157 @@ def bytes_below(folder: Path) -> int:
     return sum(path.stat().st_size for path in found)
 
 
-def _told(settings: EmbeddingSettings, located: Located) -> dict[str, Any]:
+def vectors_of(tx: Tx) -> Vectors:
+    """Count what has a vector in the space that is searched."""
+    known = current(known_spaces(tx))
+    space = known.space if known is not None else Space(0, "", 0)
+    facts, pieces = facts_with_vector(tx, space.id), chunks_with_vector(tx, space.id)
+    counts = Vectors(
+        facts=facts.possible, facts_with_vector=_most(facts), pieces=pieces.possible, pieces_with_vector=_most(pieces)
+    )
+    if known is None:
+        return counts
+    return msgspec.structs.replace(counts, model=space.model, kind=space.kind, dim=space.dim)
+
+
+def _most(coverage: Coverage) -> int:
+    return coverage.possible - coverage.lacking
+
+
+def _told(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
+    settings, located, static = choice.settings, choice.located, choice.static
     folder = located.files.folder if located.files is not None else None
+    vectors = Vectors()
+    if has_home(given):
+        with looking(home_of(given) / "gateway.db") as tx:
+            vectors = vectors_of(tx)
     return {
         "enabled": settings.enabled, "model": settings.model, "is_there": folder is not None, "problem": located.reason,
         "folder": str(folder) if folder is not None else None, "bytes": bytes_below(folder) if folder is not None else 0,
         "cache": str(located.cache), "may_be_fetched_by_a_gateway": settings.allow_download and settings.model_path is None,
+        "static": {
+            "model": STATIC_NAME, "is_there": static is not None, "bytes": static.nbytes if static is not None else 0
+        },
+        "vectors": vectors, "advice": advice(choice, vectors),
     }  # fmt: skip
 
 
+def advice(choice: Choice, vectors: Vectors) -> list[str]:
+    """Return what a person can do for better search by meaning, the first thing first."""
+    if not choice.settings.enabled:
+        return ["switch search by meaning on: `pioneer settings set embedding.enabled true`"]
+    if not choice.has_model:
+        if choice.is_misplaced:
+            return ["correct embedding.model_path: no usable model is in that folder"]
+        if choice.settings.model_path is None:
+            return [
+                "`pioneer models fetch` fetches the model (network), or name a folder: embedding.model_path",
+                "then `pioneer models index` makes its vectors, and the searches use it",
+            ]
+    if choice.has_model and vectors.kind == "static":
+        return ["`pioneer models index` makes the model's vectors; a running gateway does so by itself"]
+    return (
+        ["`pioneer models index` makes the missing vectors; a running gateway does so by itself"]
+        if vectors.lacking
+        else []
+    )
+
+
 def _models(given: argparse.Namespace) -> int:
-    settings, located = chosen(given)
-    if given.what == "fetch" and located.files is None:
-        if settings.model_path is not None:
+    choice = chosen(given)
+    if given.what == "fetch" and not choice.located.files:
+        if choice.settings.model_path is not None:
             raise Stop(CONFIG, "embedding.model_path names a folder: put the model there, or unset it")
-        _fetch(settings, located)
-        settings, located = chosen(given)
-    told = _told(settings, located)
+        _fetch(choice)
+        choice = chosen(given)
+    if given.what == "index":
+        _index(given, choice)
+    told = _told(given, choice)
     if given.json:
         show_json(told)
     else:
-        _show(told)
-    return OK if told["is_there"] else NEGATIVE
+        _show(told, choice)
+    return OK if choice.has_model or choice.static is not None else NEGATIVE
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(told: dict[str, Any], choice: Choice) -> None:
+    vectors: Vectors = told["vectors"]
     state = "there" if told["is_there"] else "damaged" if told["problem"] == "model_broken" else "not there"
+    static = "the one that comes along; used while the model is not there" if told["static"]["is_there"] else "none"
+    used = f"{vectors.model} ({vectors.dim} numbers)" if vectors.model else "nothing has a vector yet"
     show_pairs([
         ("model", told["model"]), ("state", state if told["enabled"] else f"{state}, and switched off (embedding.enabled)"),
         ("folder", told["folder"] or ""), ("size", size(told["bytes"]) if told["is_there"] else ""), ("cache", told["cache"]),
+        ("static model", static if told["enabled"] else ""), ("searched", used),
+        ("facts", f"{vectors.facts_with_vector} of {vectors.facts} have a vector" if vectors.facts else ""),
+        ("conversation", f"{vectors.pieces_with_vector} of {vectors.pieces} pieces have a vector" if vectors.pieces else ""),
     ])  # fmt: skip
-    if not told["is_there"]:
-        say(
-            "search goes by words; `pioneer models fetch` fetches the model (network), or name a folder: embedding.model_path"
-        )
+    if choice.settings.enabled and choice.static is not None and vectors.kind != "model":
+        say(GAIN)
+    for line in told["advice"]:
+        say(line)
 
 
-def _fetch(settings: EmbeddingSettings, located: Located) -> None:
+# -- fetch -------------------------------------------------------------------------------------------------------------
+
+
+def _fetch(choice: Choice) -> None:
     from gateway.embedder import EmbedderError  # noqa: PLC0415
 
     try:
-        with progress(f"fetching {plain(settings.model)}") as tell:
-            asyncio.run(_load(settings, located, tell))
+        with progress(f"fetching {plain(choice.settings.model)}") as tell:
+            asyncio.run(_load(choice, tell))
     except EmbedderError as error:
         raise Stop(UNAVAILABLE, FAILURES.get(error.reason, error.reason.replace("_", " "))) from None
 
 
-async def _load(settings: EmbeddingSettings, located: Located, tell: Callable[[int, int | None], None]) -> None:
+async def _load(choice: Choice, tell: Callable[[int, int | None], None]) -> None:
     """Fetch the model and load it once, so that what does not work is known now."""
     from gateway.embedder import load  # noqa: PLC0415
 
+    settings = choice.settings
     embedder = await load(
-        settings.model, None, threads=settings.threads, cache_dir=located.cache, allow_download=True, on_progress=tell
-    )
+        settings.model, None, threads=settings.threads, cache_dir=choice.located.cache, allow_download=True, on_progress=tell
+    )  # fmt: skip
     embedder.close()
     await embedder.wait_closed()
 
 
-COMMANDS = {"models": Command(_arrange, _models, "  pioneer models\n  pioneer models fetch")}
+# -- index -------------------------------------------------------------------------------------------------------------
+
+
+def _index(given: argparse.Namespace, choice: Choice) -> None:
+    require_home(given)
+    if not choice.has_model and choice.static is None:
+        raise Stop(UNAVAILABLE, "there is no embedding model: see `pioneer models`")
+    with progress("making vectors") as tell:
+        through_door(given, lambda door: _fill(door, tell), "fill")
+
+
+async def _fill(door: Door, tell: Callable[[int, int | None], None]) -> None:
+    """Make every missing vector in the spaces of the models that are here; a better model's space is searched afterwards."""
+    spaces = await door.embedding.load_all()
+    if not spaces:
+        raise Stop(UNAVAILABLE, "no embedding model could be loaded: see `pioneer status`")
+    app, done = door.app, 0
+
+    def lacking(tx: Tx) -> int:
+        return sum(count(tx, space.id).lacking for space in spaces for count in (facts_with_vector, chunks_with_vector))
+
+    total = await app.base.database.read(lacking)
+    tell(0, total)
+
+    def on_made(count: int) -> None:
+        nonlocal done
+        done += count
+        tell(done, max(done, total))
+
+    door.embedding.on_made = on_made
+    try:
+        for house in (app.memory.vectors, app.episodic.vectors):
+            await house.fill()
+    except PauseQueue as paused:
+        raise Stop(UNAVAILABLE, f"the model makes no vectors: {paused.reason.replace('_', ' ')}") from None
+
+
+COMMANDS = {"models": Command(_arrange, _models, "  pioneer models\n  pioneer models fetch\n  pioneer models index")}

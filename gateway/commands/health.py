@@ -120,7 +120,7 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
         done.append(_sweep(subject))
     inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "conversation", "jobs") if mend in wanted]
     if inner:
-        done += through_door(given, lambda door: _mend(door, inner))
+        done += through_door(given, lambda door: _mend(door, inner), "later")
     return done
 
 
@@ -205,7 +205,7 @@ def _status(given: argparse.Namespace) -> int:
 def _show_status(status: StatusResult) -> None:
     search = {
         "ready": "by words and meaning",
-        "pending": "by words, and by meaning where a gateway runs",
+        "pending": "by words and meaning",
         "off": "by words",
     }
     show_pairs([

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ from gateway.commands.options import (
     add_context,
     add_filters,
     add_place,
+    add_words,
     context_of,
     filters_of,
     present,
@@ -72,7 +74,7 @@ def _remember(given: argparse.Namespace) -> int:
         await door.ensure_workspace(given.workspace)
         return await door.call(m.MEMORY_REMEMBER, params)
 
-    result = through_door(given, work, "later", makes_home=True)
+    result = through_door(given, work, "write", makes_home=True)
     if given.json:
         show_json(result)
         return OK
@@ -108,28 +110,31 @@ def _said(record: Record) -> str:
 def _arrange_search(to: argparse.ArgumentParser) -> None:
     add_filters(to)
     to.add_argument("query", nargs="+", metavar="QUERY", help="plain words; `-` reads stdin")
-    to.add_argument("--meaning", action="store_true", help="by meaning as well; loads the embedding model first")
+    add_words(to)
     to.add_argument("--min-score", type=float, metavar="0..1", help="only what fits at least so well")
     to.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 1 to 100 (default: 20)")
 
 
 def _search(given: argparse.Namespace) -> int:
-    mode = "hybrid" if given.meaning else "lexical"
+    mode = "lexical" if given.words else "hybrid"
     params = filters_of(given) | present(
         query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit
     )  # fmt: skip
-    result = through_door(
-        given, lambda door: door.call(m.MEMORY_SEARCH, params), "now" if given.meaning else "off",
-        is_found=lambda result: result.hits,
-    )  # fmt: skip
+
+    async def work(door: Door) -> m.m.SearchResult:
+        result = await door.call(m.MEMORY_SEARCH, params)
+        if not given.words and (count := await door.facts_without_vector()):
+            told = "1 fact has" if count == 1 else f"{count} facts have"
+            sys.stderr.write(f"pioneer: {told} no vector yet, and only words find them: `pioneer models index`\n")
+        return result
+
+    result = through_door(given, work, "off" if given.words else "ask", is_found=lambda result: result.hits)
     if given.json:
         show_json(result)
     elif result.hits:
         _show_rows([hit.record for hit in result.hits], [hit.score for hit in result.hits])
     else:
         say("nothing found; `pioneer why` tells more")
-    if given.meaning and not given.json and result.semantic == "off":
-        say("by words only: there is no embedding model; see `pioneer models`")
     return OK if result.hits else NEGATIVE
 
 

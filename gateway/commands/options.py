@@ -78,6 +78,13 @@ def add_context(to: argparse.ArgumentParser) -> None:
     to.add_argument("--thread", metavar="ID", help="with the memory of this conversation")
 
 
+def add_words(to: argparse.ArgumentParser) -> None:
+    """The way of searching."""
+    way = to.add_mutually_exclusive_group()
+    way.add_argument("--words", action="store_true", help="by words alone; loads no embedding model")
+    way.add_argument("--meaning", action="store_true", help=argparse.SUPPRESS)  # the default; it was none before
+
+
 def add_sureness(to: argparse.ArgumentParser) -> None:
     """The answer to a question that would be asked."""
     to.add_argument("--yes", action="store_true", help="do not ask")

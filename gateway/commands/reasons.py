@@ -89,7 +89,10 @@ def _why(given: argparse.Namespace) -> int:
     if kind is not None:
         return _why_target(given, {"kind": kind, "id": subject})
     sides = through_door(
-        given, lambda door: _look(door, given, subject), is_found=lambda sides: sides.recall.outcome == "recalled"
+        given,
+        lambda door: _look(door, given, subject),
+        "ask",
+        is_found=lambda sides: sides.recall.outcome == "recalled",
     )
     if given.json:
         show_json({

@@ -24,8 +24,10 @@ WITHOUT_MODEL = "[gateway.embedding]\nenabled = false\n"
 
 
 def with_model(folder: Path) -> str:
-    """The configuration of an embedding model in a folder."""
-    return f'[gateway.embedding]\nmodel = "test/tiny"\nmodel_path = {json.dumps(str(folder))}\n'
+    """The configuration of an embedding model in a folder, with no other one beside it."""
+    return (
+        f'[gateway.embedding]\nmodel = "test/tiny"\nmodel_path = {json.dumps(str(folder))}\nembedded_default = false\n'
+    )
 
 
 SCRIPTED = """

@@ -56,8 +56,8 @@ async def test_what_a_command_writes_gets_its_vector_from_the_gateway(tmp_path: 
             await drain(client)
         found = await client.request("memory/search", {"query": "a car", "mode": "semantic"})
         assert found["hits"][0]["record"]["content"] == "The user drives an old automobile."
-    assert (await beside(den, "search", "car")).code == 1
-    by_meaning = await beside(den, "search", "which car is driven", "--meaning", "--json")
+    assert (await beside(den, "search", "car", "--words")).code == 1
+    by_meaning = await beside(den, "search", "which car is driven", "--json")
     assert by_meaning.json["hits"][0]["record"]["content"] == "The user drives an old automobile."
     assert by_meaning.json["semantic"] == "ready"
 

@@ -62,7 +62,7 @@ async def test_what_shares_no_word_is_found_by_what_it_means(tmp_path: Path, mod
     den = Den(tmp_path, model=models / "one")
     async with await den.spawn() as client:
         said = await hello(client)
-        assert said["search"] == {"lexical": True, "semantic": "pending", "model": None, "dim": None}
+        assert said["search"] == {"lexical": True, "semantic": "pending", "model": None, "dim": None, "kind": None}
         ids = await tell(client)
         answer = await client.request("memory/search", {"query": "which car is driven", "mode": "hybrid"})
         assert answer["semantic"] == "ready"
@@ -73,7 +73,7 @@ async def test_what_shares_no_word_is_found_by_what_it_means(tmp_path: Path, mod
         lexical = await search(client, "puppy", "lexical")
         assert (lexical["hits"], lexical["semantic"]) == ([], "ready")
         shown = (await status(client))["search"]
-        assert (shown["semantic"], shown["model"], shown["dim"]) == ("ready", "test/tiny", 48)
+        assert (shown["semantic"], shown["model"], shown["dim"], shown["kind"]) == ("ready", "test/tiny", 48, "model")
         record = (await client.request("memory/get", {"memory_id": ids[0]}))["record"]
         assert record["index_state"] == "indexed"
         why = await client.request("memory/explain", {"query": "which car is driven"})

@@ -138,7 +138,7 @@ def test_an_incident_is_only_promised_where_a_log_holds_it(home: Path, monkeypat
     assert ended.code == 70
     [incident] = [word for word in ended.err.split() if word.startswith("inc_")]
     assert incident in (home / "logs" / "gateway.log").read_text(encoding="utf-8")
-    monkeypatch.setattr("gateway.commands.embedding_models.locate", fail)
+    monkeypatch.setattr("gateway.commands.embedding_models.choose", fail)
     ended = run("models")
     assert (ended.code, "inc_" in ended.err) == (70, False)
     assert "ZeroDivisionError, test_command_ends.py:" in ended.err

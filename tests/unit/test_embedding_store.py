@@ -9,6 +9,7 @@ import pytest
 from memory_home import fresh_database
 
 from gateway import embedding as embedding_module
+from gateway import model_choice
 from gateway.clock import SystemClock
 from gateway.database import Database
 from gateway.degraded import Health
@@ -55,8 +56,8 @@ def test_a_model_that_the_store_kept_away_is_told_and_comes(
     async def load(*_: Any, **__: Any) -> Loaded:
         return next(left)
 
-    monkeypatch.setattr(embedding_module, "load", load)
-    monkeypatch.setattr(embedding_module, "locate", lambda *_: Located(files=tmp_path, cache=tmp_path, reason=None))
+    monkeypatch.setattr(model_choice, "load", load)
+    monkeypatch.setattr(model_choice, "locate", lambda *_: Located(files=tmp_path, cache=tmp_path, reason=None))
     monkeypatch.setattr(embedding_module, "AGAIN_SECONDS", 60.0 if is_told else 0.01, raising=False)
 
     async def story() -> None:
@@ -64,7 +65,7 @@ def test_a_model_that_the_store_kept_away_is_told_and_comes(
         health = Health(lambda method, _: news.put_nowait(method), SystemClock())
         made: Any = Failing(db, 1)
         embedding = Embedding(
-            db=made, clock=SystemClock(), settings=EmbeddingSettings, cache=tmp_path, health=health, notify=lambda *_: None,
+            db=made, clock=SystemClock(), settings=lambda: EmbeddingSettings(embedded_default=False), cache=tmp_path, health=health, notify=lambda *_: None,
             vectors=FlatVectors(),
         )  # fmt: skip
         embedding.apply()

@@ -119,7 +119,7 @@ def test_a_model_that_comes_later_fills_what_is_missing_and_one_that_goes_leaves
         await home.say("i9", "A new kitchen.")
         await home.index()
         assert (await states(home))[-1] == "pending"
-        await home.db.write(lambda tx: home.service.vectors.enlist(tx, None))
+        await home.db.write(lambda tx: home.service.vectors.settle(tx, None))
         assert (await states(home))[-1] == "indexed"
 
     run(story)

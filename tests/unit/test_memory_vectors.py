@@ -1,5 +1,6 @@
 """Vectors of records: made when they are missing, searched within scopes, gone with what is forgotten."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ from memory_home import ELSEWHERE, HERE, WS1, WS2, MemoryHome
 from worded_meaning import POISON
 
 from gateway.spaces import Identity, adopt
+from gateway.vector_houses import Houses
 from memory.matching import BY_MEANING
 from memory.pages import KEPT_RANKINGS
 from memory.vectors import SUBJECT
 from protocol.memory import GetParams, SearchMode, SearchParams, SearchResult
-from protocol.ports import PauseQueue, Space, Tx
+from protocol.ports import ModelChanged, PauseQueue, Space, Tx
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_switching_meaning_off_leaves_nothing_waiting(home: MemoryHome) -> None:
     home.sql(lambda tx: tx.run("DELETE FROM memory_vec"))
     home.sql(lambda tx: tx.run("UPDATE record SET index_state = 'pending'"))
     home.meaning.space = None
-    home.sql(lambda tx: home.service.vectors.enlist(tx, None))
+    home.sql(lambda tx: home.service.vectors.settle(tx, None))
     assert state_of(home, memory_id) == "indexed"
 
 
@@ -217,3 +219,49 @@ def test_paging_by_meaning_goes_on_past_what_is_compared_at_once(
         if (cursor := page.next_cursor) is None:
             break
     assert len(seen) == len(set(seen)) == 2 * BY_MEANING
+
+
+def test_what_was_written_after_the_look_still_waits(home: MemoryHome) -> None:
+    switch_on(home)
+    home.meaning.is_down = True
+    memory_id = home.remember("I drive a car").record.memory_id
+    assert state_of(home, memory_id) == "pending"
+    houses, space = Houses(home.db), home.meaning.space
+    houses.append(home.service.vectors)
+    assert space is not None
+    home.sql(lambda tx: houses.enlist(tx, space, lacking=[]))  # a look before that found nothing
+    assert state_of(home, memory_id) == "pending"
+    home.meaning.is_down = False
+    fill(home)
+    home.sql(lambda tx: houses.enlist(tx, space, lacking=[]))
+    assert (state_of(home, memory_id), vectors(home)) == ("indexed", 1)
+
+
+def test_a_repair_leaves_what_waits_for_a_model_that_is_on_its_way(
+    home: MemoryHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch_on(home)
+    home.meaning.is_down = True
+    memory_id = home.remember("I drive a car").record.memory_id
+    monkeypatch.setattr(home.meaning, "to_fill", lambda _tx: [])  # it is not in memory yet
+    home.do(home.service.repairer.run("quick"))
+    assert state_of(home, memory_id) == "pending"
+
+
+def test_who_fills_begins_again_when_another_model_took_over(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    switch_on(home)
+    home.meaning.is_down = True
+    memory_id = home.remember("I drive a car").record.memory_id
+    home.meaning.is_down = False
+    made, other = home.meaning.of_texts, space_of(home, "two", keeps_current=False)
+
+    async def changed(space: Space, texts: Sequence[str]) -> list[bytes]:
+        monkeypatch.setattr(home.meaning, "of_texts", made)
+        home.meaning.space = other
+        raise ModelChanged("embedding", "model_changed")
+
+    monkeypatch.setattr(home.meaning, "of_texts", changed)
+    fill(home)
+    assert state_of(home, memory_id) == "indexed"
+    row = home.sql(lambda tx: tx.one("SELECT space_id FROM memory_vec"))
+    assert row == (other.id,)
