@@ -7,6 +7,8 @@ asked (`preflight_advice`).
 
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from promt.phrases import says
 from protocol.hooks import DurablePlan, EpisodicPlan, ProposeDurable, ProposeEpisodic, RecallPlan, TurnContext
 from protocol.threads import ManifestPreflight
@@ -30,10 +32,13 @@ class Planners(NamedTuple):
 
 
 def shown(plan: RecallPlan) -> dict[str, Any]:
-    """A plan as the manifest shows it."""
+    """A plan as the manifest shows it, without words: a manifest is kept, and an erase does not read it for every way to say a thing."""
+    queries = [replace(query, query="") for query in plan.episodic.queries]
+    durable = replace(plan.durable, targets=[]) if "query" in plan.durable.modes else plan.durable
+    episodic = replace(plan.episodic, queries=queries)
     return {
         "tools": {"visible_tools": plan.visible_tools},
-        "memory": {"active_recall": {"durable": plan.durable, "episodic": plan.episodic}},
+        "memory": {"active_recall": {"durable": durable, "episodic": episodic}},
     }
 
 

@@ -104,12 +104,13 @@ class Stage:
 
 
 def fact(observation: Observation, said: Said) -> dict[str, object]:
-    """An observation as an extractor model would answer it."""
+    """An observation as an extractor would answer it that keeps to the speaker's own words: those of the message."""
     semantic = {
         "intent": "implicit_candidate", "explicitness": "implicit", "category": "biography", "subject": "person",
         "subject_key": observation.speaker, "durability": "long_lived", "sensitivity": "none", "certainty": "high",
     }  # fmt: skip
-    return {"semantic": semantic, "content": observation.fact, "evidence": {"quote": said.text[:MAX_QUOTE]}}
+    words = said.text[:MAX_QUOTE]
+    return {"semantic": semantic, "content": words, "evidence": {"quote": words}}
 
 
 def told_turns(conversation: Conversation) -> list[tuple[Said, list[Observation]]]:

@@ -42,7 +42,10 @@ def bare(found: Found) -> Range | None:
     for size in SIZES:
         for first in range(len(words) - size + 1):
             run = [place for place in places[first : first + size] if place is not None]
-            if len(run) == size and ((is_alone and len(words) == size) or _has_checksum(run)):
+            is_varied = (
+                2 * len(set(run)) > size
+            )  # a word said again and again is no phrase, and one in sixteen has the checksum
+            if len(run) == size and is_varied and ((is_alone and len(words) == size) or _has_checksum(run)):
                 return found.start + words[first][1], found.start + words[first + size - 1][2]
     return None
 

@@ -7,7 +7,6 @@ Rule 4: what is chosen is chosen by the weights that score it, and those come fr
 """
 
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
@@ -195,15 +194,13 @@ class Finder:
 
     def _words(self, candidate: Candidate) -> tuple[frozenset[str], Sequence[str]]:
         """A record's terms, and those of them that say what it is about."""
-        try:
-            return words_of(candidate.terms or b"")
-        except (zlib.error, UnicodeDecodeError):  # lost or damaged: what they were made of is still there
-            row = self.tx.one(SQL["records_by_row"], {"rows": json.dumps([candidate.row])})
-            if row is None:
-                raise
-            stored = stored_of(row)
-            own = body_terms(stored.record, stored.alias, self._lexicon)
-            return frozenset(own), gist_of(stored.record, self._lexicon)
+        kept = words_of(candidate.terms or b"")
+        row = None if any(kept[0]) else self.tx.one(SQL["records_by_row"], {"rows": json.dumps([candidate.row])})
+        if row is None:
+            return kept
+        stored = stored_of(row)  # the terms are lost or damaged: what they were made of is still there
+        own = body_terms(stored.record, stored.alias, self._lexicon)
+        return frozenset(own), gist_of(stored.record, self._lexicon)
 
 
 def _candidate_of(row: Row) -> Candidate:

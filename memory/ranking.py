@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-RECALL_FLOOR = 0.055
+RECALL_FLOOR = 0.05
 """The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of some 25 tokens:
 at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the curve)."""
 RECALL_ODDS = 5.0

@@ -88,14 +88,14 @@ class Gains(NamedTuple):
 BY_WORDS = Gains(
     {
         "words": 2.5, "window": 2.4, "answer": 2.2, "alone": 8.1, "session": 4.5, "speaker": 2.3, "question": -0.65,
-        "time": 0.9, "apart": 3.5, "reply": -1.1, "length": -0.45,
+        "time": 0.9, "apart": 4.5, "reply": -1.1, "length": -0.45,
     },
     slope=0.51, offset=-4.5,
 )  # fmt: skip
 BY_BOTH = Gains(
     {
         "words": 1.9, "window": 2.5, "answer": 2.0, "alone": 5.4, "session": 2.7, "speaker": 1.9, "question": -0.65,
-        "time": 0.4, "apart": 2.9, "reply": -0.8, "meaning": 3.9,
+        "time": 0.4, "apart": 2.4, "reply": -0.8, "meaning": 3.9,
     },
     slope=0.57, offset=-4.9,
 )  # fmt: skip
@@ -143,6 +143,8 @@ def qualities_of(question: Question, passages: Sequence[Passage], *, has_meaning
     parts: list[dict[str, float]] = []
     by_session: dict[int, list[float]] = {}
     places = sessions(passages)
+    cosines = [passage.cosine for passage in passages if passage.cosine is not None]
+    usual = max(USUAL_COSINE, sum(cosines) / len(cosines)) if cosines else USUAL_COSINE
     for passage, session in zip(passages, places, strict=True):
         words = shares[passage.own]
         part = {
@@ -154,7 +156,9 @@ def qualities_of(question: Question, passages: Sequence[Passage], *, has_meaning
         }
         near = 0.0
         if has_meaning:
-            near = part["meaning"] = 0.0 if passage.cosine is None else passage.cosine - USUAL_COSINE
+            near = part["meaning"] = (
+                0.0 if passage.cosine is None else passage.cosine - (USUAL_COSINE if passage.is_named else usual)
+            )
         if passage.is_named:
             says = min(1.0, passage.length / ANSWER)
             part |= {"words": words, "window": shares[passage.around], "answer": says * shares[passage.answered]}

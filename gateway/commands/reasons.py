@@ -32,6 +32,7 @@ QUESTIONS = {
     "extractor": "did the extractor answer",
     "fact_valid": "is it one well-formed fact",
     "quote": "are the quoted words really the user's",
+    "own_words": "did the user say it themselves, outside of what they pasted",
     "secret": "is it free of credentials",
     "scope": "is there a scope that it belongs to",
     "duplicate": "is it new",

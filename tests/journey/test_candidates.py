@@ -21,8 +21,8 @@ def rule(text: str, content: str, attribute: str = "drink") -> dict[str, Any]:
 
 
 SCRIPT = [
-    rule("green tea after lunch", TEA),
-    rule("out in the Harz", BREW, "hobby"),
+    rule("prefer green tea in the afternoon", TEA),
+    rule("love hiking in the Harz mountains", BREW, "hobby"),
     {"role": "extractor", "respond": {"json": {"facts": []}}},
     {"role": "main", "respond": {"text": "I see."}},
 ]
@@ -52,7 +52,7 @@ async def recalled(client, turn_id, asked=ASKED):
 async def test_a_middle_score_is_told_listed_approved_found_and_recalled(tmp_path):
     async with den_of(tmp_path).client() as client:
         await started(client)
-        await take_turn(client, "thr_talk", "I had some green tea after lunch today.", "trn_1")
+        await take_turn(client, "thr_talk", "I prefer green tea in the afternoon.", "trn_1")
         told = await client.wait_for("memory/candidate_created")
         (candidate,) = await waiting(client)
         assert told["candidate"] == candidate
@@ -92,7 +92,7 @@ async def test_said_in_three_turns_it_is_believed_without_anybody(tmp_path):
     async with den_of(tmp_path).client() as client:
         await started(client)
         for n in range(3):
-            await take_turn(client, "thr_talk", f"Day {n}: green tea after lunch again.", f"trn_{n}")
+            await take_turn(client, "thr_talk", f"Day {n}. I prefer green tea in the afternoon again.", f"trn_{n}")
             (candidate,) = await waiting(client, statuses=["pending", "approved"])
             assert candidate["status"] == ("approved" if n == 2 else "pending")
         found = await client.request("memory/candidates/get", {"candidate_id": candidate["candidate_id"]})
@@ -105,13 +105,13 @@ async def test_said_in_three_turns_it_is_believed_without_anybody(tmp_path):
 async def test_what_was_rejected_is_not_asked_again_until_the_user_says_it(tmp_path):
     async with den_of(tmp_path).client() as client:
         await started(client)
-        await take_turn(client, "thr_talk", "I had green tea after lunch.", "trn_0")
+        await take_turn(client, "thr_talk", "I prefer green tea in the afternoon.", "trn_0")
         (candidate,) = await waiting(client)
         decision = {"candidate_id": candidate["candidate_id"], "decision": "reject", "reason": "Only that once."}
         done = await client.request("memory/candidates/decide", decision)
         assert (done["candidate"]["status"], done["record"]) == ("rejected", None)
         for n in range(1, 4):
-            await take_turn(client, "thr_talk", f"Day {n}: green tea after lunch.", f"trn_{n}")
+            await take_turn(client, "thr_talk", f"Day {n}. I prefer green tea in the afternoon.", f"trn_{n}")
         assert await waiting(client) == []
         why = await client.request("memory/explain", {"target": {"kind": "turn", "id": "trn_3"}})
         assert (why["outcome"], why["decision"]["reason_code"]) == ("rejected", "suppressed_by_rejection")
@@ -122,14 +122,14 @@ async def test_what_was_rejected_is_not_asked_again_until_the_user_says_it(tmp_p
 async def test_review_is_switched_off_and_on_while_it_runs(tmp_path):
     async with den_of(tmp_path, config="").client() as client:
         await started(client)
-        await take_turn(client, "thr_talk", "I had green tea after lunch.", "trn_0")
+        await take_turn(client, "thr_talk", "I prefer green tea in the afternoon.", "trn_0")
         assert await waiting(client) == []
         await client.request("settings/update", {"update": {"memory": {"review_enabled": True}}})
-        await take_turn(client, "thr_talk", "We were out in the Harz.", "trn_1")
+        await take_turn(client, "thr_talk", "I love hiking in the Harz mountains.", "trn_1")
         (candidate,) = await waiting(client)
         assert candidate["content"] == BREW
         await client.request("settings/update", {"update": {"memory": {"review_enabled": False}}})
-        await take_turn(client, "thr_talk", "Again, we were out in the Harz.", "trn_2")
+        await take_turn(client, "thr_talk", "Again: I love hiking in the Harz mountains.", "trn_2")
         why = await client.request("memory/explain", {"target": {"kind": "turn", "id": "trn_2"}})
         assert why["decision"]["reason_code"] == "review_disabled_middle_confidence"
         assert await waiting(client) == [candidate]
@@ -174,7 +174,7 @@ async def test_an_edit_with_a_secret_is_refused_and_the_candidate_waits_on(tmp_p
     typed = "hunter2-Zx9Kq2Lm7Rt4"
     async with den.client() as client:
         await started(client)
-        await take_turn(client, "thr_talk", "I had green tea after lunch.", "trn_0")
+        await take_turn(client, "thr_talk", "I prefer green tea in the afternoon.", "trn_0")
         (candidate,) = await waiting(client)
         by_id = {"candidate_id": candidate["candidate_id"]}
         failed = await refusal(

@@ -55,8 +55,8 @@ def test_the_demo_shows_the_main_job() -> None:
         "refused secret_detected (aws_access_key)",
         "refused no_memory_requested",
         "replaced Harbor syncs its timetables every six hours.",
-        "recalled Harbor syncs its timetables every two hours.",
-        "[15 May, conversation]",
+        "recalled Harbor syncs every two hours.",
+        "[12 May, conversation]",
         "forgotten mem_",
         "(nothing)",
     ):

@@ -140,8 +140,8 @@ async def test_the_manifest_of_a_turn_says_why(tmp_path: Any) -> None:
         ({}, "Which platypus did we choose?", "empty", "no_match"),
         ({}, ASKED, "recalled", "matched"),
         ({"default_prompt_chars": 100}, "Which one valve did we choose for the boiler?", "partial", "budget_too_small"),
-        ({"min_relevancy": 1.0}, "Which two valves did we choose for the boiler?", "empty", "below_floor"),
-        ({"indexing_enabled": False}, "Which walnut cake did we choose for Sunday?", "empty", "index_pending"),
+        ({"min_relevancy": 1.0}, "Which two valves fit the boiler?", "empty", "below_floor"),
+        ({"indexing_enabled": False}, "Which walnut cake is there for Sunday?", "empty", "index_pending"),
     )
     async with Den(tmp_path).client() as client:
         await say(client, "a", VALVE)

@@ -239,11 +239,11 @@ async def test_what_a_tool_showed_of_a_memory_goes_with_it(tmp_path):
 async def test_every_target_takes_all_that_it_names(tmp_path, kind):
     word, stays = needles(2)
     den = Den(tmp_path, scripted=True)
-    learnt = fact(f"The user's vault is called {word}.", f"my vault {word}", "vault")
+    learnt = fact(f"The user's vault is called {word}.", f"my vault called {word} stuck", "vault")
     den.write_script([{"role": "extractor", "times": 1, "respond": {"json": {"facts": [learnt]}}}])
     async with den.client() as client:
         await client.request("thread/start", {"thread_id": "thr_a"})
-        await take_turn(client, "thr_a", f"Yesterday my vault {word} stuck.", "trn_a")
+        await take_turn(client, "thr_a", f"Yesterday my vault called {word} stuck.", "trn_a")
         scope = {"kind": "workspace", "key": "ws_here"}
         kept = await remember(client, f"The cellar is called {stays}.", scope=scope, category="project_fact")
         (record,) = [entry for entry in await every(client, "memory/list", "records") if entry["memory_id"] != kept]

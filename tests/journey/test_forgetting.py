@@ -99,11 +99,11 @@ async def test_a_chain_of_corrections_is_erased_to_its_first_word(tmp_path):
 @journey
 async def test_what_was_learnt_from_a_turn_is_erased_and_the_message_is_named_as_remaining(tmp_path):
     den, word = Den(tmp_path, scripted=True), needle()
-    learnt = fact(f"The user's vault is called {word}.", f"my vault {word}", "vault")
+    learnt = fact(f"The user's vault is called {word}.", f"my vault called {word} stuck", "vault")
     den.write_script([{"role": "extractor", "respond": {"json": {"facts": [learnt]}}}])
     async with den.client() as client:
         await client.request("thread/start", {"thread_id": "thr_a"})
-        await take_turn(client, "thr_a", f"Yesterday my vault {word} stuck.", "trn_a")
+        await take_turn(client, "thr_a", f"Yesterday my vault called {word} stuck.", "trn_a")
         (record,) = await every(client, "memory/list", "records")
         receipt = await erase(client, record["memory_id"])
         (left,) = receipt["remaining"]["items"]

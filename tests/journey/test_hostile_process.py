@@ -39,7 +39,7 @@ async def test_a_gateway_full_of_hostile_hooks_serves_and_ends(tmp_path):
     async with await Client.start(command(den)) as client:
         await hello(client)
         await client.request("thread/start", {"thread_id": "thr_1"})
-        await remember(client, "The user's favourite tea is Lapsang Souchong")
+        memory_id = await remember(client, "The user's favourite tea is Lapsang Souchong")
         said = {
             "thread_id": "thr_1",
             "turn_id": "trn_1",
@@ -54,7 +54,7 @@ async def test_a_gateway_full_of_hostile_hooks_serves_and_ends(tmp_path):
         turn = (await client.request("turn/get", {"turn_id": "trn_1"}))["turn"]
         assert turn["status"] == "completed"
         assert turn["prompt_manifest"]["recall"]["status"] == "partial"
-        assert len(turn["prompt_manifest"]["recall"]["memory_ids"]) == 1
+        assert memory_id in turn["prompt_manifest"]["recall"]["memory_ids"]
         assert sorted(waits)[len(waits) // 2] < 1.0
         await client.wait_for("turn/post_completed", lambda told: told["turn_id"] == "trn_1")
         await drain(client)

@@ -91,7 +91,7 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
 
         names = [entry.name for entry in (await client.list_prompts()).prompts]
         assert names == ["recall", "remember", "forget", "session_brief"]
-        recalled = await prompt(client, "recall", query="lighthouse")
+        recalled = await prompt(client, "recall", query="the lighthouse survey and its harbour")
         assert "Bazel" in recalled
         assert "Ålesund" in recalled
         assert "green tea" in await prompt(client, "session_brief")

@@ -101,9 +101,9 @@ def test_each_scope_is_shown_and_nothing_flows_over(home: MemoryHome) -> None:
 
 
 def test_what_does_not_fit_is_skipped_and_the_order_is_that_of_the_scores(home: MemoryHome) -> None:
-    facts = found(home, ("word " * 60, 3.0), ("short one", 2.0), ("short two", 1.0))
+    facts = found(home, ("A long sentence about nothing at all. " * 8, 3.0), ("short one", 2.0), ("short two", 1.0))
     assert chosen([Given(facts, 10)], 8) == ["short one", "short two"]
-    assert chosen([Given(facts[1:], 10), Given(facts[:1], 200)], 8)[0].startswith("word")
+    assert chosen([Given(facts[1:], 10), Given(facts[:1], 200)], 8)[0].startswith("A long")
     assert chosen([Given(facts, 1000)], 0) == []
 
 
