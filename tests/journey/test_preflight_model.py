@@ -63,7 +63,7 @@ async def test_its_plan_is_carried_out_and_trivial_messages_never_reach_it(tmp_p
         manifest = turn["prompt_manifest"]
         assert manifest["preflight"]["source"] == "model"
         [query] = manifest["preflight"]["plan"]["memory"]["active_recall"]["episodic"]["queries"]
-        assert query["query"] == "letter to the landlord"
+        assert (query["mode"], query["query"]) == ("workspace_threads", "")  # a manifest is kept, and holds no words
         assert "memory_search" in manifest["tools"]["visible"]
         [call] = asked(den)
         question = json.loads(call["messages"][-1]["content"])
