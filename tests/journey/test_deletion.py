@@ -48,7 +48,12 @@ def tables(den: Den) -> list[str]:
         names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     finally:
         database.close()
-    full_text = ("memory_fts", "memory_terms", "chunk_fts")  # by number too: `memory_fts` goes with the record's terms
+    full_text = (
+        "memory_fts",
+        "memory_terms",
+        "chunk_fts",
+        "chunk_terms",
+    )  # by number too: `memory_fts` goes with the record's terms
     return [name for name in names if not name.startswith(full_text)]
 
 
