@@ -81,15 +81,18 @@ class Report(NamedTuple):
 
 
 class Repairer:
-    """Finds and mends. Others of this house add the checks of what they derive."""
+    """Finds and mends."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
         self._rows = Rows(means)
         self._vectors = Vectors(means)
         self._damaged = 0
-        looks = index_finds(means.lexicon.version)
-        self.checks: list[Check] = [
+
+    def checks(self) -> list[Check]:
+        """Return every check, in the order in which they are run; some looks keep what they saw, so each run has its own."""
+        looks = index_finds(self._means.lexicon.version)
+        return [
             self._rows_of("unfinished_erases", finder(RECORDS, SQL["find_unfinished_erases"]), self._erase_again),
             Check("pending_erases", self._find_pending, self._finish),
             self._simple("orphan_evidence", finder(EVIDENCE, SQL["find_orphan_evidence"]), SQL["mend_orphan_evidence"]),
@@ -128,7 +131,7 @@ class Repairer:
         """Mend everything that is found."""
         means = self._means
         self._damaged = 0
-        mended = await mend_all(means.db, self.checks, depth)
+        mended = await mend_all(means.db, self.checks(), depth)
 
         def note(tx: Tx) -> int:
             tx.run(SQL["put_fact"], {"name": "lexicon", "value": means.lexicon.version})
@@ -144,8 +147,7 @@ class Repairer:
 
     async def damage(self) -> Mapping[str, int]:
         """Return how much of what is derived of records is wrong, found in short looks."""
-        looks = index_finds(self._means.lexicon.version)
-        return await look_through(self._means.db, [check for check in self.checks if check.name in looks])
+        return await look_through(self._means.db, index_finds(self._means.lexicon.version))
 
     def state(self, tx: Tx) -> RepairState:
         """What is left to do, and what cannot be mended."""

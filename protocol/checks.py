@@ -5,7 +5,7 @@ Rule 2: mending twice changes nothing: from any mix of damage the checks, in the
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
@@ -93,14 +93,14 @@ def step_finder(begin: Callable[[], Callable[[Tx], Sequence[Any] | None]]) -> Fi
     return find
 
 
-async def look_through(db: Transact, checks: Sequence[Check]) -> Counter[str]:
-    """Return how much of each kind is wrong, by quick checks alone."""
+async def look_through(db: Transact, finds: Mapping[str, Find]) -> Counter[str]:
+    """Return how much of each kind is wrong."""
     found = Counter[str]()
-    for check in checks:
-        after: int | None = 0 if check.depth == "quick" else None
+    for name, find in finds.items():
+        after: int | None = 0
         while after is not None:
-            subjects, after = await _next(db, check, after)
-            found[check.name] += len(subjects)
+            subjects, after = await _next(db, find, after)
+            found[name] += len(subjects)
             await db.calm()
     return +found
 
@@ -113,7 +113,7 @@ async def mend_all(
     for check in checks:
         after: int | None = 0 if check.depth == "quick" or depth == "deep" else None
         while after is not None:
-            subjects, after = await _next(db, check, after)
+            subjects, after = await _next(db, check.find, after)
             for first in range(0, len(subjects), BATCH):
                 part = subjects[first : first + BATCH]
                 mended[check.name] += await db.write(partial(check.mend, rows=part))
@@ -124,8 +124,8 @@ async def mend_all(
     return +mended
 
 
-async def _next(db: Transact, check: Check, after: int) -> Found:
+async def _next(db: Transact, find: Find, after: int) -> Found:
     try:
-        return await db.read(lambda tx: check.find(tx, after))
+        return await db.read(lambda tx: find(tx, after))
     except IndexDamaged:  # a full-text index that cannot even be read is wrong as a whole
         return Found([None], None)

@@ -51,7 +51,8 @@ class Repairer:
 
     async def look(self) -> Mapping[str, int]:
         """Look for damage in short snapshots, and have a repair queued where there is some."""
-        found = await look_through(self._db, self._checks())
+        quick = {check.name: check.find for check in self._checks() if check.depth == "quick"}
+        found = await look_through(self._db, quick)
         if found:
             await self.doubt(found)
         return found

@@ -1,5 +1,6 @@
 """Repair: whatever mix of derived data is missing or wrong, the house answers again as if nothing had happened."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -333,3 +334,17 @@ def test_a_damaged_record_makes_room_for_what_is_said_anew(home: MemoryHome) -> 
     assert (again.created, again.record.content) == (True, "vim")
     assert home.listed() == ["vim"]
     assert home.rows("SELECT status FROM record ORDER BY id") == [("archived",), ("active",)]
+
+
+def test_two_looks_at_once_do_not_disturb_each_other(home: MemoryHome) -> None:
+    populate(home)
+    DAMAGES["no index"](home)
+
+    async def both() -> list[Any]:
+        return await asyncio.gather(home.service.repairer.damage(), home.service.repairer.damage())
+
+    one, other = home.do(both())
+    assert one == other
+    assert {"wrong_texts"} <= one.keys()
+    repair(home)
+    assert home.do(home.service.repairer.damage()) == {}
