@@ -59,7 +59,7 @@ class Gains(NamedTuple):
 
 
 BY_WORDS = Gains(
-    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.15
+    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.22
 )  # fmt: skip
 BY_MEANING = Gains(
     lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0, center=0.62
