@@ -20,16 +20,20 @@ _UNSPACED = "我 咱 私 僕 俺 うち わたし ぼく ฉัน ผม เร
 _THE_USER = "the user|the user's|der nutzer|die nutzerin|el usuario|la usuaria|l'utilisateur|l'utilisatrice|o usuário|пользователь"
 _THE_USER_UNSPACED = "用户|用戶|ユーザー"
 
-_FIRST_PERSON = rf"(?<!\w)(?:{'|'.join(_SPACED.split())})(?!\w)|{'|'.join(_UNSPACED.split())}"
-_speaks = re.compile(_FIRST_PERSON, re.IGNORECASE).search
-_is_about = re.compile(rf"{_FIRST_PERSON}|(?<!\w)(?:{_THE_USER})(?!\w)|{_THE_USER_UNSPACED}", re.IGNORECASE).search
+# Most of them are whole words, and found in a set: one pattern of all takes twice as long to compile, and to search each text with.
+_WORDS = frozenset(word for word in _SPACED.split() if re.fullmatch(r"\w+", word))
+_OTHERS = (word for word in _SPACED.split() if word not in _WORDS)  # an apostrophe, vowel signs: no word characters
+_words_of = re.compile(r"\w+").findall
+_has_other = re.compile(rf"(?<!\w)(?:{'|'.join(_OTHERS)})(?!\w)|{'|'.join(_UNSPACED.split())}").search
+_names_user = re.compile(rf"(?<!\w)(?:{_THE_USER})(?!\w)|{_THE_USER_UNSPACED}").search
 
 
 def speaks_of_self(text: str) -> bool:
     """Return whether the speaker names themselves or a group with them in it."""
-    return _speaks(text) is not None
+    folded = text.casefold()
+    return not _WORDS.isdisjoint(_words_of(folded)) or _has_other(folded) is not None
 
 
 def is_about_user(text: str) -> bool:
     """Return whether a stored statement is about the user: in the first person, or as "the user"."""
-    return _is_about(text) is not None
+    return speaks_of_self(text) or _names_user(text.casefold()) is not None
