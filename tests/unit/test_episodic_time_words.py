@@ -9,6 +9,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ def days_of(text: str) -> tuple[str, str] | None:
     return first, last
 
 
-@pytest.mark.parametrize(
+@each(
     ("phrase", "first", "last"),
     [
         ("yesterday", "2026-05-12", "2026-05-12"),
@@ -88,7 +89,7 @@ def test_phrase(phrase: str, first: str, last: str) -> None:
     assert days_of(phrase.capitalize()) == (first, last)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "tomorrow", "May I ask?", "next week", "in March 2031", "the yesterdays", "ago", "march on", "two days", "завтра",
      "morgen", "mañana", "in 5 days", "Monday-ish", "31 June", "45 May", "on 3 May 2031", "2026-13-45", "5 apples",

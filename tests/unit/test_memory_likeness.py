@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -217,13 +218,13 @@ OTHER = [
 COSINES = (None, -1.0, 0.3, 0.7, 0.99)
 
 
-@pytest.mark.parametrize(("stored", "said"), SAME)
+@each(("stored", "said"), SAME)
 def test_the_same_in_other_words(stored: str, said: str) -> None:
     assert is_same_fact(stored, said, 0.8).is_same
     assert is_same_fact(said, stored, 0.8).is_same
 
 
-@pytest.mark.parametrize(("stored", "said", "why"), OTHER, ids=[f"{why}: {one}" for one, _, why in OTHER])
+@each(("stored", "said", "why"), OTHER)
 def test_another_fact_however_near_the_vectors(stored: str, said: str, why: str) -> None:
     for cosine in COSINES:
         assert not is_same_fact(stored, said, cosine).is_same

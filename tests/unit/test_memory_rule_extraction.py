@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_home import MemoryHome
@@ -111,7 +112,7 @@ STATED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind", "content", "value"), STATED)
+@each(("text", "kind", "content", "value"), STATED)
 def test_statement_is_found(text: str, kind: str, content: str, value: str | None) -> None:
     (fact,) = facts(text)
     assert fact.content == content
@@ -416,12 +417,12 @@ WORDED_OTHERWISE = [
 ]
 
 
-@pytest.mark.parametrize("text", [*INNOCENT, *RESEMBLING])
+@each("text", [*INNOCENT, *RESEMBLING])
 def test_innocent_sentence_states_nothing(text: str) -> None:
     assert facts(text) == []
 
 
-@pytest.mark.parametrize("text", WORDED_OTHERWISE)
+@each("text", WORDED_OTHERWISE)
 def test_statement_in_other_words_is_found(text: str) -> None:
     assert len(facts(text)) == 1
 
@@ -447,7 +448,7 @@ NICKNAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NICKNAMES)
+@each("text", NICKNAMES)
 def test_a_nickname_is_one_thing_in_every_language(text: str) -> None:
     (fact,) = facts(text)
     assert (fact.semantic.category, fact.semantic.attribute, fact.value) == ("identity", "nickname", "Bo")

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from cases import each
 
 from promt.layout import MASK, mask_quotes
 from promt.phrases import Intents, detect
@@ -259,33 +260,33 @@ def found(text: str) -> set[str]:
     return says(**intents)
 
 
-@pytest.mark.parametrize("text", NO_SAVE)
+@each("text", NO_SAVE)
 def test_no_save_is_heard(text: str) -> None:
     assert "no_save" in found(text)
     assert "remember" not in found(text)
 
 
-@pytest.mark.parametrize("text", REMEMBER)
+@each("text", REMEMBER)
 def test_remember_is_heard(text: str) -> None:
     assert found(text) & {"remember", "no_save", "forget"} == {"remember"}
 
 
-@pytest.mark.parametrize("text", FORGET)
+@each("text", FORGET)
 def test_forget_is_heard(text: str) -> None:
     assert found(text) & {"remember", "no_save", "forget"} == {"forget"}
 
 
-@pytest.mark.parametrize("text", HISTORY)
+@each("text", HISTORY)
 def test_reference_to_history_is_heard(text: str) -> None:
     assert found(text) & {"refers_to_history", "remember", "no_save", "forget"} == {"refers_to_history"}
 
 
-@pytest.mark.parametrize("text", ASKS)
+@each("text", ASKS)
 def test_question_about_memory_is_heard(text: str) -> None:
     assert found(text) & {"asks_memory", "remember", "no_save", "forget"} == {"asks_memory"}
 
 
-@pytest.mark.parametrize("text", INNOCENT)
+@each("text", INNOCENT)
 def test_innocent_sentence_says_nothing(text: str) -> None:
     assert detect(text) == Intents()
 
