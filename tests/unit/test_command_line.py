@@ -10,7 +10,6 @@ from typing import get_args
 
 import pytest
 from command_line import ids, new_home, remember, run
-from processor import MARGIN, slowness
 
 from gateway.client import console_script
 from gateway.commands import COMMANDS, exits, load
@@ -22,8 +21,6 @@ from protocol.errors import REASONS, GatewayError
 from protocol.memory import GateName
 
 ROOT = Path(__file__).resolve().parents[2]
-SEARCH_SECONDS = {"--words": 0.25, "--meaning": 0.4}
-"""The promise of `pioneer search` in processor time, by its way of searching."""
 COFFEE = "I take my coffee without sugar."
 
 
@@ -436,8 +433,8 @@ def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("list").code == 130
 
 
-@pytest.mark.parametrize("way", SEARCH_SECONDS)
-def test_a_search_is_cheap_and_imports_nothing_heavy(way: str) -> None:
+@pytest.mark.parametrize("way", ["--words", "--meaning"])
+def test_a_search_imports_nothing_heavy(way: str) -> None:
     remember(COFFEE)
     heavy = (
         *(["numpy"] if way == "--words" else []),
@@ -457,12 +454,11 @@ def test_a_search_is_cheap_and_imports_nothing_heavy(way: str) -> None:
         "gateway.wiring",
     )
     code = (
-        f"import sys, time; from gateway.cli import main; code = main(['search', 'coffee', '--json', '{way}']);"
-        f"print(time.process_time(), [n for n in {heavy!r} if n in sys.modules], code, file=sys.stderr)"
+        f"import sys; from gateway.cli import main; code = main(['search', 'coffee', '--json', '{way}']);"
+        f"print([n for n in {heavy!r} if n in sys.modules], code, file=sys.stderr)"
     )
-    told = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
-    assert all(one.stderr.strip().endswith("[] 0") for one in told), told[0].stderr
-    assert min(float(one.stderr.split()[0]) for one in told) < MARGIN * SEARCH_SECONDS[way] * slowness()
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stderr.strip() == "[] 0"
 
 
 def test_schemas_leave_the_folder_alone_in_which_somebody_stands(

@@ -1,7 +1,7 @@
 """What users state outright, found by rule; and all that only resembles it."""
 
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_home import MemoryHome
+from processor import assert_cheap
 
 from memory.rule_extraction import MEANING, extract_statements
 from protocol.memory import Fact, WriteResult
@@ -531,6 +532,4 @@ def test_hostile_text_is_read_in_no_time() -> None:
         "记住" * 9000,
         "a " * 10_000,
     ):
-        started = time.process_time()
-        facts(text)
-        assert time.process_time() - started < 1.0
+        assert_cheap(partial(facts, text), 0.5)

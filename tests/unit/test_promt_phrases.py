@@ -1,9 +1,10 @@
 """What people say to steer memory, in seven languages, and what only sounds like it."""
 
-import time
+from functools import partial
 
 import pytest
 from cases import each
+from processor import assert_cheap
 
 from promt.layout import MASK, mask_quotes
 from promt.phrases import Intents, detect
@@ -350,6 +351,4 @@ def test_detection_is_fast_also_on_hostile_input() -> None:
     ]
     for text in hostile:
         detect(text)
-        started = time.process_time()
-        detect(text)
-        assert time.process_time() - started < 0.25
+        assert_cheap(partial(detect, text), 0.125)
