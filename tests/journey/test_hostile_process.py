@@ -9,7 +9,7 @@ from spawned import Den, drain, every, hello, journey, remember
 
 from gateway.client import Client
 
-KIT = Path(__file__).resolve().parents[1] / "unit"
+KIT = Path(__file__).resolve().parents[1] / "stage"
 
 PROGRAM = """
 import sys

@@ -125,7 +125,7 @@ async def test_each_client_is_told_the_whole_end_of_its_own_turns_and_of_no_othe
         await drain(second)
         for client in (first, second):
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(TELL_SECONDS * 2):
+                async with asyncio.timeout(20):
                     for turn_id in turns[client]:
                         await client.wait_for("turn/post_completed", lambda told: told["turn_id"] == turn_id)  # noqa: B023
             told = [params["turn_id"] for method, params in client.received if method == "turn/post_completed"]

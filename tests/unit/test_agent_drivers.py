@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from agent_home import AgentHome, Answers
 from dictionary_memory import DictionaryMemory, record_of
+from fresh import fresh_database
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from memory_home import fresh_database
 from sizes import size
 
 from memory.hooks import build

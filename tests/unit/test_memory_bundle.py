@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from clock import START
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from memory_home import DAY, HERE, MIDDLING, START, SURE, USER, WISH, WS1, MemoryHome
+from memory_home import DAY, HERE, MIDDLING, SURE, USER, WISH, WS1, MemoryHome
 from sizes import size
 
 from gateway.keys import HomeKey

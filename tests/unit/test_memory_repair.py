@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from clock import START
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from memory_home import HERE, NAME, START, SURE, USER, WS1, MemoryHome
+from memory_home import HERE, NAME, SURE, USER, WS1, MemoryHome
 from sizes import size
 
 from gateway import database_threads as database_module

@@ -11,8 +11,8 @@ from email.utils import format_datetime
 from typing import Any, get_args
 
 import pytest
+from clock import SetClock
 from fake_vendor import PATHS, Said, Vendor, recorded, refused, silent, vendor
-from memory_home import SetClock
 
 from gateway import config as configuration
 from gateway import provider_tries
