@@ -260,6 +260,7 @@ async def kill_again_and_again(tmp_path, seed):
     assert min(map(len, (known.kept, known.forgotten, known.completed, known.imported))) >= ROUNDS // 4
 
 
+@pytest.mark.loop("test", "campaign")  # acknowledged means durable, and once means once
 @pytest.mark.timeout(60 + 5 * REPEATS)
 def test_a_request_repeated_after_a_kill_makes_one_record(tmp_path):
     """Killed between sending and reading the reply: whether it was done is unknown, and a repeat settles it."""

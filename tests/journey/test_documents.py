@@ -12,6 +12,8 @@ import pytest
 from gateway.client import console_script
 from protocol.methods import METHODS
 
+pytestmark = pytest.mark.loop("test")  # what a newcomer types first
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -12,6 +12,8 @@ import apsw
 import pytest
 from spawned import Den, drain, every, fact, hello, journey, refusal, remember, take_turn
 
+pytestmark = pytest.mark.loop("test")  # what is erased is gone
+
 CONSONANTS = "bcdfghjklmnpqrstvwxz"
 
 

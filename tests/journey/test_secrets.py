@@ -14,6 +14,8 @@ from spawned import Den, clean_environment, drain, fact, hello, journey
 
 from gateway.client import CallFailed, Client
 
+pytestmark = pytest.mark.loop("test")  # no secret is kept
+
 UPPER, LETTERS = string.ascii_uppercase + "234567", string.ascii_letters + string.digits
 AS_SAID = {
     ("item", "text"), ("item", "tool"), ("artifact", "name"),
