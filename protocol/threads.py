@@ -299,7 +299,11 @@ class ImportSource(Params):
 
 
 class ThreadImportParams(Params):
-    """`thread/import`."""
+    """`thread/import`.
+
+    A source that does not fit one request comes in parts, the first one first: each says its `offset`, and all but the last one
+    `has_more`.
+    """
 
     workspace_id: Id
     source: ImportSource
@@ -308,6 +312,10 @@ class ThreadImportParams(Params):
     mode: Literal["replace", "append"] = "replace"
     dry_run: bool = False
     name: Label | None = None
+    offset: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
+    """How many turns of the source stand before these; a turn without an id is then known by its place."""
+    has_more: bool = False
+    """Other parts follow: later turns of the source that are there stay until their part comes."""
 
 
 class ThreadImportResult(Wire):
