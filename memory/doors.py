@@ -148,12 +148,17 @@ def _borne(fact: Fact, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
 
 def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | None:
-    """The message that holds the quote: the named one, else the only one; without a name the first."""
+    """The message that holds the quote: the named one, else the only one; without a name the first.
+
+    Where no message holds it in the user's own words, one that holds it at all tells the reason.
+    """
     holding = [item_id for item_id, text in user_items.items() if find_sentence(evidence.quote, text) is not None]
     if evidence.item_id in holding:
         return evidence.item_id
     if len(holding) == 1 or (holding and evidence.item_id is None):
         return holding[0]
+    if holding:  # several do, and the name is wrong: nobody can say which was meant
+        return None
     wanted = compared(evidence.quote)
     return next((item_id for item_id, text in user_items.items() if wanted in compared(text)), None)
 
