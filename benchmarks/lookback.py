@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from benchmarks.conversations import data_folder, read_conversations
+from benchmarks.inputs import model_folder, read_rows
 from benchmarks.report import machine, percentile, show_table
-from benchmarks.turn_scale import loaded, model_folder
+from benchmarks.turn_scale import loaded
 from benchmarks.wire import cpu_ms
 from gateway.client import Client, console_script
 
@@ -50,11 +51,8 @@ class Set(NamedTuple):
 def read_sets(folder: Path) -> list[Set]:
     """The sets of a folder, one for each `home` that its rows name; a file that is not there holds nothing."""
 
-    def rows(name: str) -> list[dict[str, Any]]:
-        path = folder / f"{name}.jsonl"
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-    files = [rows(name) for name in ("messages", "sentences", "innocent", "questions", "unanswered")]
+    names = ("messages", "sentences", "innocent", "questions", "unanswered")
+    files = [read_rows(folder / f"{name}.jsonl") for name in names]
     homes = sorted({row.get("home", "") for row in files[0]})
     sets: list[Set] = []
     for home in homes:
@@ -247,8 +245,8 @@ async def run(options: argparse.Namespace) -> None:
     """Every set in every home, in every mode."""
     sets = [one for folder in (options.sets or [BUNDLED]) for one in read_sets(Path(folder))]
     models: list[tuple[str, Path | None]] = [("words", None)]
-    if (model_folder() / "onnx").exists() or model_folder().is_dir():
-        models.append(("words and meaning", model_folder()))
+    if (model := model_folder()) is not None:
+        models.append(("words and meaning", model))
     rows: list[list[object]] = []
     for one in sets:
         strays = (
