@@ -10,8 +10,11 @@ Rule 3: nothing here knows what a method does.
 import json
 import math
 import re
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec
 from inspect import signature
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -22,6 +25,7 @@ from protocol.envelope import ErrorResponse, RequestId, Response
 from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorReason, GatewayError
 from protocol.methods import Method
 
+_LIBRARY = "jsonrpcserver"
 MAX_ID_CHARS = 1024
 ID_BITS = 64  # what hosts count with; it comes back digit by digit
 
@@ -205,18 +209,29 @@ def error_reply(request_id: RequestId | None, reason: ErrorReason) -> bytes:
     return _encode(ErrorResponse(id=request_id, error=GatewayError(reason).on_the_wire()))
 
 
+def _library() -> tuple[Any, Any, Any]:
+    """Import what is used of jsonrpcserver: its success, its request, its dispatch.
+
+    Running the package's own `__init__` as well would import an HTTP server and a validator: a tenth of a start, for nothing.
+    """
+    is_whole = _LIBRARY in sys.modules
+    if not is_whole:
+        sys.modules[_LIBRARY] = module_from_spec(cast("ModuleSpec", find_spec(_LIBRARY)))
+    from jsonrpcserver.async_dispatcher import dispatch_request  # noqa: PLC0415  # a command calls a method itself
+    from jsonrpcserver.request import Request as Asked  # noqa: PLC0415
+    from jsonrpcserver.result import Success  # noqa: PLC0415
+    from jsonrpcserver.sentinels import NOCONTEXT  # noqa: PLC0415
+
+    if not is_whole:
+        del sys.modules[_LIBRARY]  # who imports it gets all of it
+    return Success, Asked, partial(dispatch_request, context=NOCONTEXT)
+
+
 class Dispatcher:
     """Calls bound methods by name."""
 
     def __init__(self, bound: Mapping[str, Bound], incident: Callable[[BaseException], str]) -> None:
-        import jsonrpcserver  # noqa: PLC0415  # a command that calls a method itself never needs it
-        from jsonrpcserver.async_dispatcher import dispatch_request  # noqa: PLC0415
-        from jsonrpcserver.request import Request as Asked  # noqa: PLC0415
-        from jsonrpcserver.sentinels import NOCONTEXT  # noqa: PLC0415
-
-        self._success: Any = jsonrpcserver.Success
-        self._dispatch: Any = partial(dispatch_request, context=NOCONTEXT)
-        self._asked: Any = Asked
+        self._success, self._asked, self._dispatch = _library()
         self._incident = incident
         self.table = {name: entry.method for name, entry in bound.items()}
         self._methods: Any = {name: self._wrapped(entry) for name, entry in bound.items()}

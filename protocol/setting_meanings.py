@@ -72,7 +72,7 @@ MEANINGS: Mapping[str, str] = {
     "recall.cache_seconds": "For how long a repeated message is answered without a search, while nothing changes; 0: never.",
     "recall.query_chars": "How much of a message is searched.",
     "recall.floors": "The least that a part of a score must be for a prompt; unset parts pass.",
-    "recall.deadline_ms": "Milliseconds after which a recall takes what is there, by who asks.",
+    "recall.deadline_ms": "Milliseconds after which what is there is taken: turn, a turn's facts; hook, what was said before (the hook has 750); mcp, whatever is read over MCP.",
     "agent.max_rounds": "How often one turn may ask its model; the last time it is offered no tools.",
     "agent.history_turns_min": "How many of the last turns are always in the prompt.",
     "agent.context_chars": "How much of a prompt the conversation may fill.",

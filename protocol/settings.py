@@ -95,7 +95,7 @@ class RecallFloors(Params):
 
 
 class RecallDeadlines(Params):
-    """Milliseconds after which a recall takes what is there, by who asks."""
+    """Milliseconds after which what is there is taken: of a turn's facts, of what its hook looks back for, of a read over MCP."""
 
     turn: Annotated[int, Meta(ge=10, le=60_000)] = 1000
     hook: Annotated[int, Meta(ge=10, le=60_000)] = 800
