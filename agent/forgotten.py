@@ -21,7 +21,7 @@ SHELVES = (
     Shelf("message", "item", "said_in_items", "keep_said_item",
           (Column("text"), Column("name"), Column("tool", ("arguments",))), ("item_id",)),
     Shelf("turn", "turn", "said_in_turns", "keep_said_turn",
-          (Column("manifest", ("plan",)), Column("tool_events", ("summary", "name"))), ("turn_id",)),
+          (Column("manifest", ("plan",)), Column("tool_events", ("summary", "name", "status"))), ("turn_id",)),
     Shelf("tool_reply", "tool_reply", "said_in_replies", "keep_said_reply", (Column("result", ("data", "message")),), ("call_id",)),
     Shelf("hook_run", "hook_run", "said_in_runs", "keep_said_run", (Column("diagnostics", ("data", "message")),)),
     Shelf("thread", "thread", "said_in_threads", "keep_said_thread",

@@ -4,8 +4,10 @@ Rule 1: pure. What a record that the user keeps says as well is not taken from a
 Rule 2: what stays is named with the reason; nothing is left out silently.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from protocol.memory import LeftPlace, LeftReason, SourcePlace
@@ -17,7 +19,43 @@ LEAST_DIGITS = 4
 LEAST_UNSPACED = 2
 FIRST_UNSPACED = "\u0e00"
 COMMON_ROWS = 20
-"""A value of one word that more places say is a word of the language and not the memory's own."""
+"""A single word that more places say is a word of the language, or of all the user's life, and not the memory's own."""
+LEAST_NAME = 4
+AROUND = ".,;:!?\"'()[]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u2026"
+SENTENCE_END = re.compile(r"[.!?:]\Z")
+NO_VOWEL = re.compile(r"[b-df-hj-np-tv-xz]{5,}")
+GERMAN = frozenset(
+    [
+        "der",
+        "die",
+        "das",
+        "den",
+        "dem",
+        "des",
+        "ein",
+        "eine",
+        "einen",
+        "einem",
+        "und",
+        "mit",
+        "ist",
+        "sind",
+        "ich",
+        "mein",
+        "meine",
+        "nicht",
+        "ohne",
+        "für",
+        "im",
+        "am",
+        "zum",
+        "zur",
+        "auf",
+        "nutzer",
+        "nutzerin",
+    ]
+)
+"""Where one of these stands, every noun is written like a name."""
 PERSONS = frozenset({"user", "user's", "users"})
 
 
@@ -27,7 +65,7 @@ class Said(NamedTuple):
     stated: Saying
     quoted: Saying
     words: frozenset[str]
-    """Those of the stated ones that are a value of one word."""
+    """Those of the stated ones that are a single word: a value, a name, a code."""
 
     @property
     def all(self) -> Saying:
@@ -45,7 +83,9 @@ class Words(NamedTuple):
 
 def said_by(memories: Sequence[Words], is_telling: Callable[[str], bool]) -> Said:
     """The phrases of some memories; `is_telling` knows a function word."""
-    values = [value for one in memories for value in _values(one.value, is_telling)]
+    values = [
+        value for one in memories for value in (*_values(one.value, is_telling), *_names(one.content, is_telling))
+    ]
     stated = [text for one in memories for text in _wordings(one.content, is_telling)]
     quoted = [text for one in memories for quote in one.quotes for text in _wordings(quote, is_telling)]
     words = Saying(value for value in values if " " not in value.strip())
@@ -71,6 +111,23 @@ def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
             yield text
 
 
+def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
+    """The words of a statement that name one thing alone: codes, and names in a language that writes other words small."""
+    words = content.split()
+    has_names = GERMAN.isdisjoint(map(str.casefold, words))
+    for before, told in pairwise(["", *words]):
+        word = told.strip(AROUND)
+        is_name = has_names and before and word[:1].isupper() and not SENTENCE_END.search(before)
+        if len(word) >= LEAST_NAME and (is_name or _is_code(word)) and is_telling(folded(word)):
+            yield word
+
+
+def _is_code(word: str) -> bool:
+    """Whether no language has such a word."""
+    digits = sum(map(str.isdigit, word))
+    return digits >= LEAST_DIGITS or (0 < digits < len(word)) or NO_VOWEL.fullmatch(word.casefold()) is not None
+
+
 class Plan(NamedTuple):
     """What the words are taken out of, which words those are, and what stays."""
 
@@ -93,7 +150,7 @@ class Kept(NamedTuple):
 
 
 OF_MEMORY = frozenset({"evidence", "decision", "answer"})
-"""What hangs on a record, and is named by it."""
+"""What hangs on a record, and is named with it."""
 
 
 def plan_of(found: Sequence[Found], said: Said, kept: Kept, *, include_sources: bool) -> Plan:
@@ -104,9 +161,11 @@ def plan_of(found: Sequence[Found], said: Said, kept: Kept, *, include_sources: 
     saying = said.all.without(theirs | common)
     taken: list[Found] = []
     left: dict[LeftPlace, None] = {}
+    named = {one.id for one in others if one.place == "memory"}
 
     def leave(one: Found, reason: LeftReason) -> None:
-        left[LeftPlace(place=one.place, id=one.id, reason=reason)] = None
+        if one.place not in OF_MEMORY or one.id not in named:
+            left[LeftPlace(place=one.place, id=one.id, reason=reason)] = None
 
     for one in others:
         if one.place == "memory":
