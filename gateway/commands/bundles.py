@@ -13,7 +13,7 @@ from typing import Any
 from gateway import logs
 from gateway.commands import Command
 from gateway.commands.bundle_files import HEAD_BYTES, chunks_of, counts_of, is_bundle, left_outside, pages_of, write_out
-from gateway.commands.door import Door, has_home, home_of, through_door
+from gateway.commands.door import Door, configured, has_home, home_of, through_door
 from gateway.commands.exits import DATA, NO_INPUT, OK, USAGE, Stop, reading, writing
 from gateway.commands.options import add_context, add_place, context_of, path, present, scopes_of, stdin_file
 from gateway.commands.paging import each_page
@@ -123,6 +123,7 @@ def _import(given: argparse.Namespace) -> int:
 def _import_talk(given: argparse.Namespace) -> int:
     from gateway.importing import Stopped, Wish, main  # noqa: PLC0415
 
+    configured(given)  # the spawned gateway would start all the same
     wish = Wish(
         path=given.path, home=home_of(given), config=given.config, workspace_id=given.workspace, is_dry_run=given.dry_run,
         is_json=given.json,

@@ -47,7 +47,7 @@ def _list(given: argparse.Namespace) -> int:
     if result.next_cursor is not None:
         say(MORE)
     if not result.candidates:
-        say("nothing waits for you; `memory.review_enabled` lets facts of middling confidence wait")
+        say("nothing waits for you; `gateway.memory.review_enabled` lets facts of middling confidence wait")
     return OK if result.candidates else NEGATIVE
 
 

@@ -320,7 +320,7 @@ def test_config_check_tells_every_problem_with_its_line() -> None:
         2: "gateway.memory.enabled", 3: "gateway.memory.retention_day", 4: "gateway.memory.retention_days",
         7: "gateway.roles.main",
     }  # fmt: skip
-    assert "did you mean memory.retention_days?" in run("config", "check", "--config", "c.toml").out
+    assert "did you mean gateway.memory.retention_days?" in run("config", "check", "--config", "c.toml").out
     assert run("config", "check", "--config", "none.toml").code == 66
 
 
