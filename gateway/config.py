@@ -19,6 +19,7 @@ import msgspec
 from filelock import FileLock, Timeout
 from msgspec import UNSET
 
+from gateway.complaints import to_words
 from gateway.config_keys import UnknownKey, find_unknown
 from gateway.config_layers import read_environment
 from gateway.durable_file import publish
@@ -68,7 +69,7 @@ def _problem(group: type[msgspec.Struct], key: str, error: msgspec.ValidationErr
     types = {info.name: info.type for info in msgspec.structs.fields(group)}
     if get_origin(types.get(path or "")) is Literal:
         problem = f"must be one of {', '.join(get_args(types[path or '']))}"
-    return ": ".join([".".join([key, *([path] if path else [])]), problem])
+    return ": ".join([".".join([key, *([path] if path else [])]), to_words(problem)])
 
 
 def _group(kind: type[G], value: Any, key: str, unknown: list[str]) -> G:

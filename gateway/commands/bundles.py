@@ -17,7 +17,7 @@ from gateway.commands.door import Door, configured, has_home, home_of, through_d
 from gateway.commands.exits import DATA, NO_INPUT, OK, USAGE, Stop, reading, writing
 from gateway.commands.options import add_context, add_place, context_of, path, present, scopes_of, stdin_file
 from gateway.commands.paging import each_page
-from gateway.commands.terminal import plain, say, show_json, show_table, words
+from gateway.commands.terminal import hint, plain, say, show_json, show_table, words
 from gateway.durable_file import publish
 from protocol import methods as m
 from protocol.memory import ExportResult, ImportResult
@@ -75,7 +75,7 @@ def _tell_export(given: argparse.Namespace, pages: list[ExportResult], *, is_eve
         return
     say(f"{counts['records']} memories, {counts['candidates']} candidates, {counts['tombstones']} tombstones", "green")
     if is_everything:
-        say(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
+        hint(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
 
 
 # -- import ------------------------------------------------------------------------------------------------------------

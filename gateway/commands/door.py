@@ -58,6 +58,7 @@ class Door:
     def __init__(self, core: MemoryCore, workspace_name: str | None = None) -> None:
         self._core = core
         self.embedding = core.embedding
+        self.lexicon = core.lexicon
         self._questions = {bound.method.name: bound for bound in core.questions()}
         self._workspace_name = workspace_name
         self._has_caught_up = False

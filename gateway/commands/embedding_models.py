@@ -15,7 +15,7 @@ from gateway.commands import Command
 from gateway.commands.door import Door, configured, has_home, home_of, require_home, through_door
 from gateway.commands.exits import CONFIG, NEGATIVE, OK, UNAVAILABLE, Stop
 from gateway.commands.options import add_home, add_json
-from gateway.commands.terminal import plain, progress, say, show_json, show_pairs, size
+from gateway.commands.terminal import hint, plain, progress, show_json, show_pairs, size
 from gateway.database_copy import looking
 from gateway.model_choice import Choice, choose
 from gateway.spaces import STATIC_NAME, current, known_spaces
@@ -156,9 +156,9 @@ def _show(told: dict[str, Any], choice: Choice) -> None:
         ("conversation", f"{vectors.pieces_with_vector} of {vectors.pieces} pieces have a vector" if vectors.pieces else ""),
     ])  # fmt: skip
     if choice.settings.enabled and choice.static is not None and vectors.kind != "model":
-        say(GAIN)
+        hint(GAIN)
     for line in told["advice"]:
-        say(line)
+        hint(line)
 
 
 # -- fetch -------------------------------------------------------------------------------------------------------------
