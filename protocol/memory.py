@@ -272,6 +272,8 @@ class RememberParams(Params):
 
     content: Content
     category: Category = "custom"
+    attribute: Name | None = None
+    """What of its subject it says, such as `home` or `favourite colour`: there is one at a time, so a later one replaces it."""
     scope: Scope | None = None
     key: Key | None = None
     kind: Kind = "semantic"
