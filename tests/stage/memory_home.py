@@ -11,8 +11,9 @@ from clock import START, SetClock
 from fresh import fresh_database
 from worded_meaning import WordedMeaning
 
+from agent.forgotten import conversation
 from agent.ledger import Ledger
-from agent.redaction import forget_copies, redact_items
+from agent.redaction import forget_copies
 from agent.store import SQL, add_item, read_items, read_run, read_thread, read_turn, workspace_exists
 from agent.threads import ensure_workspace
 from gateway.database import Database
@@ -33,6 +34,7 @@ from protocol.memory import (
     ForgetParams,
     ForgetResult,
     GetParams,
+    LeftPlace,
     ListParams,
     Record,
     RememberParams,
@@ -46,6 +48,7 @@ from protocol.memory import (
     WriteResult,
 )
 from protocol.ports import Tx
+from protocol.saying import Saying
 from protocol.settings import MemorySettings, RecallSettings
 from protocol.threads import Item, Role, TurnOptions
 
@@ -113,10 +116,14 @@ class MemoryHome:
             jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
             settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
-            echo_spans=self.ledger.echo_spans, redact_items=redact_items, forget_copies=forget_copies, report_damage=self.damage.append,
+            echo_spans=self.ledger.echo_spans, forget_copies=forget_copies, searched=[conversation(lambda _tx, _items: None)],
+            look_into_files=self._look_into_files, report_damage=self.damage.append,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
             truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",
         ))  # fmt: skip
+
+    async def _look_into_files(self, _saying: Saying) -> list[LeftPlace]:
+        return []
 
     async def _truncate(self) -> bool:
         return False if self.wal_is_held else await wipe(self.db)

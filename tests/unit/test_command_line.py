@@ -52,7 +52,7 @@ def test_a_wrong_command_is_told_with_the_one_that_was_meant() -> None:
     assert "did you mean 'search'" in ended.err
 
 
-@pytest.mark.parametrize("arguments", [[], ["search"], ["search", "x", "--nonsense"], ["list", "--categ", "todo"]])
+@pytest.mark.parametrize("arguments", [["search"], ["search", "x", "--nonsense"], ["list", "--categ", "todo"]])
 def test_wrong_usage_ends_with_64(arguments: list[str]) -> None:
     assert run(*arguments).code == 64
 
@@ -100,7 +100,7 @@ def test_a_search_that_finds_nothing_ends_with_1() -> None:
     remember(COFFEE)
     ended = run("search", "zeppelin")
     assert ended.code == 1
-    assert "pioneer why" in ended.out
+    assert (ended.out, ended.err) == ("", "nothing found; `pioneer why` tells more\n")
 
 
 def test_words_come_from_stdin() -> None:
@@ -138,7 +138,7 @@ def test_what_is_wrong_with_a_number_is_told_by_its_name() -> None:
     assert run("list", "--limit", "0").code == 64
     ended = run("search", "port", "--limit", "0")
     assert ended.code == 64
-    assert "limit: Expected int >= 1" in ended.err
+    assert "limit: must be at least 1" in ended.err
     assert "$" not in ended.err
 
 
@@ -317,7 +317,7 @@ def test_config_check_tells_every_problem_with_its_line() -> None:
         2: "gateway.memory.enabled", 3: "gateway.memory.retention_day", 4: "gateway.memory.retention_days",
         7: "gateway.roles.main",
     }  # fmt: skip
-    assert "did you mean memory.retention_days?" in run("config", "check", "--config", "c.toml").out
+    assert "did you mean gateway.memory.retention_days?" in run("config", "check", "--config", "c.toml").out
     assert run("config", "check", "--config", "none.toml").code == 66
 
 

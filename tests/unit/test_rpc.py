@@ -28,7 +28,7 @@ from gateway.rpc import (
     message_of,
     params_of,
 )  # fmt: skip
-from protocol.base import ID_TEXT, Empty, Params, Wire
+from protocol.base import Empty, Params, Wire
 from protocol.errors import REASONS, CallerError, Defect, GatewayError, Refused, Unavailable
 from protocol.methods import Method
 from protocol.threads import WorkspaceParams
@@ -236,7 +236,7 @@ def test_the_form_of_a_wrong_identifier_is_told_without_a_language_of_its_own() 
     with pytest.raises(CallerError) as caught:
         params_of(WorkspaceParams, {"workspace_id": "a b"})
     assert caught.value.details is not None
-    assert caught.value.details["problem"] == f"Expected a string of the form {ID_TEXT}"
+    assert caught.value.details["problem"] == "must be an id: letters, digits and _ . : -, at most 128 of them"
 
 
 @given(JSON)
