@@ -52,7 +52,7 @@ def run(home: Home, story: Callable[[JobRunner], Awaitable[None]]) -> None:
         )  # fmt: skip
         home.jobs.wake = runner.wake
         runner.handle("index", home.service.index, together=home.service.index_together)
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             await with_runner(runner, partial(story, runner))
 
     anyio.run(main)

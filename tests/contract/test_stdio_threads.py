@@ -20,7 +20,7 @@ def play(scene: Callable[[int, int], Awaitable[None]]) -> None:
     async def main() -> None:
         read, write = os.pipe()
         try:
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 await scene(read, write)
         finally:
             for descriptor in (read, write):

@@ -262,7 +262,7 @@ def test_the_rest_is_loaded_in_the_background(home: Home) -> None:
                 tasks.start_soon(embedding.read_ahead)
                 await anyio.lowlevel.checkpoint()
                 assert not await db.read(is_whole)
-                with anyio.fail_after(20):
+                with anyio.fail_after(120):
                     await told.is_done.wait()
                 assert await db.read(is_whole)
                 tasks.cancel_scope.cancel()

@@ -63,7 +63,7 @@ from protocol.threads import (
 from protocol.tools import tool_spec
 
 T = TypeVar("T")
-SECONDS = 10.0  # a test that waits longer has failed; nothing here waits for time to pass
+SECONDS = 60.0  # a test that waits longer has failed; nothing here waits for time to pass
 TERMINAL = {"turn/completed", "turn/failed", "turn/cancelled"}
 
 

@@ -70,7 +70,7 @@ def play(scene: Callable[[Yard], Awaitable[None]], tmp_path: Path) -> None:
     async def main() -> None:
         db = Database(fresh_database(tmp_path))
         try:
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 await scene(Yard(db))
         finally:
             db.close()

@@ -157,7 +157,7 @@ class Stage:
         self._inbox.put_nowait(b"")
 
     async def until(self, is_so: Callable[[], object]) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while not is_so():
                 await self._changed.wait()
 
@@ -211,7 +211,7 @@ def play(
         async def run() -> None:
             code.append(await stage.session.run())
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             async with anyio.create_task_group() as tasks, anyio.create_task_group() as background:
                 stage.outbox.tasks = background
                 tasks.start_soon(run)

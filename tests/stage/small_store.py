@@ -28,7 +28,7 @@ def play(scene: Callable[[Database], Awaitable[None]], tmp_path: Path) -> None:
     async def main() -> None:
         db = make(tmp_path / "x.db")
         try:
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 await scene(db)
         finally:
             db.close()

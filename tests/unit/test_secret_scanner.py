@@ -11,6 +11,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from processor import untraced
 
 from gateway import secret_scanner
 from gateway.secret_scanner import KINDS, RULES, RuleScanner
@@ -439,9 +440,10 @@ def test_time_grows_with_the_text_and_no_faster(flood: str):
     def seconds(text: str) -> float:
         best = float("inf")
         for _ in range(3):
-            start = time.process_time()
-            SCANNER.find(text)
-            best = min(best, time.process_time() - start)
+            with untraced():
+                start = time.process_time()
+                SCANNER.find(text)
+                best = min(best, time.process_time() - start)
         return best
 
     eighth = max(seconds(flood[: len(flood) // 8]), 0.001)

@@ -89,7 +89,7 @@ async def staged(kind: str, *answers: Said, **more: Any) -> AsyncIterator[Stage]
 
 def play(kind: str, scene: Callable[[Stage], Coroutine[Any, Any, None]], *answers: Said, **more: Any) -> None:
     async def whole() -> None:
-        async with asyncio.timeout(30), staged(kind, *answers, **more) as stage:
+        async with asyncio.timeout(240), staged(kind, *answers, **more) as stage:
             await scene(stage)
 
     asyncio.run(whole())
