@@ -308,7 +308,8 @@ class EpisodicService:
             return Found(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
         vector = None if is_newest else await self._meaning.of_query(query, patience)
         request = Request(
-            wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector), limits=limits,
+            wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector),
+            limits=replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
         )  # fmt: skip
         try:

@@ -21,6 +21,7 @@ from protocol.hooks import (
 )
 from protocol.settings import RecallDeadlines, RecallSettings
 from protocol.threads import ArtifactRef, Permission, TurnOptions, TurnPolicy
+from thread_episodic.budget import Floor
 from thread_episodic.hooks import build_hooks, size_of
 
 TURN = TurnContext(
@@ -378,3 +379,10 @@ def test_the_hook_waits_as_long_as_the_setting_says(home: Home, monkeypatch: pyt
         assert waited == [0.04]
 
     run(story)
+
+
+def test_the_floor_of_an_unasked_search_is_lower_where_it_has_a_vector() -> None:
+    floor = Floor(0.4, 1, 0.3)
+    assert floor.in_force(has_meaning=False) == (0.4, 1, None)
+    assert floor.in_force(has_meaning=True) == (0.3, 1, None)
+    assert Floor(0.2, 0).in_force(has_meaning=True) == (0.2, 0, None)
