@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from gateway.complaints import to_words
 from protocol.envelope import ErrorResponse, RequestId, Response
 from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorReason, GatewayError
 from protocol.methods import Method
@@ -35,7 +36,6 @@ R = TypeVar("R")
 _encode = msgspec.json.Encoder().encode
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _AT = re.compile(r"^(?P<problem>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
-_PATTERN = re.compile(r"Expected `str` matching regex '\^(?P<form>.*)\\\\Z'")
 _MEMBER = re.compile(r"(?:unknown field|required field) `(?P<name>[^`]*)`")
 _NAME = re.compile(r"[A-Za-z_]{1,40}[0-9]{0,2}")
 """What a member may be called; another name is not repeated: it may be anything, a secret in the wrong place."""
@@ -186,13 +186,12 @@ def params_of(kind: type[P], params: Any) -> P:
 def _invalid(text: str) -> CallerError:
     found = _AT.match(text)
     problem, path = (found["problem"], found["path"]) if found else (text, "$")
-    problem = _PATTERN.sub(r"Expected a string of the form \g<form>", problem)
     member = _MEMBER.search(problem)
     if member and _NAME.fullmatch(member["name"]) is None:
-        problem = "Object contains an unknown field"
-    elif member:
+        return CallerError.at(path, "it has a member that does not exist")
+    if member:
         path = f"{path}.{member['name']}"
-    return CallerError.at(path, problem)
+    return CallerError.at(path, to_words(problem))
 
 
 def error_of(error: BaseException, incident: Callable[[BaseException], str]) -> ErrorObject:

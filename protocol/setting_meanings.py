@@ -91,7 +91,7 @@ MEANINGS: Mapping[str, str] = {
     "providers.pictures": "Whether the model takes pictures.",
     "providers.tools": "Whether the model can call tools.",
     "providers.timeout_ms": "How long to wait for the beginning of an answer, and for each next piece of it.",
-    "providers.context_tokens": "What the model takes in all, in tokens; unset, only agent.context_chars bounds a request.",
+    "providers.context_tokens": "What the model takes in all, in tokens; unset, only gateway.agent.context_chars bounds a request.",
     "providers.max_output_tokens": "How long one answer may be, in tokens.",
     "limits.max_message_bytes": "How long a message line may be.",
     "limits.max_in_flight": "How many requests may be open at once.",

@@ -250,10 +250,21 @@ class SettingsUpdateParams(Params):
     update: SettingsPatch  # pyright: ignore[reportInvalidTypeForm]  # made from the settings above, so it cannot lag
 
 
+class SettingsGetParams(Params):
+    """`settings/get`."""
+
+    origins: bool = False
+
+
+Origin: TypeAlias = Literal["environment", "file", "default"]
+"""Where a value comes from, strongest first."""
+
+
 class SettingsResult(Wire):
-    """The settings in force."""
+    """The settings in force; with `origins`, where each value comes from, by dotted key (a provider is one entry)."""
 
     settings: Settings
+    origins: dict[str, Origin] | None = None
 
 
 def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
