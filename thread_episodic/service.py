@@ -268,6 +268,7 @@ class EpisodicService:
         limits = Limits(
             floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room), snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
+            has_answers=True,
         )  # fmt: skip
         is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
         return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest)
