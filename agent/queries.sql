@@ -96,7 +96,7 @@ SELECT turn_id, driver, input_hash, position, origin FROM turn WHERE thread_id =
 
 -- name: ended_turns_of_thread
 -- The newest finished turns of a thread before a position, newest first.
-SELECT turn_id FROM turn WHERE thread_id = :thread_id AND status NOT IN ('in_progress', 'awaiting_host') AND position < :position
+SELECT turn_id, status FROM turn WHERE thread_id = :thread_id AND status NOT IN ('in_progress', 'awaiting_host') AND position < :position
 ORDER BY position DESC, id DESC LIMIT :limit
 
 -- name: end_turn

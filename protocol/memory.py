@@ -272,6 +272,8 @@ class RememberParams(Params):
 
     content: Content
     category: Category = "custom"
+    attribute: Name | None = None
+    """What of its subject it says, such as `home` or `favourite colour`: there is one at a time, so a later one replaces it."""
     scope: Scope | None = None
     key: Key | None = None
     kind: Kind = "semantic"
@@ -805,10 +807,10 @@ MAX_FACTS = 8
 
 
 class FactEvidence(Params):
-    """The user's own words that a fact rests on."""
+    """The user's own words that a fact rests on. A wrong `item_id` does no harm where one message alone holds the quote."""
 
     quote: Annotated[str, Meta(min_length=1, max_length=500)]
-    item_id: Id | None = None
+    item_id: str | int | None = None
 
 
 class Fact(Params):

@@ -1,8 +1,9 @@
 """What an erase took its words out of, and where they still stand, in plain words."""
 
+import sys
 from collections import Counter
 
-from gateway.commands.terminal import plain, say, show_table
+from gateway.commands.terminal import hint, plain, show_table
 from protocol.memory import ForgottenPlace, LeftPlace, LeftReason, Receipt
 
 PLACES: dict[ForgottenPlace, tuple[str, str]] = {
@@ -46,7 +47,7 @@ def tell_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:
     counts: Counter[ForgottenPlace] = Counter(one.place for one in receipt.sources)
     if counts:
         named = ", ".join(f"{count} {PLACES[place][count > 1]}" for place, count in counts.items())
-        say(f"its words {'would be' if is_rehearsal else 'were'} taken out of {named}")
+        hint(f"its words {'would be' if is_rehearsal else 'were'} taken out of {named}")
 
 
 def tell_left(receipt: Receipt, *, is_rehearsal: bool) -> None:
@@ -54,11 +55,11 @@ def tell_left(receipt: Receipt, *, is_rehearsal: bool) -> None:
     left = receipt.remaining
     if not left.places:
         return
-    say("would stay, and why:" if is_rehearsal else "left, and why:", "yellow")
-    show_table(["place", "which", "why"], [_row(one) for one in left.places[:NAMED]])
+    hint("would stay, and why:" if is_rehearsal else "left, and why:", "yellow")
+    show_table(["place", "which", "why"], [_row(one) for one in left.places[:NAMED]], to=sys.stderr)
     more = len(left.places[NAMED:]) + left.more
     if more:
-        say(f"and {more} more; --json names {'them' if not left.more else 'the first'}", "yellow")
+        hint(f"and {more} more; --json names {'them' if not left.more else 'the first'}", "yellow")
 
 
 def _row(left: LeftPlace) -> list[str]:

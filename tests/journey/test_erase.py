@@ -8,6 +8,8 @@ import pytest
 from home_bytes import files_holding, needles, tables_holding
 from spawned import Den, drain, every, fact, hello, journey, refusal, remember, take_turn
 
+pytestmark = pytest.mark.loop("test")  # what is erased is gone
+
 
 async def erase(client, memory_id, **more):
     """The answer to an erase of one memory."""

@@ -37,12 +37,5 @@ async def test_every_method_that_takes_a_context_refuses_a_thread_of_another_wor
                 {"thread_id": "thr_a"},
                 {"thread_id": "thr_nobody"},
             ):
-                params = (
-                    {**asked(method, context), "scopes": None}
-                    if method in {"memory/search", "memory/list"}
-                    else asked(method, context)
-                )
-                came = await outcome(
-                    client, method, {name: value for name, value in params.items() if value is not None}
-                )
+                came = await outcome(client, method, asked(method, context))
                 assert "thread of another workspace" not in str(came), method

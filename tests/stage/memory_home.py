@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from clock import START, SetClock
+from fresh import fresh_database
 from worded_meaning import WordedMeaning
 
 from agent.forgotten import conversation
@@ -19,7 +21,6 @@ from gateway.ids import SortableIds
 from gateway.jobs import Jobs
 from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
-from gateway.migrations import migrate
 from gateway.secret_scanner import RuleScanner
 from gateway.wiping import wipe
 from memory.ports import Collaborators
@@ -58,7 +59,6 @@ WS1 = Scope(kind="workspace", key="ws_1")
 WS2 = Scope(kind="workspace", key="ws_2")
 HERE = Context(workspace_id="ws_1")
 ELSEWHERE = Context(workspace_id="ws_2")
-START = 1_700_000_000_000
 DAY = 86_400_000
 
 SURE = SemanticFields(
@@ -71,20 +71,6 @@ NAME = msgspec.structs.replace(SURE, category="identity", attribute="name")
 
 _LEXICON = SnowballLexicon()
 _SCANNER = RuleScanner()
-_template: list[Path] = []
-
-
-class SetClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.at = START
-
-    def now(self) -> int:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at / 1000
 
 
 class Told(NamedTuple):
@@ -92,16 +78,6 @@ class Told(NamedTuple):
 
     method: str
     params: Any
-
-
-def fresh_database(folder: Path) -> Path:
-    """A file at the newest schema: migrated once, then copied."""
-    if not _template or not _template[0].exists():
-        made = folder / "template"
-        made.mkdir()
-        migrate(made / "gateway.db", made, made / "backups")
-        _template[:] = [made / "gateway.db"]
-    return Path(shutil.copy(_template[0], folder / "gateway.db"))
 
 
 class MemoryHome:
