@@ -10,6 +10,7 @@ from spawned import Den, drain, every, fact, hello, journey, refusal, remember, 
 
 pytestmark = pytest.mark.loop("test")  # what is erased is gone
 
+
 async def erase(client, memory_id, **more):
     """The answer to an erase of one memory."""
     asked = {"target": {"kind": "id", "memory_id": memory_id}, "mode": "erase", **more}

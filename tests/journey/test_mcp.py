@@ -393,7 +393,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
         input=b"", capture_output=True, timeout=240, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (69, b"")
-    assert b"pioneer-gateway[mcp]" in ended.stderr
+    assert b"uv tool install --reinstall ." in ended.stderr
     assert b"Traceback" not in ended.stderr
     assert not (tmp_path / "home").exists()
 
