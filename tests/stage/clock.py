@@ -10,11 +10,11 @@ class SetClock:
 
     def __init__(self, at: int = START) -> None:
         self.at = at
-        self.seconds = at / 1000
-        """What is monotonic goes its own way: a test that moves the one leaves the other."""
+        self.seconds = 0.0
+        """What passes on the monotonic clock alone, while the date stays."""
 
     def now(self) -> int:
         return self.at
 
     def monotonic(self) -> float:
-        return self.seconds
+        return self.at / 1000 + self.seconds
