@@ -28,7 +28,7 @@ demo: setup ## play a bundled conversation of several days through a spawned gat
 	@$(BIN)/pioneer demo
 
 # The loops of tests/conftest.py: every test is in at least one. COVER is what `check` asks of the tests that it has in common with `test`.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -q
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal -q
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 SIZE ?= full
 

@@ -121,6 +121,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch, write: int) -> threading.Event:
     return go_on
 
 
+@pytest.mark.loop("check")
 def test_for_a_slow_reader_only_what_may_be_dropped_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(read: int, write: int) -> None:
         go_on = stuck(monkeypatch, write)

@@ -14,6 +14,7 @@ from sizes import size
 
 from promt.phrases import Intents, detect
 
+pytestmark = pytest.mark.loop("check", "campaign")
 CORPORA = Path(__file__).parent / "policy"
 LANGUAGES = {"en", "ru", "de", "es", "fr", "zh", "ja"}
 INTENTS = ("no_save", "no_recall", "remember", "forget")

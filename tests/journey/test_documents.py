@@ -15,8 +15,6 @@ import pytest
 from gateway.client import console_script
 from protocol.methods import METHODS
 
-pytestmark = pytest.mark.loop("test")  # what a newcomer types first
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sizes import size
 from spawned import Den, drain, every, fact, journey, remember, take_turn
 
@@ -78,6 +79,7 @@ async def transcript(client: Any, injected: list[str]) -> list[dict[str, Any]]:
     return list(turns.values())
 
 
+@pytest.mark.loop("check", "campaign")
 @journey
 async def test_an_echo_of_what_was_recalled_changes_nothing(tmp_path: Path) -> None:
     den = Den(tmp_path, scripted=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 from sizes import size
 from spawned import WITHOUT_MODEL, hello
 
@@ -50,5 +51,6 @@ async def story(home: Path) -> None:
         assert content in [hit["record"]["content"] for hit in found["hits"]]
 
 
+@pytest.mark.loop("check", "campaign")
 def test_repair_gets_through_after_a_kill(tmp_path: Path) -> None:
     asyncio.run(story(tmp_path / "home"))

@@ -291,6 +291,7 @@ def script(texts):
     return rules
 
 
+@pytest.mark.loop("check")
 @journey
 async def test_a_secret_stands_in_the_users_messages_and_nowhere_else(tmp_path):
     seed = random.randrange(2**32)

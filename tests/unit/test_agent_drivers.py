@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from agent_home import AgentHome, Answers
 from dictionary_memory import DictionaryMemory, record_of
 from fresh import fresh_database
@@ -63,6 +64,7 @@ def told(manifest: PromptManifest) -> Any:
     return msgspec.json.decode(msgspec.json.encode([phases, same]))
 
 
+@pytest.mark.loop("check", "campaign")
 @settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     text=TEXTS,

@@ -106,6 +106,7 @@ def test_a_bomb_ends_with_a_clean_word_in_time(tmp_path: Path) -> None:
     assert found.problem in {"too_large", "too_slow"} or found.pages in ([None], [""])
 
 
+@pytest.mark.loop("check")
 def test_many_pages_come_as_far_as_the_deadline_lets_them(tmp_path: Path) -> None:
     """However many there are, what was read is kept, and the answer comes without the others."""
     data = pdf(["word " * 10] * 10_000)

@@ -360,7 +360,9 @@ def test_a_sweep_takes_what_a_crash_left_and_nothing_else(tmp_path: Path) -> Non
 # -- reading -------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.binary(max_size=300), limit=st.integers(1, 40), is_text=st.booleans())
 def test_pages_of_any_file_yield_everything_once(
     tmp_path_factory: pytest.TempPathFactory, *, data: bytes, limit: int, is_text: bool

@@ -152,7 +152,9 @@ def test_any_way_to_write_a_table_can_be_updated(tmp_path, text):
     assert ConfigStore(tmp_path / "config.toml").config == store.config
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.lists(
         st.fixed_dictionaries(

@@ -47,6 +47,7 @@ def test_a_turn_goes_on_and_the_run_tells_what_was_wrong(tmp_path: Path, hostile
     play(tmp_path, scene, hooks=[RECALL, SECTION, *subscribed(hostile, *PHASES)])
 
 
+@pytest.mark.loop("check", "campaign")
 def test_all_of_them_together_cost_a_turn_little_beyond_its_deadlines(tmp_path: Path) -> None:
     """Its CPU time is the part that a loaded machine does not change; `benchmarks hooks` has the 99th percentile."""
     quiet = [hostile for hostile in QUICK if hostile.name != "spins"]

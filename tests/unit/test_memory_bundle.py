@@ -258,7 +258,10 @@ def play(home: MemoryHome, story: list[Any]) -> None:
             continue
 
 
-@settings(max_examples=LIVES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.loop("check", "campaign")
+@settings(
+    max_examples=LIVES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(story=steps, earlier=steps)
 def test_any_life_of_a_home_travels(homes: Callable[..., MemoryHome], story: list[Any], earlier: list[Any]) -> None:
     everywhere = msgspec.structs.replace(HERE, thread_id="thr_1")

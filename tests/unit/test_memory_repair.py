@@ -160,6 +160,7 @@ class Steps:
         return self.monotonic()
 
 
+@pytest.mark.loop("check")
 def test_no_snapshot_of_a_repair_grows_with_the_home(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(250):
         home.remember(f"The {n}th quokka of the harbour likes green tea and jam {n * n}")
@@ -211,7 +212,12 @@ SEVERED = [{"no successor", "no predecessor"}, {"erased successor", "no predeces
 """A link of which both ends are lost cannot be told by anybody."""
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.loop("check", "campaign")
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(st.sampled_from(sorted(DAMAGES)), min_size=1, max_size=6))
 def test_any_mix_of_damage_converges(tmp_path_factory: pytest.TempPathFactory, mix: list[str]) -> None:
     home = MemoryHome(tmp_path_factory.mktemp("repair"))

@@ -35,6 +35,7 @@ def holds(text: str, part: str, spans: list[Span], *, whole: bool) -> bool:
     return False
 
 
+@pytest.mark.loop("check")
 def test_a_payload_in_what_is_pasted_is_not_the_users() -> None:
     forms: dict[str, list[bool]] = {}
     for carrier in corpus("carriers"):

@@ -424,6 +424,7 @@ def test_patterns_keep_to_what_a_linear_engine_takes():
         assert rule.kind == rule.kind.lower().replace("-", "_")
 
 
+@pytest.mark.loop("check")
 @pytest.mark.parametrize(
     "flood",
     [
