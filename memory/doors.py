@@ -48,6 +48,8 @@ def explicit_fields(params: RememberParams) -> SemanticFields:
         explicitness="explicit",
         category=params.category,
         subject="project" if is_project else "current_user",
+        attribute=params.attribute or "custom",
+        cardinality="single" if params.attribute is not None else None,
         durability="project_lifetime" if is_project else "long_lived",
         certainty="high",
         sensitivity="regulated" if params.sensitivity == "regulated" else "none",

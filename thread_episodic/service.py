@@ -4,7 +4,7 @@ Rule 1: takes the protocol's Params and returns its Results; one use case, one t
 Rule 2: a search never fails because the index is slow or behind: its status and diagnostics say so.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -49,6 +49,7 @@ from thread_episodic import store
 from thread_episodic.budget import floor_of, most_hits, room_of
 from thread_episodic.chunking import overlaps
 from thread_episodic.display import Limits
+from thread_episodic.elsewhere import MOST_ELSEWHERE, count_hits
 from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
 from thread_episodic.model import Filter, Shown, Wish
@@ -67,6 +68,7 @@ from thread_episodic.ports import (
     WorkspaceThreads,
 )
 from thread_episodic.reading import TurnReader
+from thread_episodic.reasons import Reasons
 from thread_episodic.reindexing import Reindexer
 from thread_episodic.repair import Repairer, as_repaired
 from thread_episodic.repair_checks import Mender
@@ -80,8 +82,6 @@ SEARCH_PATIENCE = (
 )
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
-ELSEWHERE_SECONDS = 0.5  # who found nothing waits so much longer to hear where there is something
-MOST_ELSEWHERE = 50
 KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
 THREAD_NAMES = 1000  # that a message is compared with, where it asks for what was said: three milliseconds
 MICROSECONDS = 1_000_000
@@ -138,6 +138,7 @@ class EpisodicService:
             read_items=read_items, hash_of=hash_of, items_after=items_after, searched_space=searched_space,
         )  # fmt: skip
         self.repair = Repairer(db=db, jobs=jobs, checks=mender.checks, report=report_damage)
+        self.reasons = Reasons()
         self._reindexer = Reindexer(
             db=db, clock=clock, jobs=jobs, vectors=self.vectors, read_thread=read_thread, thread_turns=thread_turns,
             workspace_exists=workspace_exists, workspace_threads=workspace_threads, repair=self.repair,
@@ -151,6 +152,11 @@ class EpisodicService:
 
     def on_items(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
         """Messages were stored or replaced in this transaction."""
+        self._indexer.on_items(tx, facts)
+
+    def on_redacted(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
+        """Messages, or the names of their threads, say something else now: what was made of the old words goes first."""
+        self._indexer.on_items_removed(tx, [fact.item_id for fact in facts])
         self._indexer.on_items(tx, facts)
 
     def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:
@@ -224,21 +230,17 @@ class EpisodicService:
         )  # fmt: skip
 
     async def _elsewhere(self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits) -> list[Elsewhere]:
-        """How many hits other workspaces have, most first, as far as there is time to look."""
-        until = self._clock.monotonic() + ELSEWHERE_SECONDS
-        is_newest = False
+        """How many hits other workspaces have, most first."""
         if when is not None:
             wanted, query = replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
-            is_newest = not subject_of(query)
-        told: list[Elsewhere] = []
-        for workspace_id in await self._db.read(lambda tx: store.workspaces(tx, MOST_ELSEWHERE)):
-            if workspace_id == wanted.workspace_id or self._clock.monotonic() >= until:
-                continue
+        is_newest = when is not None and not subject_of(query)
+
+        def find(workspace_id: str) -> Awaitable[Found]:
             there = replace(wanted, workspace_id=workspace_id)
-            found = await self._found(there, query, limits, RECALL_PATIENCE, is_newest=is_newest)
-            if found.hits:
-                told.append(Elsewhere(workspace_id=workspace_id, count=len(found.hits)))
-        return sorted(told, key=lambda one: -one.count)
+            return self._found(there, query, limits, RECALL_PATIENCE, is_newest=is_newest)
+
+        known = await self._db.read(lambda tx: store.workspaces(tx, MOST_ELSEWHERE))
+        return await count_hits([key for key in known if key != wanted.workspace_id], find, self._clock.monotonic)
 
     async def _time_of(self, query: str) -> TimeRange | None:
         """The time that a query names. Not on the loop: the first date that is ever named loads what reads dates."""

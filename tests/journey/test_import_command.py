@@ -52,6 +52,7 @@ def export(path: Path, talks: list[dict[str, Any]]) -> Path:
     return path
 
 
+@pytest.mark.loop("test")  # the door of what was said elsewhere
 def test_every_sample_is_imported_found_and_not_imported_twice(den: Den) -> None:
     code, figures = run(den, SAMPLES, "--workspace", "ws_old")
     assert code == EXIT_DATA  # the samples hold broken ones

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clock import SetClock
+from fresh import fresh_database
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_home import SetClock, fresh_database
 
 from agent.imports import Imports, Known, Plan, content_hash, derived_id, echoed, identified, plan_import
 from agent.ledger import Ledger

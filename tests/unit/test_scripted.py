@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clock import START, SetClock
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_home import START, SetClock
 
 from gateway.providers import Providers
 from gateway.scripted import Script, ScriptError, pieces
