@@ -276,6 +276,7 @@ class EpisodicService:
         limits = Limits(
             floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room), snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
+            has_answers=True,
         )  # fmt: skip
         is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
         return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest)
@@ -323,7 +324,8 @@ class EpisodicService:
             return Found(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
         vector = None if is_newest else await self._meaning.of_query(query, patience)
         request = Request(
-            wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector), limits=limits,
+            wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector),
+            limits=replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
         )  # fmt: skip
         try:

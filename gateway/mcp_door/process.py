@@ -28,7 +28,7 @@ from protocol.threads import WorkspaceCreateParams, WorkspaceParams
 from thread_episodic.time_words import zone_of
 
 EXIT_USAGE = 64
-HINT = "the MCP server needs the extra `mcp`: uv tool install 'pioneer-gateway[mcp]', or pip install 'pioneer-gateway[mcp]'"
+HINT = "its library `mcp` is missing: install pioneer anew from its clone, by `uv tool install --reinstall .` or `pipx install --force .`"
 SDK = frozenset({"mcp", "mcp_types", "pydantic"})
 
 
