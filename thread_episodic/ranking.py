@@ -21,6 +21,8 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from protocol.weights import logistic
+
 PRIOR_CHUNKS = 200  # as if the index held this much other talk: a term's weight is steady while the index is small
 SESSION_GAP_MS = 6 * 3_600_000  # a night's sleep ends a conversation; a meal does not
 SESSION_WITNESSES = 3  # as many good chunks make a session one about the question
@@ -190,4 +192,4 @@ def rank(question: Question, passages: Sequence[Passage], *, has_meaning: bool) 
 
 def calibrated(total: float, gains: Gains) -> float:
     """A sum as a score."""
-    return 1 / (1 + math.exp(-(gains.slope * total + gains.offset)))
+    return logistic(gains.slope * total + gains.offset)
