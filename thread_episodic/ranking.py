@@ -146,6 +146,7 @@ def qualities_of(question: Question, passages: Sequence[Passage], *, has_meaning
     by_session: dict[int, list[float]] = {}
     places = sessions(passages)
     cosines = [passage.cosine for passage in passages if passage.cosine is not None]
+    # in a language that a model hardly knows every cosine is high: only what is above the others there means something
     usual = max(USUAL_COSINE, sum(cosines) / len(cosines)) if cosines else USUAL_COSINE
     for passage, session in zip(passages, places, strict=True):
         words = shares[passage.own]
