@@ -77,9 +77,7 @@ from thread_episodic.status import StatusReader
 from thread_episodic.time_words import TimeRange, asks_when, find_time, zone_of
 from thread_episodic.vectors import Vectors
 
-SEARCH_PATIENCE = (
-    1.5  # seconds that a search waits for what its query means: the first one may have to wait for the model
-)
+SEARCH_PATIENCE = 1.5  # seconds that a search waits for what its query means: the first one may wait for the model
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
 KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
@@ -235,12 +233,11 @@ class EpisodicService:
             wanted, query = replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
         is_newest = when is not None and not subject_of(query)
 
-        def find(workspace_id: str) -> Awaitable[Found]:
-            there = replace(wanted, workspace_id=workspace_id)
-            return self._found(there, query, limits, RECALL_PATIENCE, is_newest=is_newest)
+        def find(key: str) -> Awaitable[Found]:
+            return self._found(replace(wanted, workspace_id=key), query, limits, RECALL_PATIENCE, is_newest=is_newest)
 
-        known = await self._db.read(lambda tx: store.workspaces(tx, MOST_ELSEWHERE))
-        return await count_hits([key for key in known if key != wanted.workspace_id], find, self._clock.monotonic)
+        others = await self._db.read(lambda tx: store.workspaces(tx, wanted.workspace_id, MOST_ELSEWHERE))
+        return await count_hits(others, find, self._clock.monotonic)
 
     async def _time_of(self, query: str) -> TimeRange | None:
         """The time that a query names. Not on the loop: the first date that is ever named loads what reads dates."""
