@@ -9,6 +9,7 @@ Rule 4: a scope that fails or is late is left out, and the outcome says that it 
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from memory.identity import folded
@@ -115,16 +116,10 @@ class Recaller:
         key = means.keyed.digest(
             "recall", encoded([folded(searched), scopes, question.vector is not None, means.settings(), settings])
         )
-        generation = await means.db.read(_generation)
+        generation = () if is_rehearsal else await means.db.read(_generation)
         kept = None if is_rehearsal else self._cached(key, generation, settings)
         if kept is not None:
-            found = {
-                scope: await means.db.read(
-                    lambda tx, scope=scope, matches=matches: self._reader.shown(tx, question, matches, [scope])
-                )
-                for scope, matches in kept.matches.items()
-            }
-            is_partial = False
+            found, is_partial = await means.db.read(partial(self._shown, question=question, kept=kept)), False
         else:
             found, is_partial = await self._search(
                 question, scopes, begun + settings.deadline_ms.turn / 1000, max(NEAR_MISSES, limit)
@@ -137,6 +132,10 @@ class Recaller:
         if not is_rehearsal:
             await self._note(question, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
         return result
+
+    def _shown(self, tx: Tx, question: Question, kept: _Kept) -> dict[Scope, list[Found]]:
+        """The kept rankings as their records are now."""
+        return {scope: self._reader.shown(tx, question, matches, [scope]) for scope, matches in kept.matches.items()}
 
     async def _search(
         self, question: Question, scopes: Sequence[Scope], until: float, most: int

@@ -7,8 +7,8 @@ INSERT INTO chunk_scope (kind, key) VALUES (:kind, :key) ON CONFLICT (kind, key)
 SELECT id FROM chunk_scope WHERE kind = :kind AND key = :key
 
 -- name: workspaces
--- The workspaces that have something indexed, the newest first.
-SELECT key FROM chunk_scope WHERE kind = 'workspace' ORDER BY id DESC LIMIT :limit
+-- The workspaces but one that have something indexed, the newest first.
+SELECT key FROM chunk_scope WHERE kind = 'workspace' AND key <> :but ORDER BY id DESC LIMIT :limit
 
 -- name: remove_scope
 -- A workspace or thread is gone.

@@ -60,9 +60,9 @@ def find_scope(tx: Tx, kind: ScopeKind, key: str) -> int | None:
     return row[0] if row else None
 
 
-def workspaces(tx: Tx, limit: int) -> list[str]:
-    """The workspaces that have something indexed, the newest first."""
-    return [row[0] for row in tx.all(SQL["workspaces"], {"limit": limit})]
+def workspaces(tx: Tx, but: str, limit: int) -> list[str]:
+    """The workspaces but one that have something indexed, the newest first."""
+    return [row[0] for row in tx.all(SQL["workspaces"], {"but": but, "limit": limit})]
 
 
 def scope_of(tx: Tx, kind: ScopeKind, key: str) -> int:

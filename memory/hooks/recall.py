@@ -48,14 +48,12 @@ def context_of(
     """The hits as a context, or an empty one that says `no_match`; of a recall with its outcome's status and reason."""
     zone = _zone(given.context.time_zone)
     items = [item_of(hit, zone) for hit in hits]
+    reason = outcome.reason if outcome is not None else ""
     if outcome is not None and outcome.is_partial:
         return _output(context_id, items, "partial" if items else "failed", "scope_unavailable")
-    if not items:
-        is_shown = outcome is not None and outcome.reason == ALREADY_SHOWN
-        return _output(context_id, [], "empty", ALREADY_SHOWN if is_shown else "no_match")
-    return _output(
-        context_id, items, "recalled", "cached" if outcome is not None and outcome.reason == "cached" else "matched"
-    )
+    if items:
+        return _output(context_id, items, "recalled", "cached" if reason == "cached" else "matched")
+    return _output(context_id, [], "empty", ALREADY_SHOWN if reason == ALREADY_SHOWN else "no_match")
 
 
 def skipped(context_id: str, reason: str) -> HookOutput:

@@ -195,7 +195,7 @@ def test_another_scope_setting_or_minute_is_another_query(home: MemoryHome, sear
     assert len(searches) > before
     home.recall_settings = msgspec.structs.replace(home.recall_settings, items=3)
     assert asked() > 0
-    home.clock.at += 61_000
+    home.clock.seconds += 61
     assert asked() > 0
     home.recall_settings = msgspec.structs.replace(home.recall_settings, cache_seconds=0)
     assert asked() > 0
