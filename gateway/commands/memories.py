@@ -73,13 +73,19 @@ class Kept(NamedTuple):
 
 def understand(text: str) -> dict[str, Any]:
     """Return what the rules without a model see in a single statement: category, attribute and value, as far as they do."""
+    from memory.identity import folded  # noqa: PLC0415
     from memory.rule_extraction import extract_statements  # noqa: PLC0415  # its tables of languages serve this alone
 
     for said in (text, f"Remember that {text}"):
         facts = extract_statements({"": said})
         if len(facts) == 1:
             [fact] = facts
-            return present(category=fact.semantic.category, attribute=_attribute_of(fact.semantic), value=fact.value)
+            found: dict[str, Any] = {"category": fact.semantic.category}
+            if folded(text).endswith(
+                folded(fact.content)
+            ):  # else it says more, which must not go with what is replaced
+                found |= present(attribute=_attribute_of(fact.semantic), value=fact.value)
+            return found
         if facts:
             break  # two statements in one text are no single fact of either kind
     return {}
