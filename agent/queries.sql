@@ -347,7 +347,7 @@ SELECT id, item_id FROM item WHERE id > :after AND kind IN ('user_message', 'age
 -- name: said_in_items
 -- What was said and done, between two rows.
 SELECT id, item_id, CAST(text AS BLOB), CAST(name AS BLOB), CAST(tool AS BLOB), item_id FROM item
-WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_item
 -- An item that does not say any more what was forgotten.
@@ -356,7 +356,7 @@ UPDATE item SET text = :text, name = :name, tool = :tool WHERE id = :row
 -- name: said_in_turns
 -- What turns keep beside their items, between two rows: their plan, and what the host's tools did.
 SELECT id, turn_id, CAST(manifest AS BLOB), CAST(tool_events AS BLOB), turn_id FROM turn
-WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_turn
 -- A turn that does not say any more what was forgotten.
@@ -365,7 +365,7 @@ UPDATE turn SET manifest = :manifest, tool_events = :tool_events WHERE id = :row
 -- name: said_in_replies
 -- What tools answered hosts, between two rows.
 SELECT rowid, turn_id || '/' || call_id, CAST(result AS BLOB), call_id FROM tool_reply
-WHERE rowid BETWEEN :first AND :last ORDER BY rowid LIMIT :limit
+WHERE rowid BETWEEN :first AND :last ORDER BY rowid
 
 -- name: keep_said_reply
 -- An answer that does not say any more what was forgotten.
@@ -373,7 +373,7 @@ UPDATE tool_reply SET result = :result WHERE rowid = :row
 
 -- name: said_in_runs
 -- What hooks said of their work, between two rows.
-SELECT id, run_id, CAST(diagnostics AS BLOB) FROM hook_run WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+SELECT id, run_id, CAST(diagnostics AS BLOB) FROM hook_run WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_run
 -- A run of a hook that does not say any more what was forgotten.
@@ -382,7 +382,7 @@ UPDATE hook_run SET diagnostics = :diagnostics WHERE id = :row
 -- name: said_in_threads
 -- What threads are called and told, between two rows.
 SELECT id, thread_id, CAST(name AS BLOB), CAST(instructions AS BLOB), thread_id, agent_id, task_id, model, provider FROM thread
-WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_thread
 -- A thread that does not say any more what was forgotten.
@@ -390,7 +390,7 @@ UPDATE thread SET name = :name, instructions = :instructions WHERE id = :row
 
 -- name: said_in_workspaces
 -- What workspaces are called, between two rows.
-SELECT id, workspace_id, CAST(name AS BLOB), workspace_id, root_path FROM workspace WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+SELECT id, workspace_id, CAST(name AS BLOB), workspace_id, root_path FROM workspace WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_workspace
 -- A workspace that does not say any more what was forgotten.
@@ -398,7 +398,7 @@ UPDATE workspace SET name = :name WHERE id = :row
 
 -- name: said_in_artifacts
 -- What files are called, between two rows.
-SELECT id, artifact_id, CAST(name AS BLOB), artifact_id, kind, mime FROM artifact WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+SELECT id, artifact_id, CAST(name AS BLOB), artifact_id, kind, mime FROM artifact WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_artifact
 -- A file whose name does not say any more what was forgotten.
