@@ -21,6 +21,7 @@ from gateway.jobs import Jobs
 from gateway.lexicon import SnowballLexicon
 from gateway.outbox import Outbox
 from gateway.rpc import Bound, bind
+from gateway.spaces import searched
 from gateway.wiping import wipe
 from memory.ports import Collaborators
 from memory.service import MemoryService
@@ -113,6 +114,7 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             forget_copies=forget_copies,
             report_damage=report_damage,
             report_index=reporter(health, "memory"),
+            searched_space=searched,
             truncate_wal=partial(wipe, db),
             backups=base.home.backup_names,
             owner=base.owners.owner,

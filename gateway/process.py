@@ -257,6 +257,7 @@ async def running(base: Foundations, listener: Listener, client: Client, metrono
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings
     app.shell.look = pulse.look_at_all
+    app.shell.is_mending = lambda: app.watch.is_at_work
     with told_to_a_person():
         pulse.is_unclean = await pulse.reclaim()
         await pulse.begin()

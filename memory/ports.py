@@ -20,6 +20,9 @@ ReportDamage: TypeAlias = Callable[[int], None]
 ReportIndex: TypeAlias = Callable[[Sequence[str], bool], None]
 """(reasons, has failed): what is wrong with what is derived of records; no reasons where it is whole."""
 
+SearchedSpace: TypeAlias = Callable[[Tx], int | None]
+"""The row of the space of vectors that is searched, whether its model is loaded or not."""
+
 RedactItems: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], object]
 """(tx, quotes by item id): the messages, and what else their turns hold, do not say the quotes any more, nor does any index."""
 
@@ -57,6 +60,7 @@ class Collaborators:
     forget_copies: ForgetCopies
     report_damage: ReportDamage
     report_index: ReportIndex
+    searched_space: SearchedSpace
     truncate_wal: TruncateWal
     backups: Backups
     owner: str

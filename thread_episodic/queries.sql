@@ -458,9 +458,52 @@ WHERE c.id > :after AND c.status <> 'retired' AND s.state = 'indexed' ORDER BY c
 
 -- name: vouched_vectors_after
 -- Vectors with what vouches for them and how many numbers they have, from a place on.
-SELECT v.id, v.chunk, v.vector, v.digest, p.dim, v.segment IS c.segment AND c.status = 'indexed'
-FROM chunk_vec AS v CROSS JOIN space AS p ON p.id = v.space_id CROSS JOIN chunk AS c ON c.id = v.chunk
+SELECT v.id, v.chunk, v.vector, v.digest, p.dim, v.segment IS c.segment AND c.status IS 'indexed'
+FROM chunk_vec AS v LEFT JOIN space AS p ON p.id = v.space_id LEFT JOIN chunk AS c ON c.id = v.chunk
 WHERE v.id > :after ORDER BY v.id LIMIT :limit
+
+-- name: newest_terms
+-- The newest chunks of a workspace with their threads and terms.
+SELECT c.id, s.thread, c.terms FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE s.workspace = :workspace AND c.status = 'indexed' AND c.terms IS NOT NULL ORDER BY c.id DESC LIMIT :limit
+
+-- name: find_orphans
+-- Chunks of messages that the index does not know.
+SELECT id FROM chunk WHERE id > :after AND id <= :until AND NOT EXISTS (SELECT 1 FROM chunk_source AS s WHERE s.id = chunk.source) ORDER BY id
+
+-- name: drop_orphans
+-- Some chunks go that are of no message; what the full-text index has of them is found there.
+DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(:rows)) AND NOT EXISTS (SELECT 1 FROM chunk_source AS s WHERE s.id = chunk.source)
+
+-- name: find_lost_segments
+-- Chunks in a partition that is not there, or is another workspace's, with their own workspace.
+SELECT c.id, c.segment, s.workspace FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE c.id > :after AND c.id <= :until AND c.segment IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM segment WHERE segment.id = c.segment AND segment.workspace = s.workspace) ORDER BY c.id
+
+-- name: restore_segment
+-- A partition that was lost is there again; what it holds is counted later.
+INSERT OR IGNORE INTO segment (id, workspace, position, state)
+SELECT :id, :workspace, coalesce(max(position) + 1, 0), iif(coalesce(max(state = 'open'), 0), 'sealed', 'open')
+FROM segment WHERE workspace = :workspace
+
+-- name: segments_of_workspace
+-- The partitions of a workspace, the newest first.
+SELECT id FROM segment WHERE workspace = :workspace ORDER BY position DESC
+
+-- name: move_chunk
+-- A chunk is in another partition.
+UPDATE chunk SET segment = :segment WHERE id = :id
+
+-- name: find_lost_scopes
+-- Messages whose workspace or thread the index does not know.
+SELECT id, item_id, workspace, thread FROM chunk_source AS s WHERE id > :after AND id <= :until
+  AND (NOT EXISTS (SELECT 1 FROM chunk_scope AS w WHERE w.id = s.workspace AND w.kind = 'workspace')
+    OR NOT EXISTS (SELECT 1 FROM chunk_scope AS t WHERE t.id = s.thread AND t.kind = 'thread')) ORDER BY id
+
+-- name: restore_scope
+-- A workspace or thread has the integer again that it had.
+INSERT OR IGNORE INTO chunk_scope (id, kind, key) VALUES (:id, :kind, :key)
 
 -- name: end_of_sources
 -- Where a look at so many messages ends.

@@ -47,7 +47,9 @@ class Repairer:
     @property
     def doubts_words(self) -> bool:
         """Whether a search by words may miss what was said."""
-        return not self._found.keys().isdisjoint(("terms", "texts", "missing_texts", "chunk_rows", "missing_sources"))
+        return not self._found.keys().isdisjoint(
+            ("terms", "texts", "missing_texts", "chunk_rows", "missing_sources", "scopes", "orphans")
+        )
 
     async def look(self) -> Mapping[str, int]:
         """Look for damage in short snapshots, and have a repair queued where there is some."""

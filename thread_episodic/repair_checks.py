@@ -48,7 +48,10 @@ INDEX = AuditedIndex(
 def index_finds(lexicon: Lexicon) -> dict[str, Find]:
     """Return the looks that need nothing but the home and the lexicon."""
     return {
+        "scopes": finder(SOURCES, SQL["find_lost_scopes"]),
         "source_rows": row_finder(SQL["vouched_sources_after"], _is_wrong_source),
+        "orphans": finder(CHUNKS, SQL["find_orphans"]),
+        "lost_segments": finder(CHUNKS, SQL["find_lost_segments"]),
         "chunk_rows": finder(SOURCES, SQL["find_wrong_chunk_counts"]),
         "terms": row_finder(SQL["vouched_chunks_after"], _is_wrong_chunk),
         "lexicon": finder(SOURCES, SQL["find_other_lexicons"], lexicon=lexicon_digest(lexicon)),
@@ -71,7 +74,7 @@ def _is_wrong_chunk(row: Row) -> bool:
 
 def _is_wrong_vector(row: Row) -> bool:
     _, _, vector, digest, number_count, is_placed = row
-    return digest_of(vector) != digest or len(vector) != number_count or not is_placed
+    return not is_placed or number_count is None or len(vector) != number_count or digest_of(vector) != digest
 
 
 def _sum_segments() -> Callable[[Tx], Sequence[Any] | None]:
@@ -143,7 +146,10 @@ class Mender:
         """Return every check, in the order in which they are run."""
         looks = index_finds(self._lexicon)
         remade: Sequence[tuple[str, Find, Mend]] = (
+            ("orphans", looks["orphans"], _drop_orphans),
+            ("scopes", looks["scopes"], self._restore_scopes),
             ("source_rows", looks["source_rows"], self._renew_sources),
+            ("lost_segments", looks["lost_segments"], _restore_segments),
             ("chunk_rows", looks["chunk_rows"], self._recut_sources),
             ("terms", looks["terms"], self._recut_chunks),
             ("lexicon", looks["lexicon"], self._recut_sources),
@@ -177,6 +183,21 @@ class Mender:
         values = {"rows": json.dumps(sources)}
         self._turns += [turn_id for (turn_id,) in tx.all(SQL["turns_of_sources"], values)]
         return tx.run(SQL["await_sources"], values | {"now": self._clock.now()})
+
+    def _restore_scopes(self, tx: Tx, rows: Sequence[Any]) -> int:
+        """Workspaces and threads have the integers again that their messages' rows name; where another took one, the row is written anew."""
+        for row, item_id, workspace, thread in rows:
+            fact = self._read_items(tx, [item_id]).get(item_id)
+            if fact is None:
+                store.remove(tx, Source(row, workspace, thread))
+                continue
+            for kind, number, key in (("workspace", workspace, fact.workspace_id), ("thread", thread, fact.thread_id)):
+                tx.run(SQL["restore_scope"], {"id": number, "kind": kind, "key": key})
+            place = store.find_scope(tx, "workspace", fact.workspace_id), store.find_scope(tx, "thread", fact.thread_id)
+            if place != (workspace, thread):
+                self._indexer.put(tx, fact)
+                self._turns.append(fact.turn_id)
+        return len(rows)
 
     def _renew_sources(self, tx: Tx, rows: Sequence[Any]) -> int:
         """Rows of messages are written anew; one of a message that there is none of goes."""
@@ -249,6 +270,21 @@ class Mender:
         changed = tx.run(SQL["await_vectors_of"], {"rows": json.dumps([row[0] for row in rows])})
         self._vectors.queue(tx)
         return changed
+
+
+def _drop_orphans(tx: Tx, rows: Sequence[Any]) -> int:
+    return tx.run(SQL["drop_orphans"], {"rows": json.dumps([row[0] for row in rows])})
+
+
+def _restore_segments(tx: Tx, rows: Sequence[Any]) -> int:
+    """Partitions that chunks name are there again; a chunk in another workspace's moves into one of its own."""
+    for row, segment, workspace in rows:
+        tx.run(SQL["restore_segment"], {"id": segment, "workspace": workspace})
+        own = [known for (known,) in tx.all(SQL["segments_of_workspace"], {"workspace": workspace})]
+        if segment not in own:
+            newest = own[0] if own else tx.insert(SQL["add_segment"], {"workspace": workspace})
+            tx.run(SQL["move_chunk"], {"id": row, "segment": newest})
+    return len(rows)
 
 
 def _clear_texts(tx: Tx, rows: Sequence[Any]) -> int:  # noqa: ARG001  # the whole index is one row of it

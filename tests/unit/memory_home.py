@@ -138,6 +138,7 @@ class MemoryHome:
             settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
             echo_spans=self.ledger.echo_spans, redact_items=redact_items, forget_copies=forget_copies, report_damage=self.damage.append,
+            searched_space=lambda _tx: None,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
             truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",
         ))  # fmt: skip

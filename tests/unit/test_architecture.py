@@ -27,6 +27,7 @@ HOME_OF = {
         "gateway/database.py",
         "gateway/database_copy.py",
         "gateway/database_file.py",
+        "gateway/database_pages.py",
         "gateway/database_threads.py",
         "gateway/migrations.py",
         "gateway/sqlite.py",
