@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from agent.store import needed_contents
+from agent.store import items_after, needed_contents, read_items
 from gateway.artifact_files import ArtifactFiles
 from gateway.config import ConfigError, read
 from gateway.config_check import problems
+from gateway.damaged_rows import told
 from gateway.database_copy import complaints, looking, version
+from gateway.database_pages import find_hit_rows, look_at_pages
+from gateway.derived import TABLE, TABLES, House
 from gateway.home import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.job_runner import STUCK_MS
 from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
@@ -25,7 +28,6 @@ from gateway.lexicon import SnowballLexicon
 from gateway.migrations import SCHEMA_VERSION
 from gateway.model_choice import choose
 from gateway.owners import SQL, fact_of_home, living
-from gateway.schema_shapes import lost_shapes
 from gateway.secret_scanner import RuleScanner
 from gateway.spaces import current, known_spaces
 from gateway.staging import stale
@@ -38,11 +40,14 @@ from protocol.errors import GatewayError
 from protocol.settings import GatewayConfig, ProviderConfig
 from thread_episodic.index_counts import counts_by_status
 from thread_episodic.repair_checks import index_finds as episodic_finds
+from thread_episodic.repair_checks import missing_sources
 from thread_episodic.vectors import coverage as chunks_with_vector
 
 Level: TypeAlias = Literal["ok", "note", "warning", "error"]
 LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
-Mend: TypeAlias = Literal["permissions", "key", "memory", "conversation", "jobs", "processes", "leftovers"]
+Mend: TypeAlias = Literal[
+    "pages", "rows", "permissions", "key", "memory", "conversation", "jobs", "processes", "leftovers"
+]
 
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
@@ -203,10 +208,37 @@ def _database(subject: Subject) -> Iterator[Finding]:
         )  # fmt: skip
     elif schema < SCHEMA_VERSION:
         yield Finding("database", "note", f"it is of schema {schema}; the next start brings it to {SCHEMA_VERSION}")
+    if schema == SCHEMA_VERSION:
+        yield from _pages(subject)
+        return
     for wrong in complaints(subject.database, is_thorough=True)[:3]:
+        yield Finding("database", "error", f"it is damaged: {wrong}", RESTORE)
+
+
+RESTORE = "restore a backup: `pioneer restore-backup FILE --force`"
+REMADE = "--fix makes them anew; a backup is not needed for that"
+
+
+def _pages(subject: Subject) -> Iterator[Finding]:
+    """What of the file cannot be read: whether it is derived, and else whose it is."""
+    damage = look_at_pages(subject.database)
+    if damage is None:
+        yield Finding("database", "error", "it is damaged: its schema cannot be read", RESTORE)
+        return
+    for part in dict.fromkeys(TABLES[table].name for table in damage.derived):
+        yield Finding("database", "warning", f"pages of the {part} cannot be read", REMADE, "pages")
+    if damage.indexes:
+        names = ", ".join(damage.indexes)
+        yield Finding("database", "warning", f"pages of indexes cannot be read: {names}", REMADE, "pages")
+    for table, rows in find_hit_rows(subject.database, damage.kept).items():
         yield Finding(
-            "database", "error", f"it is damaged: {wrong}", "restore a backup: `pioneer restore-backup FILE --force`"
-        )
+            "database", "error", f"pages of the table {table} cannot be read; hit: {told(rows)}",
+            f"{RESTORE}, or keep the rest: --fix copies the file to backups and goes on without these", "rows",
+        )  # fmt: skip
+    if not any((damage.derived, damage.indexes, damage.kept)) and (
+        wrong := complaints(subject.database, is_thorough=True)
+    ):
+        yield Finding("database", "warning", f"pages of it are in no use: {wrong[0].splitlines()[-1]}", REMADE, "pages")
 
 
 def _is_readable(subject: Subject) -> bool:
@@ -238,16 +270,20 @@ def _memory(subject: Subject) -> Iterator[Finding]:
             "memory", "warning", f"{max(0, state.texts)} records are not rightly indexed, {state.erases} erases are unfinished",
             REPAIRED, "memory",
         )  # fmt: skip
-    if wrong := _damage(subject, memory_finds(SnowballLexicon.version)):
-        yield Finding("memory", "warning", f"what is derived of records is damaged: {wrong}", REPAIRED, "memory")
+    yield from _wrong_parts(subject, "memory", memory_finds(SnowballLexicon.version))
 
 
 REPAIRED = "a gateway repairs that by itself; --fix does it now"
 
 
-def _damage(subject: Subject, finds: Mapping[str, Find]) -> str:
-    """What of an index is wrong, in plain words; a part that cannot even be read is wrong."""
-    return ", ".join(name.replace("_", " ") for name, find in finds.items() if _is_wrong(subject, find))
+def _wrong_parts(subject: Subject, house: House, finds: Mapping[str, Find]) -> Iterator[Finding]:
+    """Each derived part in which something is wrong; one that cannot even be read is wrong."""
+    wrong = [name for name, find in finds.items() if _is_wrong(subject, find)]
+    for part in TABLE:
+        kinds = [name.replace("_", " ") for name in wrong if name in part.checks and part.house == house]
+        if kinds:
+            text = f"the {part.name}: {', '.join(kinds)} (made of {part.made_of})"
+            yield Finding(house, "warning", text, REPAIRED, house)
 
 
 def _is_wrong(subject: Subject, find: Find) -> bool:
@@ -268,14 +304,16 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         counts = counts_by_status(tx, None, None)
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
-        lost = lost_shapes(tx)
+    damage = look_at_pages(subject.database)
+    lost = damage.lost if damage is not None else ()
     if waiting := counts.get("pending", 0):
         yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
     if lost:
-        text = f"triggers, indexes or full-text tables are gone: {', '.join(lost)}"
+        text = f"triggers, indexes or derived tables are gone: {', '.join(lost)}"
         yield Finding("conversation", "warning", text, REPAIRED, "conversation")
-    elif wrong := _damage(subject, episodic_finds(SnowballLexicon())):
-        yield Finding("conversation", "warning", f"its index is damaged: {wrong}", REPAIRED, "conversation")
+    else:
+        finds = episodic_finds(SnowballLexicon()) | {"missing_sources": missing_sources(items_after, read_items)}
+        yield from _wrong_parts(subject, "conversation", finds)
     if missing:
         yield Finding(
             "conversation",

@@ -5,12 +5,15 @@ Rule 2: a table with a meaning of its own keeps every row that can be read; whic
 """
 
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
+from gateway.damaged_rows import Rows, keep_readable, rows_of
+from gateway.database_copy import reading
 from gateway.derived import owner_of
 from gateway.owners import SQL
 from gateway.schema_shapes import OWED, lost_shapes, put_out_of_use, restore_shapes
@@ -41,7 +44,14 @@ def find_damage(connection: Handle) -> Damage:
     derived = dict.fromkeys(owner for name in hit if (owner := owner_of(tables.get(name, name))) is not None)
     indexes = [name for name in hit if name in tables and owner_of(tables[name]) is None]
     kept = [name for name in hit if name not in tables and owner_of(name) is None]
-    return Damage(list(derived), indexes, kept, lost_shapes(Transaction(connection)))
+    return Damage(list(derived), indexes, kept, _lost(connection))
+
+
+def _lost(connection: Handle) -> list[str]:
+    try:
+        return lost_shapes(Transaction(connection))
+    except apsw.CorruptError:  # what is damaged is begun anew, its format with it
+        return []
 
 
 def _wrong_in(connection: Handle, table: str, by_root: dict[int, str]) -> set[str]:
@@ -75,12 +85,34 @@ def mend(path: Path, damage: Damage) -> Sequence[str]:
 
 def look(path: Path) -> Damage:
     """What cannot be read of a database, beside whoever uses it. Raises what apsw raises."""
-    connection: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    with reading(path, leaves_no_trace=True) as connection:
         return find_damage(connection)
+
+
+def keep_rest(path: Path, tables: Sequence[str], aside: Path) -> dict[str, Rows]:
+    """Begin tables with a meaning anew, with the rows that can be read, after the file was copied as it is."""
+    connection = connect(path, synchronous="full", creates=False)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        shutil.copyfile(path, aside)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        return {table: keep_readable(connection, table) for table in tables}
     finally:
         give_up(connection)
+
+
+def look_at_pages(path: Path) -> Damage | None:
+    """What cannot be read of a database; None where not even its schema can."""
+    try:
+        return look(path)
+    except apsw.Error:
+        return None
+
+
+def find_hit_rows(path: Path, tables: Sequence[str]) -> dict[str, Rows]:
+    """Which rows of tables with a meaning cannot be read. Raises what apsw raises."""
+    with reading(path, leaves_no_trace=True) as connection:
+        return {table: rows_of(connection, table) for table in tables}
 
 
 def make_anew(path: Path) -> None:

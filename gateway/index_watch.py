@@ -65,6 +65,7 @@ class IndexWatch:
         self._repairs = 0
         self._is_quiet = anyio.Event()
         self._is_hopeless = False
+        self._has_begun_anew = False
         db.tell_damage = self._met
 
     def begin(self) -> None:
@@ -136,6 +137,7 @@ class IndexWatch:
             if done:
                 log.warning("begun_anew", names=",".join(done))
                 if damage.derived or damage.indexes:
+                    self._has_begun_anew = True
                     self._health.degrade(COMPONENT, "damaged_pages", PAGES)
                 else:
                     self._health.degrade(COMPONENT, "schema_restored", "schema")
@@ -170,12 +172,12 @@ class IndexWatch:
             log.warning("mend_failed", reason=error.reason)
 
     async def _make_anew(self) -> None:
-        """Make the file anew where pages of it are in no use and no other process is in the home."""
+        """Make the file anew where an earlier process left pages in no use, and no other one is in the home."""
         try:
             if await self._db.read(lambda tx: fact_of_home(tx, OWED)) is None:
                 return
             self._health.degrade(COMPONENT, "damaged_pages", PAGES)
-            if self._is_alone():
+            if self._is_alone() and not self._has_begun_anew:
                 await self._db.make_anew()
                 self._health.recover(COMPONENT, key=PAGES)
         except GatewayError as error:

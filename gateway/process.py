@@ -115,7 +115,9 @@ class Pulse:
             return
         async with self._looking:
             if not self._has_looked:
-                await self._app.memory.look_for_damage(is_unclean=self.is_unclean)
+                await self._app.watch.beyond_damage(
+                    lambda: self._app.memory.look_for_damage(is_unclean=self.is_unclean)
+                )
                 if self.is_unclean:
                     await self._app.artifacts.look_for_orphans()
                 self._app.watch.begin()

@@ -107,6 +107,16 @@ def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[
     return emptied
 
 
+def begin_table_anew(connection: Handle, table: str, fill: str) -> None:
+    """Make a table anew whose pages cannot be read, fill it, and then make what belongs to it, in the caller's transaction."""
+    _take_out(connection, SQL["take_out_tables"], [table])
+    connection.execute(_model()[table][1]).fetchall()
+    connection.execute(fill).fetchall()
+    for name, (owner, making) in _model().items():
+        if owner == table and name != table:
+            connection.execute(making).fetchall()
+
+
 def _take_out(connection: Handle, statement: str, names: Sequence[str]) -> None:
     connection.execute("PRAGMA writable_schema = on").fetchall()
     connection.execute(statement, {"names": ",".join(["", *names, ""])}).fetchall()

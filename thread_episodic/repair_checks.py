@@ -62,6 +62,19 @@ def index_finds(lexicon: Lexicon) -> dict[str, Find]:
     }
 
 
+def missing_sources(items_after: ItemsAfter, read_items: ReadItems) -> Find:
+    """Return a look that finds the turns of messages that ought to be in the index and that it does not know."""
+
+    def find(tx: Tx, after: int) -> Found:
+        page = items_after(tx, after, MESSAGES)
+        known = store.find_sources(tx, [item_id for _, item_id in page])
+        lacking = read_items(tx, [item_id for _, item_id in page if item_id not in known])
+        turns = dict.fromkeys(fact.turn_id for fact in lacking.values() if fact.indexable)
+        return Found(list(turns), page[-1][0] if len(page) == MESSAGES else None)
+
+    return find
+
+
 def _is_wrong_source(row: Row) -> bool:
     _, *values, digest = row
     return store.source_digest(*values) != digest
@@ -153,7 +166,7 @@ class Mender:
             ("chunk_rows", looks["chunk_rows"], self._recut_sources),
             ("terms", looks["terms"], self._recut_chunks),
             ("lexicon", looks["lexicon"], self._recut_sources),
-            ("missing_sources", self._find_missing_sources, self._adopt_turns),
+            ("missing_sources", missing_sources(self._items_after, self._read_items), self._adopt_turns),
         )
         return [
             *(Check(name, find, mend, then=self._remake) for name, find, mend in remade),
@@ -209,14 +222,6 @@ class Mender:
                 self._indexer.put(tx, fact)
                 self._turns.append(fact.turn_id)
         return len(rows)
-
-    def _find_missing_sources(self, tx: Tx, after: int) -> Found:
-        """Find messages that ought to be in the index and that it does not know."""
-        page = self._items_after(tx, after, MESSAGES)
-        known = store.find_sources(tx, [item_id for _, item_id in page])
-        lacking = self._read_items(tx, [item_id for _, item_id in page if item_id not in known])
-        turns = dict.fromkeys(fact.turn_id for fact in lacking.values() if fact.indexable)
-        return Found(list(turns), page[-1][0] if len(page) == MESSAGES else None)
 
     def _find_changed_sources(self, tx: Tx, after: int) -> Found:
         """Find messages that say something else than what was indexed."""
