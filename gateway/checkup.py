@@ -9,18 +9,16 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
 
 from agent.store import items_after, needed_contents, read_items
 from gateway.artifact_files import ArtifactFiles
-from gateway.config import ConfigError, read
 from gateway.config_check import problems
-from gateway.damaged_rows import told
+from gateway.damage_checks import REPAIRED, RESTORE, pages_of, wrong_parts
 from gateway.database_copy import complaints, looking, version
-from gateway.database_pages import find_hit_rows, look_at_pages
-from gateway.derived import TABLE, TABLES, House
+from gateway.database_pages import look_at_pages
+from gateway.findings import Finding, Subject
 from gateway.home import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.job_runner import STUCK_MS
 from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
@@ -35,19 +33,12 @@ from memory.repair import index_finds as memory_finds
 from memory.repair import state_of
 from memory.vectors import coverage as facts_with_vector
 from memory.withheld import count_numbers
-from protocol.checks import Find
 from protocol.errors import GatewayError
-from protocol.settings import GatewayConfig, ProviderConfig
+from protocol.settings import ProviderConfig
 from thread_episodic.index_counts import counts_by_status
 from thread_episodic.repair_checks import index_finds as episodic_finds
 from thread_episodic.repair_checks import missing_sources
 from thread_episodic.vectors import coverage as chunks_with_vector
-
-Level: TypeAlias = Literal["ok", "note", "warning", "error"]
-LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
-Mend: TypeAlias = Literal[
-    "pages", "rows", "permissions", "key", "memory", "conversation", "jobs", "processes", "leftovers"
-]
 
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
@@ -55,40 +46,6 @@ ROOM_BYTES = 256 * 1024 * 1024
 
 INSIDE = frozenset({"memory", "conversation", "jobs", "vectors"})
 """Checks that read the database."""
-
-
-class Finding(NamedTuple):
-    """What a check found: how bad it is, in plain words, what to do, and what `--fix` would mend."""
-
-    check: str
-    level: Level
-    text: str
-    advice: str = ""
-    mend: Mend | None = None
-
-
-class Subject(NamedTuple):
-    """The home that is looked at."""
-
-    root: Path
-    config_path: Path
-
-    @property
-    def database(self) -> Path:
-        """`gateway.db`."""
-        return self.root / "gateway.db"
-
-    @property
-    def workplaces(self) -> tuple[Path, ...]:
-        """Folders in which copies of the home are made."""
-        return self.root.absolute().parent, self.root / "backups"
-
-    def config(self) -> GatewayConfig:
-        """The settings, or the defaults where the file cannot be used."""
-        try:
-            return read(self.config_path.read_bytes().decode("utf-8-sig"))[0]
-        except (OSError, ConfigError, UnicodeDecodeError):
-            return GatewayConfig()
 
 
 def examine(subject: Subject) -> list[Finding]:
@@ -209,36 +166,10 @@ def _database(subject: Subject) -> Iterator[Finding]:
     elif schema < SCHEMA_VERSION:
         yield Finding("database", "note", f"it is of schema {schema}; the next start brings it to {SCHEMA_VERSION}")
     if schema == SCHEMA_VERSION:
-        yield from _pages(subject)
+        yield from pages_of(subject)
         return
     for wrong in complaints(subject.database, is_thorough=True)[:3]:
         yield Finding("database", "error", f"it is damaged: {wrong}", RESTORE)
-
-
-RESTORE = "restore a backup: `pioneer restore-backup FILE --force`"
-REMADE = "--fix makes them anew; a backup is not needed for that"
-
-
-def _pages(subject: Subject) -> Iterator[Finding]:
-    """What of the file cannot be read: whether it is derived, and else whose it is."""
-    damage = look_at_pages(subject.database)
-    if damage is None:
-        yield Finding("database", "error", "it is damaged: its schema cannot be read", RESTORE)
-        return
-    for part in dict.fromkeys(TABLES[table].name for table in damage.derived):
-        yield Finding("database", "warning", f"pages of the {part} cannot be read", REMADE, "pages")
-    if damage.indexes:
-        names = ", ".join(damage.indexes)
-        yield Finding("database", "warning", f"pages of indexes cannot be read: {names}", REMADE, "pages")
-    for table, rows in find_hit_rows(subject.database, damage.kept).items():
-        yield Finding(
-            "database", "error", f"pages of the table {table} cannot be read; hit: {told(rows)}",
-            f"{RESTORE}, or keep the rest: --fix copies the file to backups and goes on without these", "rows",
-        )  # fmt: skip
-    if not any((damage.derived, damage.indexes, damage.kept)) and (
-        wrong := complaints(subject.database, is_thorough=True)
-    ):
-        yield Finding("database", "warning", f"pages of it are in no use: {wrong[0].splitlines()[-1]}", REMADE, "pages")
 
 
 def _is_readable(subject: Subject) -> bool:
@@ -270,31 +201,7 @@ def _memory(subject: Subject) -> Iterator[Finding]:
             "memory", "warning", f"{max(0, state.texts)} records are not rightly indexed, {state.erases} erases are unfinished",
             REPAIRED, "memory",
         )  # fmt: skip
-    yield from _wrong_parts(subject, "memory", memory_finds(SnowballLexicon.version))
-
-
-REPAIRED = "a gateway repairs that by itself; --fix does it now"
-
-
-def _wrong_parts(subject: Subject, house: House, finds: Mapping[str, Find]) -> Iterator[Finding]:
-    """Each derived part in which something is wrong; one that cannot even be read is wrong."""
-    wrong = [name for name, find in finds.items() if _is_wrong(subject, find)]
-    for part in TABLE:
-        kinds = [name.replace("_", " ") for name in wrong if name in part.checks and part.house == house]
-        if kinds:
-            text = f"the {part.name}: {', '.join(kinds)} (made of {part.made_of})"
-            yield Finding(house, "warning", text, REPAIRED, house)
-
-
-def _is_wrong(subject: Subject, find: Find) -> bool:
-    try:
-        with looking(subject.database) as tx:
-            subjects, after = find(tx, 0)
-            while not subjects and after is not None:
-                subjects, after = find(tx, after)
-    except GatewayError:
-        return True
-    return bool(subjects)
+    yield from wrong_parts(subject, "memory", memory_finds(SnowballLexicon.version))
 
 
 def _conversation(subject: Subject) -> Iterator[Finding]:
@@ -313,7 +220,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         yield Finding("conversation", "warning", text, REPAIRED, "conversation")
     else:
         finds = episodic_finds(SnowballLexicon()) | {"missing_sources": missing_sources(items_after, read_items)}
-        yield from _wrong_parts(subject, "conversation", finds)
+        yield from wrong_parts(subject, "conversation", finds)
     if missing:
         yield Finding(
             "conversation",

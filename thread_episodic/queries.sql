@@ -104,13 +104,13 @@ UPDATE segment SET state = 'sealed' WHERE id = :id
 
 -- name: enter_segment
 -- Chunks came, said when their messages were.
-UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count + :terms,
+UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count + :terms, digest = digest + :digest,
     first_at = min(coalesce(first_at, :first_at), :first_at), last_at = max(coalesce(last_at, :last_at), :last_at)
 WHERE id = :id
 
 -- name: leave_segment
 -- A chunk went. Wrong sums are no reason to keep it: repair counts anew.
-UPDATE segment SET chunk_count = max(0, chunk_count - 1), term_count = max(0, term_count - :terms) WHERE id = :id
+UPDATE segment SET chunk_count = max(0, chunk_count - 1), term_count = max(0, term_count - :terms), digest = digest - :digest WHERE id = :id
 
 -- name: remove_segments
 -- A workspace is gone.
@@ -381,12 +381,18 @@ UPDATE chunk SET from_char = :from_char, to_char = :to_char, terms = :terms, ter
     digest = :digest, updated_at = :now WHERE id = :id
 
 -- name: change_segment_terms
--- Chunks of a segment have more or fewer terms.
-UPDATE segment SET term_count = max(0, term_count + :more) WHERE id = :id
+-- Chunks of a segment have more or fewer terms, and another digest.
+UPDATE segment SET term_count = max(0, term_count + :more), digest = digest + :change WHERE id = :id
 
 -- name: restore_fts_row
 -- The terms of a chunk become searchable, unless a row of it is in the index.
 INSERT INTO chunk_fts (rowid, body) SELECT :id, :body WHERE NOT EXISTS (SELECT 1 FROM chunk_fts_docsize WHERE id = :id)
+
+-- name: doubt_segments_of_turn
+-- The digests of a turn's chunks are in no sum any more.
+UPDATE segment SET digest = digest - (SELECT coalesce(sum(c.digest), 0) FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
+  WHERE s.turn_id = :turn_id AND c.segment = segment.id)
+WHERE id IN (SELECT c.segment FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id WHERE s.turn_id = :turn_id)
 
 -- name: doubt_chunks_of_turn
 -- The chunks of a turn are to be made anew.
@@ -546,21 +552,34 @@ UPDATE chunk SET index_state = 'pending' WHERE id IN (SELECT value FROM json_eac
 
 -- name: sums_of_chunks
 -- What the next chunks add up to, by partition.
-SELECT c.segment, count(*), sum(c.term_count), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+SELECT c.segment, count(*), sum(c.term_count), sum(coalesce(c.digest, 0)), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
 WHERE c.id > :after AND c.id <= :until AND c.segment IS NOT NULL GROUP BY c.segment
 
 -- name: kept_sums
 -- What partitions believe to hold.
-SELECT id, chunk_count, term_count, first_at, last_at FROM segment ORDER BY id
+SELECT id, chunk_count, term_count, digest, first_at, last_at FROM segment ORDER BY id
+
+-- name: sums_by_index
+-- What a partition's chunks add up to: read from an index that holds nothing else.
+SELECT count(*), coalesce(sum(term_count), 0), coalesce(sum(digest), 0), coalesce(sum(term_count > 0), 0) FROM chunk INDEXED BY chunk_of_segment
+WHERE segment = :id
+
+-- name: count_hidden
+-- How many chunks have words and are not found by them.
+SELECT count(*) FROM chunk INDEXED BY chunk_hidden_status WHERE status <> 'indexed' AND status = 'excluded' AND term_count > 0
+
+-- name: count_listed
+-- How many of the next rows the full-text index counts as its own, and where they end.
+SELECT count(*), max(id) FROM (SELECT id FROM chunk_fts_docsize WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: count_segment
 -- What a partition holds.
-SELECT count(*), coalesce(sum(c.term_count), 0), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+SELECT count(*), coalesce(sum(c.term_count), 0), coalesce(sum(c.digest), 0), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
 WHERE c.segment = :id
 
 -- name: put_segment_sums
 -- What a partition holds is counted anew.
-UPDATE segment SET chunk_count = :chunks, term_count = :terms, first_at = :first_at, last_at = :last_at WHERE id = :id
+UPDATE segment SET chunk_count = :chunks, term_count = :terms, digest = :digest, first_at = :first_at, last_at = :last_at WHERE id = :id
 
 -- name: find_format
 -- The format of the conversations' full-text index.

@@ -12,7 +12,7 @@ from typing import Any
 
 from protocol.checks import Check, Find, Found, Mend, digest_of, finder, row_finder, step_finder
 from protocol.hooks import ItemFact, ReadItems
-from protocol.index_audit import AuditedIndex, audit_finder
+from protocol.index_audit import LISTED, AuditedIndex, audit_finder, believed_totals
 from protocol.ports import Clock, JobQueue, Lexicon, Meaning, Row, Tx
 from thread_episodic import store
 from thread_episodic.indexing import Indexer
@@ -75,6 +75,62 @@ def missing_sources(items_after: ItemsAfter, read_items: ReadItems) -> Find:
     return find
 
 
+def cheap_finds() -> dict[str, Find]:
+    """Return the looks of a start at a large index: what partitions and the full-text index believe to hold, against counts and digests."""
+    return {"segments": step_finder(_compare_sums), "texts": step_finder(_compare_counts)}
+
+
+def _compare_sums() -> Callable[[Tx], Sequence[Any] | None]:
+    """Begin to compare what each partition believes to hold with its index entries, one partition a snapshot."""
+    left: list[Any] | None = None
+    wrong: list[Any] = []
+
+    def step(tx: Tx) -> Sequence[Any] | None:
+        nonlocal left
+        if left is None:
+            left = [row for row, *_ in tx.all(SQL["kept_sums"])]
+        elif left:
+            row = left.pop()
+            found = tx.one(SQL["sums_by_index"], {"id": row})
+            kept = [one[1:4] for one in tx.all(SQL["kept_sums"]) if one[0] == row]
+            if found is not None and kept and tuple(kept[0]) != tuple(found[:3]):
+                wrong.append((row,))
+        return None if left else wrong
+
+    return step
+
+
+def _compare_counts() -> Callable[[Tx], Sequence[Any] | None]:
+    """Begin to compare how many rows the full-text index lists with how many it believes to hold and how many chunks have words.
+
+    A home that is written to meanwhile is not judged: its counts are of several moments.
+    """
+    begun: Row | None = None
+    left: list[int] = []
+    after: int | None = 0
+    listed = worded = 0
+
+    def step(tx: Tx) -> Sequence[Any] | None:
+        nonlocal begun, listed, worded, after
+        if begun is None:
+            begun = tx.one(SQL["last_change"])
+            left.extend(row for row, *_ in tx.all(SQL["kept_sums"]))
+        elif left:
+            found = tx.one(SQL["sums_by_index"], {"id": left.pop()})
+            worded += found[3] if found is not None else 0
+        elif after is not None:
+            count, after = tx.all(SQL["count_listed"], {"after": after, "limit": LISTED})[0]
+            listed += count
+        else:
+            hidden = tx.all(SQL["count_hidden"])[0][0]
+            believed = believed_totals(tx, INDEX)[0]
+            is_still = tx.one(SQL["last_change"]) == begun
+            return [None] if is_still and not believed == listed == worded - hidden else ()
+        return None
+
+    return step
+
+
 def _is_wrong_source(row: Row) -> bool:
     _, *values, digest = row
     return store.source_digest(*values) != digest
@@ -103,8 +159,9 @@ def _sum_segments() -> Callable[[Tx], Sequence[Any] | None]:
             end = tx.one(CHUNKS, {"after": after, "limit": SUMMED})
             until = end[0] if end is not None else None
             for row, *found in tx.all(SQL["sums_of_chunks"], {"after": after, "until": until}):
-                count, terms, first, last = sums.get(row, (0, 0, found[2], found[3]))
-                sums[row] = [count + found[0], terms + found[1], min(first, found[2]), max(last, found[3])]
+                count, terms, digest, first, last = sums.get(row, (0, 0, 0, found[3], found[4]))
+                added = [count + found[0], terms + found[1], digest + found[2]]
+                sums[row] = [*added, min(first, found[3]), max(last, found[4])]
             after = until
             return None
         if doubted is None:
@@ -126,10 +183,11 @@ def _count(tx: Tx, row: int) -> list[int]:
 
 def _holds(kept: Sequence[Any], counted: Sequence[Any] | None) -> bool:
     """Whether sums are those that were counted, and the times cover them: they only grow, and may be wider."""
-    count, terms, first, last = counted or (0, 0, None, None)
-    if (kept[0], kept[1]) != (count, terms):
+    *sums, first, last = counted or (0, 0, 0, None, None)
+    *believed, since, until = kept
+    if believed != sums:
         return False
-    return count == 0 or (kept[2] is not None and kept[3] is not None and kept[2] <= first and last <= kept[3])
+    return sums[0] == 0 or (since is not None and until is not None and since <= first and last <= until)
 
 
 # -- mending -------------------------------------------------------------------------------------------------------
@@ -309,7 +367,7 @@ def _add_texts(tx: Tx, rows: Sequence[Any]) -> int:
 
 def _count_segments(tx: Tx, rows: Sequence[Any]) -> int:
     for (row,) in rows:
-        count, terms, first, last = _count(tx, row)
-        values = {"id": row, "chunks": count, "terms": terms, "first_at": first, "last_at": last}
+        names = ("chunks", "terms", "digest", "first_at", "last_at")
+        values = {"id": row} | dict(zip(names, _count(tx, row), strict=True))
         tx.run(SQL["put_segment_sums"], values)
     return len(rows)

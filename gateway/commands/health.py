@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
-from gateway.checkup import LEVELS, Finding, Level, Mend, Subject, examine
+from gateway.checkup import examine
 from gateway.commands import Command
 from gateway.commands.door import NO_HOME, Door, config_of, home_of, through_door
 from gateway.commands.exits import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNAVAILABLE, Stop, writing
@@ -29,6 +29,7 @@ from gateway.commands.terminal import (
     words,
 )
 from gateway.damaged_rows import told
+from gateway.findings import LEVELS, Finding, Level, Mend, Subject
 from gateway.home import is_strange
 from gateway.owners import living
 from gateway.staging import sweep
