@@ -10,6 +10,8 @@ from gateway.database_copy import complaints, looking
 from gateway.database_pages import find_hit_rows, look_at_pages
 from gateway.derived import TABLE, TABLES, House
 from gateway.findings import Finding, Subject
+from gateway.log_end import frames_lost
+from gateway.owners import living
 from protocol.checks import Find
 from protocol.errors import GatewayError
 
@@ -19,6 +21,9 @@ REMADE = "--fix makes them anew; a backup is not needed for that"
 
 def pages_of(subject: Subject) -> Iterator[Finding]:
     """What of the file cannot be read: whether it is derived, and else whose it is."""
+    if not living(subject.root / "run") and (frames := frames_lost(subject.database)):
+        text = f"its write-ahead log ends early: {frames} frames of it cannot be reached, and what they hold is lost"
+        yield Finding("database", "warning", text, "nothing mends that; a backup that is newer may hold more")
     damage = look_at_pages(subject.database)
     if damage is None:
         yield Finding("database", "error", "it is damaged: its schema cannot be read", RESTORE)

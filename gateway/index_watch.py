@@ -150,8 +150,8 @@ class IndexWatch:
             log.warning("schema_restored", names=",".join(self._restored))
             self._health.degrade(COMPONENT, "schema_restored", "schema")
         try:
-            await self._make_anew()
             await self._look_at_few_pages()
+            await self._make_anew()  # which no page may hinder that is damaged
             for part, look in self._looks.items():
                 try:
                     await self.beyond_damage(look)

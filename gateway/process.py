@@ -255,6 +255,9 @@ async def running(base: Foundations, listener: Listener, client: Client, metrono
     app = build(build_core(base, listener.send, client))
     if base.key.is_lost:
         app.health.degrade("keys", "key_lost")
+    if base.lost_frames:
+        log.error("wal_damaged", frames=base.lost_frames)
+        app.health.degrade("storage", "wal_damaged", str(base.lost_frames))
     pulse = Pulse(app, lambda: listener.is_within_budget, metronome)
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings

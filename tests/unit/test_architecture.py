@@ -33,6 +33,7 @@ HOME_OF = {
         "gateway/database_file.py",
         "gateway/database_pages.py",
         "gateway/database_threads.py",
+        "gateway/log_end.py",
         "gateway/migrations.py",
         "gateway/sqlite.py",
         "gateway/wiping.py",
