@@ -94,7 +94,13 @@ def keep_rest(path: Path, tables: Sequence[str], aside: Path) -> dict[str, Rows]
     connection = connect(path, synchronous="full", creates=False)
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        shutil.copyfile(path, aside)
+    finally:
+        give_up(connection)
+    shutil.copyfile(
+        path, aside
+    )  # closing it drops every lock that this process holds on the file: no connection is open
+    connection = connect(path, synchronous="full", creates=False)
+    try:
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
         return {table: keep_readable(connection, table) for table in tables}
     finally:

@@ -6,7 +6,6 @@ Rule 2: only what changes nothing of another house is answered without the other
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from agent.ledger import Ledger
 from agent.redaction import forget_copies, redact_items
@@ -20,7 +19,9 @@ from gateway.introduction import Client
 from gateway.jobs import Jobs
 from gateway.lexicon import SnowballLexicon
 from gateway.outbox import Outbox
+from gateway.owners import fact_of_home
 from gateway.rpc import Bound, bind
+from gateway.schema_shapes import OWED
 from gateway.spaces import searched
 from gateway.wiping import wipe
 from memory.ports import Collaborators
@@ -90,6 +91,10 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
         for tell in on_redacted:
             tell(tx, items)
 
+    async def is_wiped() -> bool:
+        """Pages that are in no use may hold what was erased until the file is made anew."""
+        return await wipe(db) and await db.read(lambda tx: fact_of_home(tx, OWED)) is None
+
     memory = MemoryService(
         Collaborators(
             db=db,
@@ -115,7 +120,7 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             report_damage=report_damage,
             report_index=reporter(health, "memory"),
             searched_space=searched,
-            truncate_wal=partial(wipe, db),
+            truncate_wal=is_wiped,
             backups=base.home.backup_names,
             owner=base.owners.owner,
         )

@@ -31,7 +31,8 @@ from gateway.derived import TABLES, with_shadows
 ROUNDS = int(os.environ.get("PIONEER_DAMAGE_ROUNDS", "2"))
 """A campaign is 200."""
 SEED = int(os.environ.get("PIONEER_DAMAGE_SEED", random.randrange(1 << 32)))
-ROUND_SECONDS = 60
+ROUND_SECONDS = 300
+"""A round takes seconds; what hangs is told with its seed."""
 BY_SQL = [damage for reason, damage in DAMAGES.values() if reason != "damaged_pages"]
 ONLY_UNAVAILABLE = -32046
 
