@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.store import items_after, needed_contents, read_items
 from gateway.artifact_files import ArtifactFiles
-from gateway.config_check import problems
+from gateway.config_check import environment_problems, problems
 from gateway.damage_checks import REPAIRED, RESTORE, pages_of, wrong_parts
 from gateway.database_copy import complaints, looking, version
 from gateway.database_pages import look_at_pages
@@ -120,6 +120,8 @@ def _expected_key(subject: Subject) -> str | None:
 
 
 def _config(subject: Subject) -> Iterator[Finding]:
+    for one in environment_problems(os.environ):
+        yield Finding("config", "error", f"{one.key}: {one.problem}", one.hint)
     if not subject.config_path.exists():
         yield Finding("config", "ok", "no file; every setting has its default")
         return
@@ -133,9 +135,7 @@ def _config(subject: Subject) -> Iterator[Finding]:
         return
     for one in found:
         where = f"line {one.line}: " if one.line is not None else ""
-        yield Finding(
-            "config", "error" if one.is_error else "warning", f"{where}{one.key} {one.problem}".strip(), one.hint
-        )
+        yield Finding("config", "error", f"{where}{one.key} {one.problem}".strip(), one.hint)
 
 
 def _disk(subject: Subject) -> Iterator[Finding]:
@@ -276,7 +276,9 @@ def _model(subject: Subject) -> Iterator[Finding]:
         search = "search goes by words" if choice.static is None else "search uses the static model that comes along"
         text = f"the folder of the embedding model holds none that works: {search}" if choice.is_misplaced else search
         advice = (
-            "correct embedding.model_path" if choice.is_misplaced else "`pioneer models fetch` fetches a better one"
+            "correct gateway.embedding.model_path"
+            if choice.is_misplaced
+            else "`pioneer models fetch` fetches a better one"
         )
         yield Finding("model", "warning" if choice.is_misplaced else "note", text, advice)
 

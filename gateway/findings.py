@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from gateway.config import ConfigError, read
+from gateway.config import ConfigError, ConfigStore
 from protocol.settings import GatewayConfig
 
 Level: TypeAlias = Literal["ok", "note", "warning", "error"]
@@ -43,6 +43,6 @@ class Subject(NamedTuple):
     def config(self) -> GatewayConfig:
         """The settings, or the defaults where the file cannot be used."""
         try:
-            return read(self.config_path.read_bytes().decode("utf-8-sig"))[0]
-        except (OSError, ConfigError, UnicodeDecodeError):
+            return ConfigStore(self.config_path).config
+        except ConfigError:
             return GatewayConfig()

@@ -149,7 +149,8 @@ def build(core: MemoryCore) -> App:
         health=health, spawn=outbox.spawn, queue_repairs=have_repaired,
         is_alone=lambda: living(base.home.run) == [base.owners.owner], restored=base.restored,
     )  # fmt: skip
-    core.on_redacted.append(episodic.on_items)
+    core.on_redacted.append(episodic.on_redacted)
+    core.searched.append(episodic.reasons)
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     artifacts = Artifacts(

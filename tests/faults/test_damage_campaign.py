@@ -21,6 +21,7 @@ from damages import (
     page_size,
     pages_of,
 )
+from sizes import size
 from spawned import Den, drain, hello
 from tiny_model import make_tiny_model
 
@@ -28,8 +29,7 @@ from gateway.client import CallFailed, Client
 from gateway.database_copy import complaints
 from gateway.derived import TABLES, with_shadows
 
-ROUNDS = int(os.environ.get("PIONEER_DAMAGE_ROUNDS", "2"))
-"""A campaign is 200."""
+ROUNDS = size("damage_rounds")
 SEED = int(os.environ.get("PIONEER_DAMAGE_SEED", random.randrange(1 << 32)))
 ROUND_SECONDS = 300
 """A round takes seconds; what hangs is told with its seed."""
@@ -44,9 +44,9 @@ def damage_pages(chance: random.Random) -> Damage:
         present = [name for (name,) in connection.execute("SELECT DISTINCT name FROM dbstat").fetchall()]
         tables = [name for name in with_shadows(TABLES) if name in present]
         pages = pages_of(connection, chance.sample(tables, chance.randint(1, 3)))
-        size = page_size(connection)
+        length = page_size(connection)
         hit = chance.sample(pages, chance.randint(1, len(pages)))
-        overwrite(connection, {page: chance.choice((bytes(size), chance.randbytes(size))) for page in hit})
+        overwrite(connection, {page: chance.choice((bytes(length), chance.randbytes(length))) for page in hit})
 
     return damage
 
