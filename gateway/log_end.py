@@ -25,7 +25,7 @@ def lost_frames(connection: Handle, database: Path) -> int:
             header = file.read(HEADER)
             if len(header) < HEADER:
                 return 0
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # the log is read from here on
+            connection.execute("PRAGMA schema_version").fetchall()  # the log is read from here on
             valid, _ = connection.wal_checkpoint(mode=NOOP)
             page_size = struct.unpack(">I", header[8:12])[0]
             last, place = 0, max(0, valid)
