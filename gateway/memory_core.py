@@ -6,7 +6,6 @@ Rule 2: only what changes nothing of another house is answered without the other
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from agent.forgotten import KeptFiles, conversation
 from agent.ledger import Ledger
@@ -23,7 +22,10 @@ from gateway.introduction import Client
 from gateway.jobs import Jobs
 from gateway.lexicon import SnowballLexicon
 from gateway.outbox import Outbox
+from gateway.owners import fact_of_home
 from gateway.rpc import Bound, bind
+from gateway.schema_shapes import OWED
+from gateway.spaces import searched as searched_space
 from gateway.wiping import wipe
 from memory.ports import Collaborators
 from memory.service import MemoryService
@@ -93,6 +95,10 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
         for tell in on_redacted:
             tell(tx, items)
 
+    async def is_wiped() -> bool:
+        """Pages that are in no use may hold what was erased until the file is made anew."""
+        return await wipe(db) and await db.read(lambda tx: fact_of_home(tx, OWED)) is None
+
     searched: list[Searched] = [conversation(tell_redacted)]
     files = HomeFiles(base.home, KeptFiles(db, ArtifactFiles(base.home.artifacts)))
 
@@ -121,7 +127,8 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             look_into_files=files.say,
             report_damage=report_damage,
             report_index=reporter(health, "memory"),
-            truncate_wal=partial(wipe, db),
+            searched_space=searched_space,
+            truncate_wal=is_wiped,
             backups=base.home.backup_names,
             owner=base.owners.owner,
         )

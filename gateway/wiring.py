@@ -40,6 +40,7 @@ from gateway.index_watch import IndexWatch, reporter
 from gateway.job_runner import Handler, JobRunner
 from gateway.logs import Log
 from gateway.memory_core import MemoryCore
+from gateway.owners import living
 from gateway.pdf_text import PdfText
 from gateway.providers import Providers
 from gateway.retry import limits_of
@@ -134,9 +135,19 @@ def build(core: MemoryCore) -> App:
         time_zone=client.time_zone,
         read_date=read_date,
     )
+
+    def queue_repairs(tx: Tx) -> None:
+        jobs.enqueue(tx, "repair", "deep")
+        episodic.repair.queue(tx)
+        jobs.hurry(tx, kinds=("repair", "index", "embed"))
+
+    async def have_repaired() -> None:
+        await db.note(queue_repairs)
+
     watch = IndexWatch(
-        looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
-        health=health, spawn=outbox.spawn, restored=base.restored,
+        db=db, looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
+        health=health, spawn=outbox.spawn, queue_repairs=have_repaired,
+        is_alone=lambda: living(base.home.run) == [base.owners.owner], restored=base.restored,
     )  # fmt: skip
     core.on_redacted.append(episodic.on_redacted)
     core.searched.append(episodic.reasons)
@@ -189,9 +200,8 @@ def build(core: MemoryCore) -> App:
     runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
-    runner.handle(
-        "repair", _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
-    )
+    repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
+    runner.handle("repair", lambda handle: watch.beyond_damage(lambda: repair(handle)))
     runner.handle("embed", _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill}))
     embedding.houses.append(episodic.vectors)
     runner.handle("sweep", artifacts.sweep)

@@ -23,6 +23,9 @@ ReportDamage: TypeAlias = Callable[[int], None]
 ReportIndex: TypeAlias = Callable[[Sequence[str], bool], None]
 """(reasons, has failed): what is wrong with what is derived of records; no reasons where it is whole."""
 
+SearchedSpace: TypeAlias = Callable[[Tx], int | None]
+"""The row of the space of vectors that is searched, whether its model is loaded or not."""
+
 LookIntoFiles: TypeAlias = Callable[[Saying], Awaitable[Sequence[LeftPlace]]]
 """Names each file of the home that says it and that nobody changes."""
 
@@ -62,6 +65,7 @@ class Collaborators:
     forget_copies: ForgetCopies
     report_damage: ReportDamage
     report_index: ReportIndex
+    searched_space: SearchedSpace
     truncate_wal: TruncateWal
     backups: Backups
     owner: str

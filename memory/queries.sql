@@ -126,6 +126,11 @@ SELECT record.id, CAST(content AS BLOB), terms FROM json_each(:rows) AS wanted C
     LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
 
+-- name: terms_of_scopes
+-- The newest records in some scopes with the terms that are kept of them.
+SELECT record.id, terms FROM record LEFT JOIN record_terms ON record_terms.row = record.id
+WHERE scope_id IN (SELECT value FROM json_each(:scopes)) AND status <> 'deleted' ORDER BY record.id DESC LIMIT :limit
+
 -- name: count_matches
 -- How many full-text matches there are, up to a number.
 SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match LIMIT :limit)
@@ -562,6 +567,10 @@ DELETE FROM repetition WHERE (scope_id, text_hash, turn_id) IN (SELECT scope_id,
 -- A fact of this house by name.
 SELECT value FROM memory_fact WHERE name = :name
 
+-- name: drop_fact
+-- A fact of this house does not hold any more.
+DELETE FROM memory_fact WHERE name = :name
+
 -- name: put_fact
 -- Keep a fact of this house.
 INSERT INTO memory_fact (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -762,8 +771,14 @@ SELECT row, scope, terms, digest FROM record_terms WHERE row > :after ORDER BY r
 
 -- name: vouched_vectors_after
 -- Vectors with what vouches for them and how many numbers they have, from a place on.
-SELECT v.id, v.record_id, v.vector, v.digest, s.dim FROM memory_vec AS v CROSS JOIN space AS s ON s.id = v.space_id
+SELECT v.id, v.record_id, v.vector, v.digest, s.dim, v.scope_id IS r.scope_id AND r.status IS NOT 'deleted'
+FROM memory_vec AS v LEFT JOIN space AS s ON s.id = v.space_id LEFT JOIN record AS r ON r.id = v.record_id
 WHERE v.id > :after ORDER BY v.id LIMIT :limit
+
+-- name: find_lacking_vectors
+-- Records that wait for no vector and have none of the space that is searched.
+SELECT id FROM record WHERE id > :after AND id <= :until AND status <> 'deleted' AND index_state = 'indexed'
+  AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) ORDER BY id
 
 -- name: drop_wrong_vectors
 -- Some vectors go.

@@ -7,12 +7,14 @@ Rule 3: a query has one order of records: a page of any size is a part of it.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from memory.identity import key_part
+from memory.looked_through import is_doubted
 from memory.matching import FULL, Finder, Match, Question
 from memory.pages import Rankings, listed, mark_of
 from memory.ports import Collaborators
@@ -33,7 +35,7 @@ from memory.withheld import holds_number, is_looked_through
 from promt.person import speaks_of_self
 from protocol.base import Diagnostic, Elsewhere, Scope
 from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError, Unavailable
+from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
 from protocol.memory import (
     Filters,
     GetParams,
@@ -49,7 +51,7 @@ from protocol.memory import (
     SearchResult,
     SemanticState,
 )
-from protocol.ports import Tx
+from protocol.ports import Tx, Vector
 
 T = TypeVar("T")
 
@@ -189,20 +191,21 @@ class Reader:
         now = self._means.clock.now()
         statuses = frozenset(filters.statuses) if filters.statuses is not None else ACTIVE
 
-        def read(tx: Tx) -> Ranking:
+        def read(tx: Tx, vector: Vector | None, *, is_looked_through: bool) -> Ranking:
             ids = scope_ids_of(tx, scopes)
             if not ids:
                 return Ranking([], [], may_be_more=False, semantic=state)
             view = View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive)
-            finder = Finder(tx, self._means.lexicon, ids, view, filters)
+            is_looked_through = is_looked_through or is_doubted(tx)
+            finder = Finder(tx, self._means.lexicon, ids, view, filters, is_looked_through=is_looked_through)
             near = None
-            if question.vector is not None:
-                near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, question.vector)
+            if vector is not None:
+                near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, vector)
             matches = list(wanted.matches or ())
             may_be_more = not matches or len(matches) >= FULL  # who turned every page is shown what fits less
             enough = wanted.begin + (wanted.limit if wanted.matches is None else 1)
             while may_be_more and len(matches) < enough:
-                further = finder.find(question, near, {match.row for match in matches})
+                further = finder.find(question._replace(vector=vector), near, {match.row for match in matches})
                 matches += further
                 may_be_more = len(further) >= FULL
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
@@ -210,7 +213,11 @@ class Reader:
             is_behind = (waits and waits[0]) or not (near is None or near.is_whole)
             return Ranking(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
 
-        return await self._read(read, QUERY_SECONDS)
+        try:
+            return await self._read(partial(read, vector=question.vector, is_looked_through=False), QUERY_SECONDS)
+        except IndexDamaged as failure:  # whoever mends it was told; the records themselves are whole
+            vector = None if isinstance(failure, PagesDamaged) else question.vector
+            return await self._read(partial(read, vector=vector, is_looked_through=True), QUERY_SECONDS)
 
     def _found(
         self, tx: Tx, question: Question, matches: Sequence[Match], view: View, wanted: Wanted

@@ -22,6 +22,7 @@ from memory.idempotency import tell_after, write_once
 from memory.importing import Importer
 from memory.in_turns import TurnMemory
 from memory.lookback import read_history, read_stats, words_are_unwanted
+from memory.looked_through import TEXT_CHECKS, doubt
 from memory.notices import Notice
 from memory.ports import Collaborators
 from memory.proposal import Proposed
@@ -372,7 +373,13 @@ class MemoryService:
         means = self._means
         if found := await self.repairer.damage():
             means.report_index(list(found), False)  # the callable is a port: its parameters have no names
-            await means.db.jot(lambda tx: means.jobs.enqueue(tx, "repair", "quick"))
+
+            def note(tx: Tx) -> None:
+                if not TEXT_CHECKS.isdisjoint(found):
+                    doubt(tx)
+                means.jobs.enqueue(tx, "repair", "quick")
+
+            await means.db.jot(note)
 
     async def repair_state(self) -> RepairState:
         """What repair has left to do, and what it cannot mend."""

@@ -146,10 +146,10 @@ class PausedQueue(Wire):
 
 RepairProgress: TypeAlias = Literal["ok", "pending", "running", "failed"]
 RepairReason: TypeAlias = Literal[
-    "source_rows", "terms", "lexicon", "chunk_rows", "missing_sources", "jobs", "texts", "missing_texts", "segments",
-    "vectors", "missing_vectors",
+    "orphans", "scopes", "source_rows", "lost_segments", "terms", "lexicon", "chunk_rows", "missing_sources", "jobs", "texts",
+    "missing_texts", "segments", "vectors", "missing_vectors",
 ]  # fmt: skip
-"""What of the index is wrong: messages' rows, kept terms, terms of another lexicon, too few or too many chunks, messages that the index
+"""What of the index is wrong: chunks of no message, workspaces or threads without their number, messages' rows, partitions that are gone, kept terms, terms of another lexicon, too few or too many chunks, messages that the index
 does not know, work without a job, the full-text index, chunks that it lacks, sums of partitions, vectors, chunks without any."""
 
 

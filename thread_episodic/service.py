@@ -12,7 +12,7 @@ import anyio.to_thread
 from msgspec import structs
 
 from protocol.base import Diagnostic, Elsewhere
-from protocol.errors import CallerError, IndexDamaged, Unavailable
+from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
 from protocol.hooks import EchoSpans, EpisodicQuery, ItemFact, ReadItems, ReadThread, TurnContext, WorkspaceExists
 from protocol.ports import (
     Clock,
@@ -324,15 +324,27 @@ class EpisodicService:
             wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector),
             limits=replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
+            is_looked_through=self.repair.doubts_words,
         )  # fmt: skip
         try:
-            found = await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
-            return as_repaired(found) if self.repair.doubts_words else found
+            return await self._searched(request)
         except IndexDamaged:
-            await self.repair.doubt({"texts": 1})
             return Found(hits=[], status="partial", diagnostics=["index_pending"], cut_reason="unavailable")
         except Unavailable:
             return Found(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
+
+    async def _searched(self, request: Request) -> Found:
+        """The hits of a request, by other means where an index is damaged; they say that they may lack something."""
+        try:
+            found = await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
+        except PagesDamaged:  # whoever mends it was told
+            request = replace(request, is_looked_through=True, asked=request.asked._replace(vector=None))
+        except IndexDamaged:
+            await self.repair.doubt({"texts": 1})
+            request = replace(request, is_looked_through=True)
+        else:
+            return as_repaired(found) if request.is_looked_through else found
+        return as_repaired(await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS))
 
     # -- the state of the index ----------------------------------------------------------------------------------
 

@@ -118,6 +118,7 @@ class MemoryHome:
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
             echo_spans=self.ledger.echo_spans, forget_copies=forget_copies, searched=[conversation(lambda _tx, _items: None)],
             look_into_files=self._look_into_files, report_damage=self.damage.append,
+            searched_space=lambda _tx: None,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
             truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",
         ))  # fmt: skip
