@@ -11,6 +11,7 @@ import msgspec
 
 from memory.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
 from memory.identity import value_text
+from memory.obligations import Ask
 from memory.ports import Collaborators
 from memory.quotes import compared
 from memory.sensitivity import clean, clean_value
@@ -85,6 +86,10 @@ class Proposed(NamedTuple):
     """The user's sentence that a model's claim rests on: its key is the model's. None where no model chose one."""
     meant: Vector | None = None
     near: Sequence[Near] = ()
+    is_note: bool = False
+    """Whether it is an agent's own note, and no claim about what the user said."""
+    ask: Ask | None = None
+    """For what a note may not be kept."""
 
 
 class Checked(NamedTuple):

@@ -29,7 +29,7 @@ from protocol.threads import WorkspaceCreateParams, WorkspaceParams
 from thread_episodic.time_words import zone_of
 
 EXIT_USAGE = 64
-HINT = "the MCP server needs the extra `mcp`: uv tool install 'pioneer-gateway[mcp]', or pip install 'pioneer-gateway[mcp]'"
+HINT = "packages of the MCP server are missing that come with pioneer; install pioneer again"
 SDK = frozenset({"mcp", "mcp_types", "pydantic"})
 
 
