@@ -138,8 +138,7 @@ class TurnMemory:
             required(scopes, params.scope)
         proposed = from_tool(turn, params, explicit=explicit, said=said)
         if is_note:
-            now = self._means.clock.now()
-            proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes, now)
+            proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
         proposed = await self._vectors.meant(proposed, scopes)
         write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
         return (

@@ -58,7 +58,7 @@ class Notes:
         agent_id = params.context.agent_id or params.agent_id
         scopes, workspace_id = self._door.place(msgspec.structs.replace(params.context, agent_id=agent_id))
         context = msgspec.structs.replace(params.context, agent_id=agent_id, workspace_id=workspace_id)
-        noted = await to_thread.run_sync(from_note, params, scopes, workspace_id, self._means.clock.now())
+        noted = await to_thread.run_sync(from_note, params, scopes, workspace_id)
         proposed = await self._vectors.meant(noted, scopes)
         write = partial(self._write, proposed=proposed, context=context, scopes=scopes)
         request = ["note", msgspec.structs.replace(params, context=context)]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from memory.identity import value_text
-from memory.notes import NOTE_SOURCE, end_of_note, scope_of_note
+from memory.notes import NOTE_SOURCE, scope_of_note
 from memory.obligations import Ask, find_ask
 from memory.proposal import Proposed, cleaned
 from protocol.base import Scope
@@ -29,24 +29,22 @@ def _ask_of(proposed: Proposed) -> Ask | None:
     return next((ask for ask in found if ask is not None), None)
 
 
-def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | None, now: int) -> Proposed:
+def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | None) -> Proposed:
     """An agent's note as a proposal."""
     author = Actor(kind=params.agent_kind, id=params.agent_id)
     members: Mapping[str, Any] = {
         "scope": scope_of_note(active, params.scope), "value": params.value, "kind": params.kind, "tags": params.tags,
-        "importance": params.importance, "expires_at": end_of_note(now, params.expires_at),
+        "importance": params.importance, "expires_at": params.expires_at,
     }  # fmt: skip
     place = Provenance(thread_id=params.context.thread_id)
     return _note(params.content, SemanticFields(category=params.category), author, place, workspace_id, members)
 
 
-def note_of_tool(
-    proposed: Proposed, params: RememberParams, agent_id: str | None, active: Sequence[Scope], now: int
-) -> Proposed:
+def note_of_tool(proposed: Proposed, params: RememberParams, agent_id: str | None, active: Sequence[Scope]) -> Proposed:
     """What a model's `memory_remember` proposed, as a note of its own."""
     members: Mapping[str, Any] = {
         "scope": scope_of_note(active, params.scope), "value": params.value, "kind": "observation",
-        "expires_at": end_of_note(now, None), "owner": proposed.owner, "forbidden": proposed.forbidden,
+        "owner": proposed.owner, "forbidden": proposed.forbidden,
     }  # fmt: skip
     semantic = SemanticFields(category=params.category)
     author = Actor(kind="assistant", id=agent_id)

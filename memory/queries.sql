@@ -195,6 +195,15 @@ UPDATE record SET category = :category, kind = :kind, key = :key, alias = :alias
     turn_id = :turn_id, valid_from = :valid_from, expires_at = :expires_at, value = :value, tags = :tags, updated_at = :now
 WHERE memory_id = :memory_id
 
+-- name: notes_saying
+-- Active notes of agents in a scope with these words; `+` keeps the planner from the index of the scope's statuses.
+SELECT memory_id FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'active'
+  AND instr(provenance, '"source_kind":"agent_note"') > 0
+
+-- name: take_evidence
+-- What supported a record supports another one.
+UPDATE evidence SET memory_id = :taken_by WHERE memory_id = :memory_id
+
 -- name: withhold_record
 -- A record that holds what is not kept any more is shown nowhere.
 UPDATE record SET metadata = :metadata, sensitivity = 'regulated' WHERE memory_id = :memory_id

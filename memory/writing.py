@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from memory.admission import Proposal
-from memory.adopting import adopt, may_adopt
+from memory.adopting import adopt, may_adopt, replace_notes
 from memory.columns import Place, columns_of
 from memory.identity import identify
 from memory.notes import is_note
@@ -21,15 +21,14 @@ from memory.proposal import (
     actor_of,
     check_evidence,
     cleaned,
+    findings_of,
     junk_of,
     keep_evidence,
     sourced,
-    texts_of,
 )
 from memory.refining import find_refined
 from memory.same_matter import without_foreign_key
 from memory.scopes import default_of
-from memory.sensitivity import Findings, judge
 from memory.store import (
     SQL,
     Change,
@@ -103,18 +102,18 @@ class Writer:
             corrected = get_record(tx, proposed.supersedes) if proposed.supersedes is not None else None
             stood = corrected.record.scope if corrected is not None else None
             scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint, stood)
-        work = _Write(tx, self._means, proposed, scope or NO_SCOPE)
-        situation, checked = work.gather(active, is_clear=is_clear, has_scope=scope is not None)
+        work = _Write(tx, self._means, proposed, scope or NO_SCOPE, active)
+        situation, checked = work.gather(is_clear=is_clear, has_scope=scope is not None)
         return work.apply(plan_write(situation), checked)
 
 
 class _Write:
     """One proposal on one transaction."""
 
-    def __init__(self, tx: Tx, means: Collaborators, proposed: Proposed, scope: Scope) -> None:
-        self._tx = tx
-        self._means = means
-        self._p = proposed
+    def __init__(
+        self, tx: Tx, means: Collaborators, proposed: Proposed, scope: Scope, active: Sequence[Scope]
+    ) -> None:  # fmt: skip
+        self._tx, self._means, self._p, self._active = tx, means, proposed, active
         self._value = encoded(proposed.value) if proposed.value is not None else None
         self._scope = scope
         self._gist = means.lexicon.query_terms(proposed.content)
@@ -122,24 +121,17 @@ class _Write:
         self._vectors = Vectors(means)
         self._notices: list[Notice] = []
         self._meets_candidate = False
-        self._findings = self._judge()
+        self._findings = findings_of(self._p, means.scanner)
         self._identity = identify(scope, self._p.semantic, self._p.content, self._p.value, self._p.alias, means.keyed)
         self._scope_id = ensure_scope(tx, scope)
 
     # -- gather ----------------------------------------------------------------------------------------------------
 
-    def _judge(self) -> Findings:
-        texts = texts_of(self._p)
-        found = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
-        if self._p.declared == "secret_like" or self._p.semantic.sensitivity == "secret":
-            return found._replace(secret_kinds=[*found.secret_kinds, "declared_secret"])
-        return found
-
     def _is_own_block(self) -> bool:
         text = self._p.content
         return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
 
-    def _meet(self, active: Sequence[Scope]) -> _Known:
+    def _meet(self) -> _Known:
         tx, scope_id = self._tx, self._scope_id
         self._p, self._identity = without_foreign_key(tx, self._means, (self._scope, scope_id), self._p, self._identity)
         if self._p.alias is not None:
@@ -151,7 +143,11 @@ class _Write:
         superseded = None
         if self._p.supersedes is not None:
             superseded = get_record(tx, self._p.supersedes)
-            if superseded is None or superseded.record.scope not in active or superseded.record.status != "active":
+            if (
+                superseded is None
+                or superseded.record.scope not in self._active
+                or superseded.record.status != "active"
+            ):
                 raise CallerError.missing("record to supersede")
             if superseded.record.scope != self._scope:
                 raise Refused("conflict", "A memory is replaced only within its scope.")
@@ -193,13 +189,13 @@ class _Write:
         self._notices.append(expire(self._tx, self._means, found))
         return None
 
-    def gather(self, active: Sequence[Scope], *, is_clear: bool, has_scope: bool) -> tuple[Situation, Checked]:
+    def gather(self, *, is_clear: bool, has_scope: bool) -> tuple[Situation, Checked]:
         """Everything that the decision depends on."""
         is_approval = self._p.approves is not None
         checked = approved_evidence(self._p) if is_approval else check_evidence(self._tx, self._means, self._p)
         self._p = sourced(self._p, checked)
         p, settings = self._p, self._means.settings()
-        known = self._meet_by_note() if p.is_note else self._meet(active)
+        known = self._meet_by_note() if p.is_note else self._meet()
         self._meets_candidate = known.pending is not None
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
@@ -288,6 +284,8 @@ class _Write:
         add_event(tx, memory_id, self._now, created)
         add_first_text(tx, stored, self._means.lexicon, self._gist)
         stored = self._vectors.keep(tx, stored, self._p.meant)
+        if notices := replace_notes(tx, self._means, stored, self._p, self._active):
+            stored, self._notices = self._stored(memory_id), [*self._notices, *notices]
         self._notices.append(changed(stored.record, "created", plan.decision.reason_code))
         return stored.record
 

@@ -227,7 +227,9 @@ def settings_with(notes: AgentNotes) -> GatewayConfig:
         ("all", True, "noted"), ("all", False, "noted"),
     ],
 )  # fmt: skip
-def test_what_nobody_asked_for_is_noted_where_that_is_allowed(notes: AgentNotes, is_door: bool, status: str) -> None:
+def test_what_nobody_asked_for_is_noted_where_that_is_allowed(
+    notes: AgentNotes, *, is_door: bool, status: str
+) -> None:  # fmt: skip
     tools = MemoryTools(service=DictionaryMemory(), settings=lambda: settings_with(notes))
     context = turn_context(agent_id="agt_a")
     given = ToolContext(
