@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from memory.notes import NOTE_DAYS, NOTE_LABEL
 from promt.render import BlockDomain, render_block
-from protocol.base import Wire
+from protocol.base import At, Wire
 from protocol.hooks import ContextItem
 from protocol.memory import Category, Kind, ReasonCode, Status, Voice
 from protocol.thread_episodic import IndexedRole, SearchStatus, Understood
@@ -25,7 +25,6 @@ Nonce: TypeAlias = Callable[[str], str]
 """A block's mark, made from what stands in it so that the same answer has the same one, and nobody can guess it."""
 
 
-At: TypeAlias = Annotated[int, Meta(description="Unix time in milliseconds, UTC.")]
 AnyJson: TypeAlias = Annotated[
     Any,
     Meta(
