@@ -38,9 +38,7 @@ async def converse(session: ClientSession, *, can_ask: bool) -> None:
     tell("listed", await call(session, "memory_list"))
     tell("said", await call(session, "thread_search", query="cilantro"))
     tell("forgotten", await call(session, "memory_forget", memory_id=proposed["data"]["memory_id"]))
-    brief = await session.read_resource(
-        types.AnyUrl("memory://brief") if hasattr(types, "AnyUrl") else "memory://brief"
-    )
+    brief = await session.read_resource(AnyUrl("memory://brief"))
     tell("brief", brief.contents[0].text)
     if can_ask:
         return
