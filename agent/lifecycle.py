@@ -347,10 +347,10 @@ class TurnLifecycle:
         process that ends before that leaves an interrupted turn, and so does an end that our own defect keeps from being stored.
         """
         if isinstance(failed, GatewayError):
-            error = TurnError(reason=failed.reason, retryable=failed.retryable)
+            error = TurnError.of(failed.reason, retryable=failed.retryable)
         else:
             self._incident(failed)
-            error = TurnError(reason="internal", retryable=False)
+            error = TurnError.of("internal", retryable=False)
         return msgspec.structs.replace(turn, status="failed", completed_at=self._clock.now(), error=error)
 
     def _store_end(

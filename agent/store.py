@@ -144,7 +144,7 @@ class StoredTurn(NamedTuple):
 def turn_of(row: Row) -> StoredTurn:
     """A turn row."""
     driver = cast("Driver", "host" if row[3] == "import" else row[3])
-    error = TurnError(reason=row[8], retryable=bool(row[9])) if row[8] else None
+    error = TurnError.of(row[8], retryable=bool(row[9])) if row[8] else None
     turn = Turn(
         turn_id=row[0], thread_id=row[1], workspace_id=row[2], driver=driver, mode=row[4], status=row[5],
         started_at=row[6], completed_at=row[7], error=error, rounds=row[10],

@@ -27,6 +27,7 @@ from agent.store import (
     workspace_of,
     workspace_threads,
 )
+from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused
 from protocol.gateway import HooksRunsParams, HooksRunsResult
@@ -54,8 +55,6 @@ from protocol.threads import (
     WorkspaceResult,
 )
 
-DEFAULT_WORKSPACE = "ws_default"
-"""Always exists; a thread without a workspace lives here."""
 TURNS_AT_ONCE = 500
 """Turns that one transaction removes of a workspace before other writers get their turn: some 200 ms."""
 

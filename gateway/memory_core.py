@@ -4,17 +4,20 @@ Rule 1: the same objects answer here and in the whole gateway, which `gateway.wi
 Rule 2: only what changes nothing of another house is answered without the others: they hear of the rest.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from agent.forgotten import KeptFiles, conversation
 from agent.ledger import Ledger
-from agent.redaction import forget_copies, redact_items
+from agent.redaction import forget_copies
 from agent.store import read_items, read_run, read_thread, read_turn, workspace_exists
+from gateway.artifact_files import ArtifactFiles
 from gateway.degraded import Health
 from gateway.embedding import Embedding
 from gateway.flat_vectors import FlatVectors
 from gateway.foundations import Foundations
+from gateway.home_files import HomeFiles
 from gateway.index_watch import reporter
 from gateway.introduction import Client
 from gateway.jobs import Jobs
@@ -25,8 +28,9 @@ from gateway.wiping import wipe
 from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol import methods as m
-from protocol.hooks import OnItems
+from protocol.hooks import ItemFact, OnItems
 from protocol.ports import Tx
+from protocol.shelves import Searched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,8 @@ class MemoryCore:
     memory: MemoryService
     on_redacted: list[OnItems]
     """Who hears, in the same transaction, of items whose text was taken out."""
+    searched: list[Searched]
+    """The houses whose texts are searched for what is forgotten."""
 
     def questions(self) -> list[Bound]:
         """The methods that read durable memory alone."""
@@ -83,11 +89,12 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
         else:
             health.recover("memory", "damaged_records")
 
-    def redact(tx: Tx, quotes: Mapping[str, Sequence[str]]) -> None:
-        changed = redact_items(tx, quotes)
-        items = list(read_items(tx, changed).values())
+    def tell_redacted(tx: Tx, items: Sequence[ItemFact]) -> None:
         for tell in on_redacted:
             tell(tx, items)
+
+    searched: list[Searched] = [conversation(tell_redacted)]
+    files = HomeFiles(base.home, KeptFiles(db, ArtifactFiles(base.home.artifacts)))
 
     memory = MemoryService(
         Collaborators(
@@ -109,8 +116,9 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             read_turn=read_turn,
             read_run=read_run,
             echo_spans=ledger.echo_spans,
-            redact_items=redact,
             forget_copies=forget_copies,
+            searched=searched,
+            look_into_files=files.say,
             report_damage=report_damage,
             report_index=reporter(health, "memory"),
             truncate_wal=partial(wipe, db),
@@ -121,5 +129,5 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
     embedding.houses.append(memory.vectors)
     return MemoryCore(
         base=base, client=client, outbox=outbox, health=health, jobs=jobs, lexicon=lexicon, ledger=ledger,
-        embedding=embedding, memory=memory, on_redacted=on_redacted,
+        embedding=embedding, memory=memory, on_redacted=on_redacted, searched=searched,
     )  # fmt: skip

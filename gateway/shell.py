@@ -12,7 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from agent.background import Background
-from agent.threads import DEFAULT_WORKSPACE, Threads
+from agent.threads import Threads
 from gateway import __version__
 from gateway.degraded import Health
 from gateway.embedding import Embedding
@@ -22,7 +22,7 @@ from gateway.job_runner import JobRunner
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import SQL, fact_of_home
 from gateway.providers import Providers
-from protocol.base import PROTOCOL_VERSION, Empty, Nothing
+from protocol.base import DEFAULT_WORKSPACE, PROTOCOL_VERSION, Empty, Nothing
 from protocol.errors import GatewayError
 from protocol.gateway import (
     MAX_BATCH,
@@ -45,7 +45,7 @@ from protocol.gateway import (
 )
 from protocol.notifications import NOTIFICATIONS
 from protocol.ports import Spawn, Tx
-from protocol.settings import SettingsResult, SettingsUpdateParams
+from protocol.settings import SettingsGetParams, SettingsResult, SettingsUpdateParams
 
 SERVER_NAME = "pioneer-gateway"
 
@@ -188,9 +188,10 @@ class Shell:
         """Ask a provider for one word."""
         return await self._providers.test(params.name)
 
-    async def settings_get(self, _params: Empty) -> SettingsResult:
-        """The settings in force."""
-        return SettingsResult(settings=self._base.config.view())
+    async def settings_get(self, params: SettingsGetParams) -> SettingsResult:
+        """Return the settings in force, and where they come from if asked."""
+        config = self._base.config
+        return SettingsResult(settings=config.view(), origins=config.origins() if params.origins else None)
 
     def refresh_settings(self) -> None:
         """Apply what another process of the home changed; otherwise the pulse does, a little later."""

@@ -17,6 +17,7 @@ from memory.identity import key_part
 from memory.notices import Notice, changed, expire, note_change
 from memory.ports import Collaborators
 from memory.scopes import required
+from memory.sources import Sources
 from memory.store import (
     SQL,
     Change,
@@ -78,8 +79,9 @@ class Source(NamedTuple):
 class Forgetter:
     """Takes records away, on a transaction."""
 
-    def __init__(self, means: Collaborators) -> None:
+    def __init__(self, means: Collaborators, sources: Sources) -> None:
         self._means = means
+        self._sources = sources
         self._rows = Rows(means)
         self._vectors = Vectors(means)
 
@@ -141,6 +143,7 @@ class Forgetter:
             reason = params.reason and self._means.scanner.mask(params.reason)
             notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=reason)))
         result = ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run)
+        said = self._sources.said(tx, found) if is_erase else None
         if is_erase and (found or removed):
             erased = self._rows.erase(tx, found, include_sources=params.include_sources)
             removed += erased.removed
@@ -152,7 +155,7 @@ class Forgetter:
                 complete=False,
             )
             result = msgspec.structs.replace(result, receipt=receipt)
-        return Forgotten(result, notices)
+        return Forgotten(result, notices, said)
 
     # -- what a turn, a thread or a scope leaves beside its records --------------------------------------------------
 

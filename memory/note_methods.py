@@ -56,7 +56,7 @@ class Notes:
         if not may_note(self._means.settings().agent_notes, is_door=True):
             raise refusal("agent_notes_disabled")
         agent_id = params.context.agent_id or params.agent_id
-        scopes, workspace_id = self._door.place(msgspec.structs.replace(params.context, agent_id=agent_id))
+        scopes, workspace_id = await self._door.place(msgspec.structs.replace(params.context, agent_id=agent_id))
         context = msgspec.structs.replace(params.context, agent_id=agent_id, workspace_id=workspace_id)
         noted = await to_thread.run_sync(from_note, params, scopes, workspace_id)
         proposed = await self._vectors.meant(noted, scopes)
@@ -72,7 +72,7 @@ class Notes:
     async def confirm(self, params: ConfirmParams) -> ConfirmResult:
         """Take an agent's note for the user's word, by a person. Raises `CallerError("not_found")`, `Refused("conflict")`."""
         self._door.require_enabled()
-        scopes, _ = self._door.place(params.context)
+        scopes, _ = await self._door.place(params.context)
 
         def confirm(tx: Tx) -> ConfirmResult:
             self._door.require_writable(tx, params.context, None, scopes)

@@ -29,8 +29,10 @@ from memory.proposal import Proposed
 from memory.reads import Reader
 from memory.repair import Repairer
 from memory.scopes import narrowed, of_context, required
+from memory.sources import Sources
 from memory.store import (
     SQL,
+    Stored,
     get_record,
     scope_ids_of,
 )
@@ -104,8 +106,9 @@ class MemoryService:
         self._reader = Reader(self._means)
         self._writer = Writer(self._means)
         self._updater = Updater(self._means, self._writer)
-        self._forgetter = Forgetter(self._means)
-        self._eraser = Eraser(self._means)
+        sources = Sources(self._means)
+        self._forgetter = Forgetter(self._means, sources)
+        self._eraser = Eraser(self._means, sources)
         self._explainer = Explainer(self._means)
         self._exporter = Exporter(self._means)
         self._importer = Importer(self._means)
@@ -120,9 +123,13 @@ class MemoryService:
 
     # -- places ----------------------------------------------------------------------------------------------------
 
-    def _place(self, context: Context) -> _Place:
-        means = self._means
+    async def _place(self, context: Context) -> _Place:
+        """Where a call comes from. Raises for a context that names a thread of another workspace."""
+        means, thread_id = self._means, context.thread_id
         workspace_id = context.workspace_id or means.default_workspace()
+        thread = await means.db.read(lambda tx: means.read_thread(tx, thread_id)) if thread_id is not None else None
+        if thread is not None and workspace_id not in {None, thread.workspace_id}:
+            raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
         return _Place(of_context(context, means.settings(), means.default_workspace()), workspace_id)
 
     def _require_enabled(self) -> None:
@@ -153,16 +160,18 @@ class MemoryService:
     async def search(self, params: SearchParams) -> SearchResult:
         """Hits, best first."""
         self._require_enabled()
-        scopes = narrowed(self._place(params.context).scopes, params.scopes)
+        scopes = narrowed((await self._place(params.context)).scopes, params.scopes)
         return await self._reader.search(params, scopes)
 
     async def get(self, params: GetParams) -> GetResult:
         """One record, or null."""
-        return await self._reader.get(params, self._place(params.context).scopes)
+        return await self._reader.get(params, (await self._place(params.context)).scopes)
 
     async def list_records(self, params: ListParams) -> ListResult:
         """Records in an order."""
-        return await self._reader.list_records(params, narrowed(self._place(params.context).scopes, params.scopes))
+        return await self._reader.list_records(
+            params, narrowed((await self._place(params.context)).scopes, params.scopes)
+        )
 
     # -- writes ----------------------------------------------------------------------------------------------------
 
@@ -170,7 +179,7 @@ class MemoryService:
         """Keep something because the user wants it kept."""
         self._require_enabled()
         check_bounds(params.content, params.value, params.metadata)
-        place = self._place(params.context)
+        place = await self._place(params.context)
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
         proposed = await self.vectors.meant(explicit_wish(params, provenance, place.workspace_id), place.scopes)
@@ -184,7 +193,7 @@ class MemoryService:
         """Decide on a proposal; a refusal is a result."""
         self._require_enabled()
         check_bounds(params.content, params.value, params.metadata)
-        place = self._place(params.context)
+        place = await self._place(params.context)
         proposed = await self.vectors.meant(from_write(params, place.workspace_id), place.scopes)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         return (
@@ -202,7 +211,7 @@ class MemoryService:
         self._require_enabled()
         content = params.content if params.content is not UNSET else None
         check_bounds(content, params.value if params.value is not UNSET else None, params.metadata or None)
-        place = self._place(params.context)
+        place = await self._place(params.context)
 
         def update(tx: Tx) -> UpdateResult:
             self._require_writable(tx, params.context, None, place.scopes)
@@ -214,19 +223,23 @@ class MemoryService:
 
     async def forget(self, params: ForgetParams) -> ForgetResult:
         """Forget what a target names. Goes on while memory is switched off."""
-        place = self._place(params.context)
+        place = await self._place(params.context)
 
         def check(tx: Tx) -> Forgotten:
             if not params.dry_run:
                 self._require_normal_thread(tx, params.context)
             return self._forgetter.forget(tx, params, place.scopes, USER_ACTOR)
 
-        return await self._eraser.forget(check)
+        def targets(tx: Tx) -> list[Stored]:
+            return self._forgetter.targets(tx, params, place.scopes)
+
+        is_wanted = params.include_sources and params.mode == "erase"
+        return await self._eraser.forget(check, targets if is_wanted else None)
 
     async def restore(self, params: RestoreParams) -> RestoreResult:
         """Undo a forgetting."""
         self._require_enabled()
-        scopes = self._place(params.context).scopes
+        scopes = (await self._place(params.context)).scopes
 
         def restore(tx: Tx) -> RestoreResult:
             self._require_normal_thread(tx, params.context)
@@ -241,14 +254,14 @@ class MemoryService:
 
     async def history(self, params: HistoryParams) -> HistoryResult:
         """The events of a whole supersession chain, oldest first."""
-        scopes = self._place(params.context).scopes
+        scopes = (await self._place(params.context)).scopes
 
         events = await self._means.db.read(lambda tx: read_history(tx, params.memory_id, scopes))
         return HistoryResult(events=events)
 
     async def explain(self, params: ExplainParams) -> ExplainResult:
         """Why something was or was not saved or recalled."""
-        place = self._place(params.context)
+        place = await self._place(params.context)
         if params.target is not None:
             target = params.target
             return await self._means.db.read(lambda tx: self._explainer.explain(tx, target, place.scopes))
@@ -265,7 +278,7 @@ class MemoryService:
 
     async def stats(self, params: StatsParams) -> StatsResult:
         """Counts of the active scopes."""
-        scopes, now = self._place(params.context).scopes, self._means.clock.now()
+        scopes, now = (await self._place(params.context)).scopes, self._means.clock.now()
 
         return await self._means.db.read(lambda tx: read_stats(tx, scopes, now))
 
@@ -273,12 +286,12 @@ class MemoryService:
 
     async def export_bundle(self, params: ExportParams) -> ExportResult:
         """A page of everything in the scopes. Goes on while memory is switched off."""
-        return await self._exporter.export(params, narrowed(self._place(params.context).scopes, params.scopes))
+        return await self._exporter.export(params, narrowed((await self._place(params.context)).scopes, params.scopes))
 
     async def import_bundle(self, params: ImportParams) -> ImportResult:
         """Take a bundle in, as far as its scopes are active."""
         self._require_enabled()
-        scopes = self._place(params.context).scopes
+        scopes = (await self._place(params.context)).scopes
         return await self._importer.take(params, scopes, lambda tx: self._require_normal_thread(tx, params.context))
 
     # -- the clock, other processes, other houses ------------------------------------------------------------------

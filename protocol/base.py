@@ -43,6 +43,8 @@ DEFAULT_LIMIT = 20
 
 ScopeKind: TypeAlias = Literal["user", "workspace", "agent", "thread", "task"]
 USER_SCOPE_KEY = "default"
+DEFAULT_WORKSPACE = "ws_default"
+"""Always exists; what names no workspace belongs to it."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
@@ -79,6 +81,13 @@ class Scope(Params, order=True):
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.key}"
+
+
+class Elsewhere(Wire):
+    """Another workspace that would have answered a search, and with how many hits; never with what."""
+
+    workspace_id: str
+    count: int
 
 
 class Diagnostic(Wire):

@@ -53,7 +53,7 @@ PING = Method("ping", Empty, Nothing, "Answer at once.", before_initialize=True)
 SHUTDOWN = Method("shutdown", Empty, type(None), "Finish what is in flight; then only `exit` is accepted.")
 STATUS = Method("gateway/status", Empty, g.StatusResult, "What works, what waits, what failed.")
 DRAIN = Method("gateway/drain", g.DrainParams, g.DrainResult, "Return when no background work is runnable.")
-SETTINGS_GET = Method("settings/get", Empty, s.SettingsResult, "The settings in force.")
+SETTINGS_GET = Method("settings/get", s.SettingsGetParams, s.SettingsResult, "The settings in force.")
 SETTINGS_UPDATE = Method(
     "settings/update", s.SettingsUpdateParams, s.SettingsResult, "Change settings, in the file and live."
 )
@@ -193,17 +193,18 @@ MEMORY_RESTORE = Method(
     m.RestoreParams,
     m.RestoreResult,
     "Undo a forgetting.",
-    ("not_found", "conflict", "memory_disabled"),
+    ("not_found", "scope_out_of_context", "conflict", "memory_disabled"),
 )
 MEMORY_HISTORY = Method(
     "memory/history",
     m.HistoryParams,
     m.HistoryResult,
     "What happened to a record and those it replaced.",
-    ("not_found",),
+    ("not_found", "scope_out_of_context"),
 )
 _DECISIONS: tuple[ErrorReason, ...] = (
     "not_found",
+    "scope_out_of_context",
     "already_decided",
     "memory_disabled",
     "memory_write_disabled",
@@ -212,7 +213,13 @@ _DECISIONS: tuple[ErrorReason, ...] = (
 CANDIDATES_LIST = Method(
     "memory/candidates/list", m.CandidateListParams, m.CandidateListResult, "Proposals.", ("scope_out_of_context",)
 )
-CANDIDATES_GET = Method("memory/candidates/get", m.CandidateParams, m.CandidateResult, "One proposal.", ("not_found",))
+CANDIDATES_GET = Method(
+    "memory/candidates/get",
+    m.CandidateParams,
+    m.CandidateResult,
+    "One proposal.",
+    ("not_found", "scope_out_of_context"),
+)
 CANDIDATES_DECIDE = Method(
     "memory/candidates/decide",
     m.CandidateDecideParams,
@@ -260,9 +267,11 @@ MEMORY_EXPLAIN = Method(
     m.ExplainParams,
     m.ExplainResult,
     "Why something was or was not saved or recalled.",
-    ("not_found",),
+    ("not_found", "scope_out_of_context"),
 )
-MEMORY_STATS = Method("memory/stats", m.StatsParams, m.StatsResult, "Counts of the active scopes.")
+MEMORY_STATS = Method(
+    "memory/stats", m.StatsParams, m.StatsResult, "Counts of the active scopes.", ("scope_out_of_context",)
+)
 MEMORY_EXPORT = Method(
     "memory/export", m.ExportParams, m.ExportResult, "A checksummed bundle.", ("scope_out_of_context",)
 )
@@ -271,7 +280,15 @@ MEMORY_IMPORT = Method(
     m.ImportParams,
     m.ImportResult,
     "Take a bundle in; repeatable.",
-    ("checksum_mismatch", "version_too_new", "memory_disabled", "memory_write_disabled", "memory_ignored", "not_found"),
+    (
+        "scope_out_of_context",
+        "checksum_mismatch",
+        "version_too_new",
+        "memory_disabled",
+        "memory_write_disabled",
+        "memory_ignored",
+        "not_found",
+    ),
 )
 
 EPISODIC_SEARCH = Method("thread_episodic/search", e.ThreadSearchParams, e.ThreadSearchResult, "Find what was said.")

@@ -1,7 +1,8 @@
 """What every reader makes: a conversation with its messages, or a reason why there is none.
 
 Rule 1: foreign data has any shape: what is taken from it goes through the total functions here, which never raise.
-Rule 2: a text is kept as it was said; only what no database or message can hold is replaced, and counted.
+Rule 2: a text is kept as it was said; citation marks and control characters go, and what no database or message can hold is
+replaced. All of it is counted.
 """
 
 import hashlib
@@ -13,6 +14,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
+
+from gateway.import_formats.cleaning import clean
 
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -44,6 +47,10 @@ class Conversation(NamedTuple):
     messages: list[Message]
     left_out: Counter[str]
     repaired: int
+    cwd: str = ""
+    """The folder in which it was held, where its own records say so."""
+    remote: str = ""
+    """The address of the repository there, likewise."""
 
 
 class Skipped(NamedTuple):
@@ -134,6 +141,8 @@ class Draft:
 
     def __init__(self, kind: str, origin: Origin) -> None:
         self.at: int | None = None
+        self.cwd = ""
+        self.remote = ""
         self.repaired = 0
         self.messages: list[Message] = []
         self.left_out: Counter[str] = Counter()
@@ -145,6 +154,7 @@ class Draft:
         """Add a message. Raises `Unreadable` when the conversation outgrows every bound."""
         text, count = mended(text)
         self.repaired += count
+        text = self._cleaned(text, is_assistant=role == "assistant")
         if not text.strip():
             self.left_out["empty"] += 1
             return
@@ -153,15 +163,31 @@ class Draft:
             raise Unreadable("too_large")
         self.messages.append(Message(role, text, at))
 
+    def _cleaned(self, text: str, *, is_assistant: bool) -> str:
+        cleaned = clean(text, is_assistant=is_assistant)
+        self.left_out += Counter(citation=cleaned.citations, control=cleaned.controls)
+        return cleaned.text
+
     def finished(self, source_id: str, title: str = "") -> Found:
         """The conversation; one without messages is skipped. Without an id of its own it is known by its beginning.
 
         Without a time of its own it is as old as its first message that has one, else as its file.
         """
-        title, count = mended(" ".join(title.split()))
+        title, count = mended(title)
+        title = " ".join(clean(title, is_assistant=True).text.split())
         if not self.messages:
             return Skipped(self._origin.name, title, "no_messages")
         times = (self.at, *(said.at for said in self.messages), self._origin.at)
         at = next(time for time in times if time is not None)
         known = mended(source_id)[0] or stable_id(title, self.messages[0].at, self.messages[0].text)
-        return Conversation(self._kind, known, title or None, at, self.messages, self.left_out, self.repaired + count)
+        return Conversation(
+            self._kind,
+            known,
+            title or None,
+            at,
+            self.messages,
+            self.left_out,
+            self.repaired + count,
+            self.cwd,
+            self.remote,
+        )
