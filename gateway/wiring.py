@@ -306,6 +306,8 @@ def _bound(
         bind(m.ARTIFACT_DELETE, artifacts.artifact_delete),
         bind(m.MEMORY_REMEMBER, memory.remember),
         bind(m.MEMORY_WRITE, memory.write),
+        bind(m.MEMORY_NOTE, memory.notes.note),
+        bind(m.MEMORY_CONFIRM, memory.notes.confirm),
         bind(m.MEMORY_UPDATE, memory.update),
         bind(m.CANDIDATES_LIST, memory.candidates.list_candidates),
         bind(m.CANDIDATES_GET, memory.candidates.get),

@@ -47,6 +47,7 @@ GATE_OF: dict[ReasonCode, GateName] = {
     "transient": "admission", "session_only": "admission", "suppressed_by_rejection": "duplicate",
     "duplicate_active": "duplicate", "duplicate_candidate": "duplicate", "near_duplicate": "duplicate",
     "low_score": "admission", "review_disabled_middle_confidence": "admission", "proactive_writes_disabled": "admission",
+    "note_would_instruct": "instruction", "agent_notes_disabled": "policy",
     "candidate_created": "admission", "contradiction_candidate": "admission",
 }  # fmt: skip
 """The gate at which a reason stops a proposal."""
@@ -56,6 +57,7 @@ WRITE_GATES: tuple[GateName, ...] = (
     "secret",
     "policy",
     "scope",
+    "instruction",
     "quote",
     "own_words",
     "eligibility",
@@ -193,8 +195,10 @@ class Explainer:
         return Told(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)
 
     def _visibility(self, stored: Stored, view: View) -> list[Gate]:
-        shown_by = hidden_by(stored.seen, view._replace(statuses=frozenset({"active"}), shows_regulated=False))
-        order: tuple[GateName, ...] = ("scope_active", "integrity", "status", "expiry", "sensitivity")
+        shown_by = hidden_by(
+            stored.seen, view._replace(statuses=frozenset({"active"}), shows_regulated=False, is_prompt=True)
+        )
+        order: tuple[GateName, ...] = ("scope_active", "integrity", "status", "expiry", "voice", "sensitivity")
         return [
             Gate(
                 gate=name,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.looked_through import rows_of_terms
+from memory.notes import noted_by_bytes
 from memory.ranking import COSINE_FLOOR, Asked, Score, Scored, rarity, score_all, weight_of
 from memory.record_terms import SQL, placed, words_of
 from memory.scopes import NEARNESS
@@ -190,6 +191,7 @@ class Finder:
             "rows": json.dumps(list(rows)), "statuses": ",".join(sorted(stored_as)), "shows_regulated": int(view.shows_regulated),
             "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
             "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
+            "voices": f",{','.join(filters.voices)}," if filters.voices is not None else None,
         }  # fmt: skip
         found = {
             candidate.row: candidate for candidate in map(_candidate_of, self.tx.all(SQL["candidates_by_row"], values))
@@ -221,8 +223,9 @@ def _candidate_of(row: Row) -> Candidate:
     """A row of `candidates_by_row`, of a damaged record too: the gate sees the whole of it before anybody else does."""
     texts: Any = [value.decode("utf-8", "replace") for value in row[2:6]]
     memory_id, status, sensitivity, tags = texts
-    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True)
-    rest: Any = row[7:-1]
+    author = noted_by_bytes(row[-2]) if row[-2] is not None else None
+    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True, noted_by=author)
+    rest: Any = row[7:-2]
     head: Any = row[-1]
     is_users = is_about_user(head.decode("utf-8", "replace"))
     return Candidate(row[0], memory_id, seen, tags, *rest, is_about_user=is_users)

@@ -88,9 +88,12 @@ class MemoryForTurns(Protocol):
         ...
 
     async def remember_in_turn(
-        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None
-    ) -> WriteResult:
-        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`; a refusal is a result."""
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None, is_note: bool = False
+    ) -> WriteResult:  # fmt: skip
+        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`; a refusal is a result.
+
+        `is_note`: the agent keeps it on its own account.
+        """
         ...
 
     async def propose(

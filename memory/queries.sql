@@ -82,6 +82,7 @@ SELECT updated_at AS place, id FROM record WHERE scope_id = :scope_id AND (updat
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -92,6 +93,7 @@ SELECT created_at AS place, id FROM record WHERE scope_id = :scope_id AND (creat
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -103,6 +105,7 @@ SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scop
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -114,7 +117,8 @@ SELECT json_group_array(row) FROM (SELECT rowid AS row FROM memory_fts WHERE mem
 -- name: newest_with_term
 -- The newest active records of a scope and category without a name of the caller's that a term is in.
 SELECT record.id FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :budget) CROSS JOIN record ON record.id = row
-WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL LIMIT :limit
+WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
+  AND instr(provenance, '"source_kind":"agent_note"') = 0 LIMIT :limit
 
 -- name: rows_of_records
 -- Records by id.
@@ -125,6 +129,7 @@ SELECT record.id, memory_id FROM json_each(:memory_ids) AS wanted CROSS JOIN rec
 SELECT record.id, CAST(content AS BLOB), terms FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value
     LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
+  AND instr(provenance, '"source_kind":"agent_note"') = 0
 
 -- name: terms_of_scopes
 -- The newest records in some scopes with the terms that are kept of them.
@@ -138,9 +143,11 @@ SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match
 -- name: candidates_by_row
 -- What ranking and the gate need of records, those left out that cannot be shown or are not asked for; text as bytes, as in `record_bytes`.
 SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), expires_at, importance, confidence,
-    evidence_count, updated_at, terms, CAST(substr(content, 1, 240) AS BLOB)
+    evidence_count, updated_at, terms, CASE WHEN instr(provenance, '"source_kind":"agent_note"') > 0 THEN CAST(provenance AS BLOB) END,
+    CAST(substr(content, 1, 240) AS BLOB)
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
 
 -- name: workspace_scopes
@@ -189,6 +196,22 @@ UPDATE record SET status = :status, updated_at = :now, superseded_by = :supersed
 -- What may change in place.
 UPDATE record SET value = :value, tags = :tags, category = :category, importance = :importance, expires_at = :expires_at, metadata = :metadata,
     sensitivity = :sensitivity, updated_at = :now, key = :key, fingerprint = :fingerprint WHERE memory_id = :memory_id
+
+-- name: adopt_record
+-- An agent's note is the user's word from now on, filed as that is.
+UPDATE record SET category = :category, kind = :kind, key = :key, alias = :alias, is_single = :is_single, fingerprint = :fingerprint,
+    sensitivity = :sensitivity, confidence = :confidence, importance = :importance, provenance = :provenance, thread_id = :thread_id,
+    turn_id = :turn_id, valid_from = :valid_from, expires_at = :expires_at, value = :value, tags = :tags, updated_at = :now
+WHERE memory_id = :memory_id
+
+-- name: notes_saying
+-- Active notes of agents in a scope with these words; `+` keeps the planner from the index of the scope's statuses.
+SELECT memory_id FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'active'
+  AND instr(provenance, '"source_kind":"agent_note"') > 0
+
+-- name: take_evidence
+-- What supported a record supports another one.
+UPDATE evidence SET memory_id = :taken_by WHERE memory_id = :memory_id
 
 -- name: withhold_record
 -- A record that holds what is not kept any more is shown nowhere.

@@ -83,6 +83,12 @@ class Found(NamedTuple):
         return self.match.score.log_odds
 
 
+class Prompt(NamedTuple):
+    """Whose prompt records are read for; notes are shown to the agent that wrote them."""
+
+    agent_id: str | None
+
+
 class Wanted(NamedTuple):
     """How many hits, from which place, of which ranking; None: of a new one."""
 
@@ -183,8 +189,13 @@ class Reader:
         vector = await self._means.meaning.of_query(text, patience)
         return Question(text, [] if mode == "semantic" else terms, vector, is_about_user)
 
-    async def rank(self, question: Question, filters: Filters, scopes: Sequence[Scope], wanted: Wanted) -> Ranking:
-        """The best hits of a query in some scopes, in order. Raises `Unavailable` where the store takes too long."""
+    async def rank(
+        self, question: Question, filters: Filters, scopes: Sequence[Scope], wanted: Wanted, prompt: Prompt | None = None
+    ) -> Ranking:  # fmt: skip
+        """The best hits of a query in some scopes, in order, as far as they may go into that prompt.
+
+        Raises `Unavailable` where the store takes too long.
+        """
         state = self._means.meaning.state()
         if not question.terms and question.vector is None:
             return Ranking([], [], may_be_more=False, semantic=state)
@@ -195,7 +206,7 @@ class Reader:
             ids = scope_ids_of(tx, scopes)
             if not ids:
                 return Ranking([], [], may_be_more=False, semantic=state)
-            view = View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive)
+            view = _into(View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive), prompt)
             is_looked_through = is_looked_through or is_doubted(tx)
             finder = Finder(tx, self._means.lexicon, ids, view, filters, is_looked_through=is_looked_through)
             near = None
@@ -254,10 +265,12 @@ class Reader:
         words = dict.fromkeys(word.strip(".,;:!?\"'()[]").casefold() for word in query.split())
         return [(word, set(self._means.lexicon.index_terms(word)) & wanted) for word in words if word]
 
-    def shown(self, tx: Tx, question: Question, matches: Sequence[Match], scopes: Sequence[Scope]) -> list[Found]:
-        """The records of a ranking as they are now, those left out that may not be shown any more."""
+    def shown(
+        self, tx: Tx, question: Question, matches: Sequence[Match], scopes: Sequence[Scope], prompt: Prompt
+    ) -> list[Found]:  # fmt: skip
+        """The records of a ranking as they are now, those left out that may not go into that prompt any more."""
         ids = scope_ids_of(tx, scopes)
-        view = View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False)
+        view = _into(View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False), prompt)
         return list(self._found(tx, question, matches, view, Wanted(len(matches) or 1)))
 
     # -- get and list ----------------------------------------------------------------------------------------------
@@ -300,6 +313,7 @@ class Reader:
         limit = params.limit + 1
         asked = {
             "statuses": listed(view.statuses), "categories": listed(params.categories), "kinds": listed(params.kinds),
+            "voices": listed(params.voices),
             "tags": encoded(params.tags) if params.tags is not None else None, "now": view.now,
             "shows_regulated": int(view.shows_regulated), "limit": limit,
         }  # fmt: skip
@@ -312,6 +326,10 @@ class Reader:
             for at, row in places:
                 if self._shows(tx, stored[row], view):
                     yield at_time(stored[row].record, view.now), (at, row)
+
+
+def _into(view: View, prompt: Prompt | None) -> View:
+    return view if prompt is None else view._replace(is_prompt=True, agent_id=prompt.agent_id)
 
 
 def _place(cursor: str | None, start: tuple[int, int, int]) -> tuple[int, int, int]:

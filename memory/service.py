@@ -23,6 +23,7 @@ from memory.importing import Importer
 from memory.in_turns import TurnMemory
 from memory.lookback import read_history, read_stats, words_are_unwanted
 from memory.looked_through import TEXT_CHECKS, doubt
+from memory.note_methods import Notes
 from memory.notices import Notice
 from memory.ports import Collaborators
 from memory.proposal import Proposed
@@ -114,6 +115,7 @@ class MemoryService:
         self._importer = Importer(self._means)
         doorway = Doorway(self._place, self._require_enabled, self._require_writable)
         self.candidates = Candidates(self._means, self._writer, doorway)
+        self.notes = Notes(self._means, self._writer, doorway)
         self.turns = TurnMemory(self._means)
         self.finish_erase = self._eraser.finish_erase
         self.repairer = Repairer(self._means)
@@ -269,7 +271,9 @@ class MemoryService:
         if not self._means.settings().enabled:
             return explain_recall(None, is_enabled=False, limit=EXPLAINED_LIMIT)
         query, keyed = params.query, self._means.keyed
-        recall = await self.turns.recaller.recall(query, place.scopes, limit=EXPLAINED_LIMIT, is_rehearsal=True)
+        recall = await self.turns.recaller.recall(
+            query, place.scopes, limit=EXPLAINED_LIMIT, agent_id=params.context.agent_id, is_rehearsal=True
+        )
         unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
         return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted)
 

@@ -32,6 +32,7 @@ ID_TEXT = "[A-Za-z0-9_.:-]{1,128}"
 
 Id: TypeAlias = Annotated[str, matching(ID_TEXT, "An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`.")]
 Millis: TypeAlias = Annotated[int, Meta(description="Unix milliseconds.", ge=0, le=253402300799999)]
+At: TypeAlias = Annotated[int, Meta(description="Unix time in milliseconds, UTC.")]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=100, description="At most this many, 1 to 100.")]
 Cursor: TypeAlias = Annotated[str, Meta(max_length=1024, description="Opaque; `next_cursor` of the page before.")]
 Query: TypeAlias = Annotated[str, Meta(max_length=4096, description="Plain text; never query syntax.")]

@@ -5,7 +5,21 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from protocol.base import ID_TEXT, Cursor, Diagnostic, Elsewhere, Id, Limit, Millis, Params, Query, Reason, Unit, Wire
+from protocol.base import (
+    ID_TEXT,
+    At,
+    Cursor,
+    Diagnostic,
+    Elsewhere,
+    Id,
+    Limit,
+    Millis,
+    Params,
+    Query,
+    Reason,
+    Unit,
+    Wire,
+)
 from protocol.threads import ArtifactRef
 
 SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace_threads"]
@@ -70,8 +84,8 @@ class ThreadHit(Wire):
 class Understood(Wire):
     """The time that a query named: its first and last millisecond, and its words."""
 
-    from_at: int
-    to_at: int
+    from_at: At
+    to_at: At
     text: str
 
 

@@ -1,4 +1,4 @@
-"""Changes of what is remembered: edit, forget, restore."""
+"""Changes of what is remembered: edit, forget, confirm, restore."""
 
 import argparse
 import sys
@@ -206,6 +206,22 @@ def _tell_receipt(receipt: Receipt, *, is_rehearsal: bool) -> None:
     tell_left(receipt, is_rehearsal=is_rehearsal)
 
 
+def _arrange_confirm(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", metavar="ID", help="the id of an agent's note; `pioneer list --notes` shows them")
+
+
+def _confirm(given: argparse.Namespace) -> int:
+    params = {"memory_id": given.memory, "context": context_of(given)}
+    result = through_door(given, lambda door: door.call(m.MEMORY_CONFIRM, params), "write")
+    if given.json:
+        show_json(result)
+    else:
+        say(f"yours now: {result.record.memory_id}  {plain(result.record.content)}", "green")
+    return OK
+
+
 def _arrange_restore(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
@@ -233,5 +249,6 @@ COMMANDS = {
         _arrange_forget, _forget,
         "  pioneer forget mem_…\n  pioneer forget coffee\n  pioneer forget mem_… --erase --yes\n  pioneer forget --everything --scope workspace --dry-run",
     ),
+    "confirm": Command(_arrange_confirm, _confirm, "  pioneer confirm mem_…"),
     "restore": Command(_arrange_restore, _restore, "  pioneer restore mem_…\n  pioneer restore coffee"),
 }  # fmt: skip

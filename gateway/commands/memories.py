@@ -154,7 +154,9 @@ def _show_rows(records: Sequence[Record], scores: Sequence[float] | None = None)
 
 
 def _said(record: Record) -> str:
-    return record.content if record.status == "active" else f"({record.status}) {record.content}"
+    marks = [record.status] if record.status != "active" else []
+    marks += ["note"] if record.voice == "machine" else []
+    return f"({', '.join(marks)}) {record.content}" if marks else record.content
 
 
 def _arrange_search(to: argparse.ArgumentParser) -> None:
@@ -240,6 +242,9 @@ def _arrange_one(to: argparse.ArgumentParser) -> None:
     to.add_argument("memory", nargs="+", metavar="ID|WORDS", help="a memory's id or key, or words that only it has")
 
 
+NOT_CONFIRMED = "not confirmed: `pioneer confirm` takes it for your own word"
+
+
 def _show(given: argparse.Namespace) -> int:
     async def work(door: Door) -> m.m.GetResult:
         return m.m.GetResult(record=await find_memory(door, " ".join(given.memory), given))
@@ -262,7 +267,7 @@ def _show_whole(record: Record) -> None:
         ("value", "" if record.value is None else json.dumps(record.value, ensure_ascii=False)),
         ("tags", ", ".join(record.tags)), ("sensitivity", record.sensitivity),
         ("confidence", f"{record.confidence:.2f}"), ("importance", f"{record.importance:.2f}"),
-        ("source", words(record.provenance.source_kind)), ("conversation", record.provenance.thread_id or ""),
+        ("source", words(record.provenance.source_kind) + (f", {NOT_CONFIRMED}" if record.voice == "machine" else "")), ("conversation", record.provenance.thread_id or ""),
         ("evidence", f"{record.evidence_count} times"), ("created", when(record.created_at)),
         ("updated", when(record.updated_at)), ("valid from", when(record.valid_from)),
         ("expires", when(record.expires_at)), ("replaces", record.supersedes or ""),

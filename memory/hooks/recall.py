@@ -9,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from memory.hooks.policy import policy_of
+from memory.notes import NOTE_LABEL, is_note
 from memory.ports_hooks import ALREADY_SHOWN, MemoryForTurns, RecallOutcome
 from memory.presentation import MAX_ITEM_CHARS, text_of
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
@@ -34,12 +35,11 @@ def _day(at: int, zone: tzinfo) -> str:
 
 
 def item_of(hit: Hit, zone: tzinfo) -> ContextItem:
-    """A record as the prompt shows it."""
-    return ContextItem(
-        ref=SourceRef(kind="memory", id=hit.record.memory_id),
-        text=text_of(hit),
-        labels={"scope": hit.record.scope.kind, "at": _day(hit.record.updated_at, zone)},
-    )
+    """A record as the prompt shows it; a note says that it is one."""
+    labels = {"scope": hit.record.scope.kind, "at": _day(hit.record.updated_at, zone)}
+    if is_note(hit.record):
+        labels["voice"] = NOTE_LABEL
+    return ContextItem(ref=SourceRef(kind="memory", id=hit.record.memory_id), text=text_of(hit), labels=labels)
 
 
 def context_of(

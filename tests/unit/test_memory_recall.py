@@ -218,10 +218,10 @@ def test_a_broken_scope_leaves_the_others(home: MemoryHome, monkeypatch: pytest.
     home.remember(TEA)
     rank = Reader.rank
 
-    async def torn(self: Reader, question: Any, filters: Any, scopes: Sequence[Scope], wanted: Any) -> Any:
+    async def torn(self: Reader, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
         if scopes[0].kind == "workspace":
             raise Unavailable
-        return await rank(self, question, filters, scopes, wanted)
+        return await rank(self, question, filters, scopes, *more)
 
     monkeypatch.setattr(reads.Reader, "rank", torn)
     outcome = recall(home, "Which oolong tea do I drink?")
