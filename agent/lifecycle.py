@@ -23,7 +23,18 @@ from agent.history import RESERVED, read_history, rewritten, room_of, size_of
 from agent.ledger import Ledger
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Prepared
-from agent.store import SQL, StoredThread, add_item, add_run, encoded, get_thread, get_turn, read_items, turn_items
+from agent.store import (
+    SQL,
+    StoredThread,
+    add_item,
+    add_run,
+    encoded,
+    get_thread,
+    get_turn,
+    read_items,
+    turn_items,
+    workspace_exists,
+)
 from protocol.errors import CallerError, Defect, GatewayError, Refused
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems, TurnContext
@@ -229,6 +240,8 @@ class TurnLifecycle:
             raise CallerError.missing("thread")
         if self._known(tx, asked) is not None:
             return None
+        if not workspace_exists(tx, found.thread.workspace_id):  # it is being deleted, and the thread with it
+            raise CallerError.missing("thread")
         asked.admit(found)
         running = tx.one(SQL["running_turn_of_thread"], {"thread_id": thread_id})
         if running is not None and running[0] not in self._stranded(tx, thread_id, beginning=asked.turn_id):

@@ -76,12 +76,15 @@ class _Done:
 
     def __init__(self) -> None:
         self.imported = self.replaced = self.unchanged = self.kept = 0
+        self.generation: int | None = None
+        """Of the first look at the conversation: what is deleted from then on is not brought back by what follows."""
 
     def add(self, result: ThreadImportResult) -> None:
         self.imported += result.imported
         self.replaced += result.replaced
         self.unchanged += result.skipped
         self.kept = result.thread.turn_count
+        self.generation = result.generation if self.generation is None else self.generation
 
     @property
     def outcome(self) -> Outcome:
@@ -154,10 +157,10 @@ class Importer:
         if is_in_parts:
             groups = list(self._named(conversation, groups))
         for group in groups:
-            seen.add(await self._send(conversation, group, is_appending=is_in_parts, is_dry_run=True))
+            seen.add(await self._send(conversation, group, seen.generation, is_appending=is_in_parts, is_dry_run=True))
         if not self._wish.is_dry_run and (seen.outcome != "unchanged" or seen.kept != total):
             for index, group in enumerate(groups):
-                await self._send(conversation, group, is_appending=index > 0)
+                await self._send(conversation, group, seen.generation, is_appending=index > 0)
         return seen
 
     def _named(self, conversation: Conversation, groups: Iterable[list[ImportTurn]]) -> Iterator[list[ImportTurn]]:
@@ -174,8 +177,9 @@ class Importer:
             ]
 
     async def _send(
-        self, conversation: Conversation, group: list[ImportTurn], *, is_appending: bool, is_dry_run: bool = False
-    ) -> ThreadImportResult:
+        self, conversation: Conversation, group: list[ImportTurn], generation: int | None, *, is_appending: bool,
+        is_dry_run: bool = False,
+    ) -> ThreadImportResult:  # fmt: skip
         known = conversation.source_id
         params = ThreadImportParams(
             workspace_id=self._wish.workspace_id,
@@ -184,6 +188,7 @@ class Importer:
             mode="append" if is_appending else "replace",
             dry_run=is_dry_run,
             name=conversation.title[:MAX_NAME] if conversation.title else None,
+            generation=generation,
         )
         if len(msgspec.json.encode(params)) + MAX_SOURCE_ID > self._line:  # such a line would never be answered
             raise Unreadable("refused:message_too_large")

@@ -10,7 +10,15 @@ from functools import partial
 
 from agent.ledger import Ledger
 from agent.redaction import forget_copies, redact_items
-from agent.store import read_items, read_run, read_thread, read_turn, workspace_exists
+from agent.store import (
+    generation_of_turn,
+    open_runs,
+    read_items,
+    read_run,
+    read_thread,
+    read_turn,
+    workspace_exists,
+)
 from gateway.degraded import Health
 from gateway.embedding import Embedding
 from gateway.flat_vectors import FlatVectors
@@ -25,6 +33,7 @@ from gateway.wiping import wipe
 from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol import methods as m
+from protocol.forgettings import EndRuns
 from protocol.hooks import OnItems
 from protocol.ports import Tx
 
@@ -44,6 +53,8 @@ class MemoryCore:
     memory: MemoryService
     on_redacted: list[OnItems]
     """Who hears, in the same transaction, of items whose text was taken out."""
+    on_cancelled: list[EndRuns]
+    """Who ends, in the same transaction, runs that learn from what is forgotten."""
 
     def questions(self) -> list[Bound]:
         """The methods that read durable memory alone."""
@@ -89,6 +100,12 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
         for tell in on_redacted:
             tell(tx, items)
 
+    on_cancelled = list[EndRuns]()
+
+    def end_runs(tx: Tx, run_ids: Sequence[str], code: str) -> None:
+        for end in on_cancelled:
+            end(tx, run_ids, code)
+
     memory = MemoryService(
         Collaborators(
             db=db,
@@ -108,6 +125,9 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             workspace_exists=workspace_exists,
             read_turn=read_turn,
             read_run=read_run,
+            generation_of_turn=generation_of_turn,
+            open_runs=open_runs,
+            end_runs=end_runs,
             echo_spans=ledger.echo_spans,
             redact_items=redact,
             forget_copies=forget_copies,
@@ -121,5 +141,5 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
     embedding.houses.append(memory.vectors)
     return MemoryCore(
         base=base, client=client, outbox=outbox, health=health, jobs=jobs, lexicon=lexicon, ledger=ledger,
-        embedding=embedding, memory=memory, on_redacted=on_redacted,
+        embedding=embedding, memory=memory, on_redacted=on_redacted, on_cancelled=on_cancelled,
     )  # fmt: skip

@@ -181,11 +181,23 @@ class Eraser:
         receipt = msgspec.structs.replace(receipt, wal="truncated" if is_gone else "pending", complete=is_gone)
         return msgspec.structs.replace(result, receipt=receipt)
 
-    async def _finish_now(self, memory_ids: Sequence[str]) -> bool:
+    def promise(self, tx: Tx) -> None:
+        """Queue the end of whatever is pending, for a transaction that deletes more than it can name."""
+        finish_later(tx, self._means, [], delay_ms=FINISH_DELAY_MS)
+
+    async def keep_promise(self) -> bool:
+        """Finish whatever is pending now; False where a job has to do it."""
+        try:
+            pending = await self._means.db.read(pending_erases)
+        except Unavailable:
+            return False
+        return await self._finish_now(pending, of=[])
+
+    async def _finish_now(self, memory_ids: Sequence[str], of: Sequence[str] | None = None) -> bool:
         """Finish what the transaction left to its job, and spare the job; False where the job has to do it."""
 
         def spare(tx: Tx) -> None:
-            for subject in _subjects(memory_ids):
+            for subject in _subjects(memory_ids if of is None else of):
                 self._means.jobs.cancel(tx, kind="erase_finish", subject=subject)
 
         try:
@@ -208,6 +220,8 @@ class Eraser:
     async def finish_erase(self, handle: JobHandle) -> None:
         """The handler of `erase_finish` jobs: finish what the job names, again and again until it succeeds."""
         memory_ids = [memory_id for memory_id in handle.job.subject.split(",") if memory_id]
+        if not memory_ids:  # of a deletion, which names nothing
+            memory_ids = await self._means.db.read(pending_erases)
         if not await self._finish(memory_ids, handle.finish):
             raise RetryJob("wal_busy")
         self._means.notify("memory/erased", MemoryErased(memory_ids=memory_ids))

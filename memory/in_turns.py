@@ -14,6 +14,7 @@ from memory.doors import check_bounds, from_fact, from_tool
 from memory.erasing import Eraser
 from memory.extraction_stats import count
 from memory.forgetting import Forgetter
+from memory.forgotten_sources import GONE, generation
 from memory.idempotency import tell_after, write_once
 from memory.ports import Collaborators
 from memory.proposal import Proposed
@@ -133,7 +134,9 @@ class TurnMemory:
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
             required(scopes, params.scope)
-        proposed = await self._vectors.meant(from_tool(turn, params, explicit=explicit, said=said), scopes)
+        began = await self._means.db.read(generation)
+        proposed = from_tool(turn, params, explicit=explicit, said=said)._replace(began=began)
+        proposed = await self._vectors.meant(proposed, scopes)
         write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
         return (
             await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
@@ -162,8 +165,10 @@ class TurnMemory:
             key = f"run:{run_id}"
             if tx.one(SQL["get_answer"], {"key": key, "after": 0}) is not None:
                 return
+            said = self._means.generation_of_turn(tx, turn.turn_id)
+            began = GONE if said is None else said
             for proposed in proposals:
-                outcomes.append(self._writer.write(tx, proposed, scopes))
+                outcomes.append(self._writer.write(tx, proposed._replace(began=began), scopes))
                 tell_after(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
             values = {"key": key, "request": b"", "answer": encoded(stats), "at": self._means.clock.now()}

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from protocol.forgettings import EndRuns, GenerationOfTurn, OpenRuns
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
 from protocol.settings import MemorySettings, RecallSettings
@@ -52,6 +53,9 @@ class Collaborators:
     workspace_exists: WorkspaceExists
     read_turn: ReadTurn
     read_run: ReadRun
+    generation_of_turn: GenerationOfTurn
+    open_runs: OpenRuns
+    end_runs: EndRuns
     echo_spans: EchoSpans
     redact_items: RedactItems
     forget_copies: ForgetCopies

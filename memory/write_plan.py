@@ -77,6 +77,7 @@ class Situation(NamedTuple):
     is_approval: bool = False
     junk: Junk | None = None
     refined: Refined | None = None
+    is_forgotten: bool = False
 
 
 class Plan(NamedTuple):
@@ -99,6 +100,7 @@ def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
     gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
         (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
         (bool(s.secret_kinds), "secret_detected", secrets),
+        (s.is_forgotten, "source_forgotten", [_fact("forgotten", "what it came from was forgotten since")]),
         (s.intent_forbids, "no_memory_requested", []),
         (s.write_forbidden is not None, s.write_forbidden or "memory_write_disabled", []),
         (not s.has_scope, "invalid_scope", []),

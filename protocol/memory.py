@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from protocol.base import Cursor, Diagnostic, Id, Limit, Millis, Params, Query, Reason, Scope, Unit, Wire
+from protocol.base import Cancelled, Cursor, Diagnostic, Id, Limit, Millis, Params, Query, Reason, Scope, Unit, Wire
 
 MAX_CONTENT_BYTES = 16 * 1024
 MAX_VALUE_BYTES = 1024
@@ -46,7 +46,7 @@ ReasonCode: TypeAlias = Literal[
     "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source", "generated_summary",
     "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found", "malformed_fact",
     "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope", "too_many_facts",
-    "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said",
+    "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "source_forgotten",
 ]  # fmt: skip
 IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
@@ -471,6 +471,7 @@ class ForgetResult(Wire):
     forgotten_memory_ids: list[str]
     dry_run: bool
     receipt: Receipt | None = None
+    cancelled: list[Cancelled] = []
 
 
 class RestoreParams(Params):

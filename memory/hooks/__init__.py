@@ -6,6 +6,7 @@ Rule 2: `agent/` is met only through the hook contract; the memory service only 
 
 from collections.abc import Callable
 
+from memory.forgotten_sources import EXTRACTOR_HOOK
 from memory.hooks.active_recall import ActiveRecall
 from memory.hooks.extraction import Extraction
 from memory.hooks.policy import decide
@@ -92,7 +93,7 @@ def build(
             enabled=has_contract,
         ),
         Subscription(
-            hook_id="memory.post_turn_extractor",
+            hook_id=EXTRACTOR_HOOK,
             phase="TurnPostTurn",
             call=Extraction(service=service, settings=settings, model=model),
             enabled=while_on("background_extraction_enabled"),
