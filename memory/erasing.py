@@ -186,18 +186,14 @@ class Eraser:
         finish_later(tx, self._means, [], delay_ms=FINISH_DELAY_MS)
 
     async def keep_promise(self) -> bool:
-        """Finish whatever is pending now; False where a job has to do it."""
-        try:
-            pending = await self._means.db.read(pending_erases)
-        except Unavailable:
-            return False
-        return await self._finish_now(pending, of=[])
+        """Finish what was deleted now; False where the job has to do it."""
+        return await self._finish_now([])
 
-    async def _finish_now(self, memory_ids: Sequence[str], of: Sequence[str] | None = None) -> bool:
+    async def _finish_now(self, memory_ids: Sequence[str]) -> bool:
         """Finish what the transaction left to its job, and spare the job; False where the job has to do it."""
 
         def spare(tx: Tx) -> None:
-            for subject in _subjects(memory_ids if of is None else of):
+            for subject in _subjects(memory_ids):
                 self._means.jobs.cancel(tx, kind="erase_finish", subject=subject)
 
         try:
@@ -206,22 +202,29 @@ class Eraser:
             return False  # it is erased, which no failure of the rest changes
 
     async def _finish(self, memory_ids: Sequence[str], then: Callable[[Tx], object]) -> bool:
-        """Have the files forget as well; False while another reader holds them."""
-        if not await self._means.truncate_wal():
-            return False
+        """Have the files forget as well; False while another reader or writer holds them.
+
+        The files forget everything that was erased before: whoever finishes first does it for all processes of the home.
+        """
+        means, before = self._means, await self._means.db.read(pending_erases)
+        is_done_by_another = bool(memory_ids) and not {*memory_ids} & {*before}
+        if not is_done_by_another and not await means.truncate_wal():
+            left = await means.db.read(pending_erases)
+            is_done_by_another = bool(memory_ids) and not {*memory_ids} & {*left}
+            if not is_done_by_another:
+                return False
 
         def settle(tx: Tx) -> None:
-            tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(list(memory_ids))})
+            if not is_done_by_another:
+                tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(before)})
             then(tx)
 
-        await self._means.db.write(settle, is_vital=True)
+        await means.db.write(settle, is_vital=True)
         return True
 
     async def finish_erase(self, handle: JobHandle) -> None:
         """The handler of `erase_finish` jobs: finish what the job names, again and again until it succeeds."""
         memory_ids = [memory_id for memory_id in handle.job.subject.split(",") if memory_id]
-        if not memory_ids:  # of a deletion, which names nothing
-            memory_ids = await self._means.db.read(pending_erases)
         if not await self._finish(memory_ids, handle.finish):
             raise RetryJob("wal_busy")
         self._means.notify("memory/erased", MemoryErased(memory_ids=memory_ids))

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from memory.ports import Collaborators
+from memory.ports_hooks import EXTRACTOR_HOOK
 from memory.store import SQL
 from protocol.base import Cancelled, Scope
 from protocol.forgettings import OpenRun
 from protocol.hooks import ThreadFact
 from protocol.ports import Tx
 
-EXTRACTOR_HOOK = "memory.post_turn_extractor"
-"""The hook that learns from a turn: its open runs are the learning that a forgetting cancels."""
 GONE = -1
 """The generation of work whose source is not there any more: older than every mark."""
 

@@ -99,7 +99,7 @@ class Wanted(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether there is something to forget that is not forgotten yet."""
-        return self.result.dry_run and bool(self.result.forgotten_memory_ids)
+        return self.result.dry_run and bool(self.result.forgotten_memory_ids or self.result.cancelled)
 
 
 async def _look(door: Door, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
@@ -108,7 +108,7 @@ async def _look(door: Door, targets: Sequence[dict[str, Any]], params: dict[str,
     for target in targets:
         params["target"] = target
         would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
-        if would.forgotten_memory_ids:
+        if would.forgotten_memory_ids or would.cancelled:
             break
     return would
 
@@ -129,7 +129,7 @@ def _forget(given: argparse.Namespace) -> int:
         would = await _look(door, targets, params)
         ids = would.forgotten_memory_ids
         is_small = len(ids) == 1 and not given.erase  # one memory that can be restored is no destruction
-        if given.dry_run or not ids or not (given.yes or is_small):
+        if given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small):
             is_shown = is_asked() or (given.dry_run and not given.json)
             return Wanted(would, await _contents(door, ids, params["context"]) if is_shown else [])
         return Wanted(await door.call(m.MEMORY_FORGET, params), [])
@@ -156,7 +156,7 @@ def _ask(wanted: Wanted, *, is_erasing: bool) -> None:
 
 def _tell_forgotten(wanted: Wanted, *, is_erasing: bool) -> None:
     result = wanted.result
-    if not result.forgotten_memory_ids:
+    if not result.forgotten_memory_ids and not result.cancelled:
         say("there is nothing to forget")
     elif result.dry_run:
         say(f"would be {'erased for ever' if is_erasing else 'forgotten'}:")
@@ -164,6 +164,8 @@ def _tell_forgotten(wanted: Wanted, *, is_erasing: bool) -> None:
     else:
         for memory_id in result.forgotten_memory_ids:
             say(f"{plain(memory_id)}  {'erased' if is_erasing else 'forgotten, and restorable for a while'}")
+    if result.cancelled:
+        say(f"learning under way from {len(result.cancelled)} turns: nothing of this comes of it")
     if result.receipt is not None and not result.dry_run:
         _tell_receipt(result.receipt)
 

@@ -6,7 +6,6 @@ Rule 2: `agent/` is met only through the hook contract; the memory service only 
 
 from collections.abc import Callable
 
-from memory.forgotten_sources import EXTRACTOR_HOOK
 from memory.hooks.active_recall import ActiveRecall
 from memory.hooks.extraction import Extraction
 from memory.hooks.policy import decide
@@ -14,7 +13,7 @@ from memory.hooks.prompt_contract import PromptContract
 from memory.hooks.recall import DeterministicRecall
 from memory.hooks.standing import StandingBlock
 from memory.hooks.tools import PERMISSION, MemoryTools
-from memory.ports_hooks import MemoryForTurns
+from memory.ports_hooks import EXTRACTOR_HOOK, MemoryForTurns
 from protocol.hooks import Retry, Subscription, ToolCall
 from protocol.models import Model
 from protocol.settings import GatewayConfig

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from agent_home import BUNDLE, RECALL, TERMINAL, AgentHome, play, wants
 
-from agent import threads
+from agent import deletion
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     HookInput,
@@ -311,7 +311,7 @@ def test_a_turn_that_is_stored_as_ours_and_that_nobody_runs_is_interrupted(tmp_p
 def test_a_large_workspace_goes_in_parts_that_let_other_writers_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "TURNS_AT_ONCE", 1)
+    monkeypatch.setattr(deletion, "TURNS_AT_ONCE", 1)
 
     async def scene(home: AgentHome) -> None:
         await home.live("one")

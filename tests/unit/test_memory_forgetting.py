@@ -268,8 +268,10 @@ def test_an_erase_leaves_no_byte(home: MemoryHome) -> None:
 
 
 def test_a_tombstone_can_be_erased_by_any_target(home: MemoryHome) -> None:
-    said = home.say("I like tea")
-    for n, target in enumerate((ForgetByTurn(turn_id=said.turn_id or ""), ForgetByThread(thread_id="thr_1"), ForgetByScope(scope=USER))):  # fmt: skip
+    for n, kind in enumerate((ForgetByTurn, ForgetByThread, ForgetByScope)):
+        said = home.say("I like tea")  # anew each time: a source that was forgotten teaches nothing
+        names = {"turn_id": said.turn_id or "", "thread_id": "thr_1", "scope": USER}
+        target = kind(**{name: value for name, value in names.items() if name in kind.__struct_fields__})
         made = home.propose(f"Likes {NEEDLE} {n}", SURE, [msgspec.structs.replace(said, quote="I like tea")]).record
         assert made is not None
         home.forget(made.memory_id)
