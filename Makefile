@@ -10,7 +10,7 @@ STAMP := $(VENV)/.stamp
 CODE := gateway agent memory thread_episodic promt protocol
 CHECKED := $(CODE) tests benchmarks examples
 
-.PHONY: help setup demo test campaign lint bench bench-quick schemas format lock clean
+.PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas format lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -27,11 +27,22 @@ setup: $(STAMP) ## make .venv with the locked dependencies and the pioneer comma
 demo: setup ## play a bundled conversation of several days through a spawned gateway
 	@$(BIN)/pioneer demo
 
-test: setup ## run every test, with branch coverage
-	@$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=90 -q
+# The loops of tests/conftest.py: every test is in at least one. COVER is what `check` asks of the tests that it has in common with `test`.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -q
+COVERAGE := --cov --cov-report=term --cov-fail-under=90
+SIZE ?= full
 
-campaign: setup ## the reliability tests at full size: every fault of every kind, 20,000 power cuts, 1,000 kills of writers and 300 of workers over 5,000 jobs
-	@PIONEER_FAULT_STRIDE=1 PIONEER_CUTS=20000 PIONEER_KILLS=1000 PIONEER_JOB_KILLS=300 PIONEER_JOBS=5000 $(BIN)/python -m pytest tests/faults -n 2 --dist worksteal -q -rP
+test: setup ## what a change may have broken: units, contracts, a journey through every door and method (3 minutes)
+	@$(PYTEST) --loop test $(COVER)
+
+check: COVER := $(COVERAGE)
+check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (12 minutes)
+
+journeys: setup
+	@$(PYTEST) --loop check
+
+campaign: setup ## kills, power cuts, faults of the disk, floods; SIZE=full before a release (an hour), ci, or small
+	@PIONEER_SIZE=$(SIZE) $(PYTEST) --loop campaign -rP
 
 lint: setup ## format, lint, types, import rules, generated files
 	@$(BIN)/ruff format --check $(CHECKED)

@@ -130,7 +130,7 @@ class ActiveTurn:
         """The notification that ends the turn, numbered now and sent when called."""
         method = TERMINAL[turn.status]
         if method == "turn/failed":
-            error = turn.error or TurnError(reason="internal", retryable=False)
+            error = turn.error or TurnError.of("internal", retryable=False)
             notice: msgspec.Struct = TurnFailedNotice(**self._next(), turn=turn, error=error)
         else:
             notice = TurnNotice(**self._next(), turn=turn)

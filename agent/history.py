@@ -3,6 +3,7 @@
 Rule 1: it is chosen before the hooks run, and fitted once more when the rest of the request is known; then it only loses.
 Rule 2: what stays in any case need not be recalled. What may still be lost may be recalled; where it was, it is not told twice.
 Rule 3: the last turns always stay; what was left out can be seen in the manifest.
+Rule 4: a failed turn has no part in it: its message would stand before the next one, and who asks again would ask twice.
 """
 
 import sys
@@ -88,9 +89,11 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
     A turn stays for sure where there is room for it beside what is reserved for the rest of the request.
     """
     rows = tx.all(SQL["ended_turns_of_thread"], {"thread_id": thread_id, "position": position, "limit": MAX_TURNS})
+    failed = [turn_id for turn_id, status in rows if status == "failed"]
+    answered = [turn_id for turn_id, status in rows if status != "failed"]
     chosen: list[SaidTurn] = []
     size, sure, sure_room = Size(), 0, room.minus(reserved)
-    for (turn_id,) in rows:
+    for turn_id in answered:
         turn = SaidTurn(turn_id, _said(items_of_turn(tx, turn_id)))
         size = size.plus(size_of_all(turn.messages))
         stays = len(chosen) < min_turns
@@ -99,7 +102,7 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
         chosen.append(turn)
         sure += stays or size.fits(sure_room)
     chosen.reverse()
-    return History(chosen, sure, len(rows))
+    return History(chosen, sure, len(answered), failed)
 
 
 def rewritten(history: History, say: Callable[[str], str]) -> History:

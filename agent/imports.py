@@ -95,12 +95,18 @@ def echoed(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words
 
 
 def plan_import(
-    known: Sequence[Known], incoming: Sequence[Incoming], *, is_replacing: bool, source: str | None = None
+    known: Sequence[Known],
+    incoming: Sequence[Incoming],
+    *,
+    is_replacing: bool,
+    source: str | None = None,
+    offset: int = 0,
+    has_more: bool = False,
 ) -> Plan:
-    """Compare a source with a thread.
+    """Compare a source, or a part of one, with a thread.
 
     Replacing makes the turns of that source equal to it, in the place where they stood; those of other sources stay, and live
-    ones come behind all. Appending only adds.
+    ones come behind all. A part leaves the `offset` turns before it alone, and with `has_more` those behind it. Appending only adds.
     Raises `Refused("conflict")` when the source names a live turn.
     """
     present = {turn.turn_id: turn for turn in known}
@@ -117,12 +123,16 @@ def plan_import(
         order = [turn.turn_id for turn in known] + [entry.turn_id for entry in add]
         return Plan(add, [], [], len(incoming) - len(add), order, is_moving=False)
     own = [turn for turn in known if turn.driver == "import" and (turn.source == source or turn.turn_id in named)]
-    remove = [turn.turn_id for turn in own if turn.turn_id not in named]
+    before = [turn.turn_id for turn in own[:offset] if turn.turn_id not in named]
+    behind = [turn.turn_id for turn in own[offset:] if turn.turn_id not in named]
+    remove, kept = ([], behind) if has_more else (behind, [])
     first = min((turn.position for turn in own), default=len(known) + 1)
     others = [turn for turn in known if turn.driver == "import" and turn not in own]
     order = [
         *(turn.turn_id for turn in others if turn.position < first),
+        *before,
         *(entry.turn_id for entry in incoming),
+        *kept,
         *(turn.turn_id for turn in others if turn.position > first),
         *(turn.turn_id for turn in known if turn.driver != "import"),
     ]
@@ -138,11 +148,12 @@ def identified(
     *,
     is_replacing: bool,
     echoes: Collection[int] = (),
+    offset: int | None = None,
 ) -> list[Incoming]:
     """Each turn that is no echo, with its id: the one it has, else one made from the source and its place.
 
-    What is appended may be a part of the source: a turn that is there already is known by its content, and a place that
-    is taken by another turn makes the content a part of the id.
+    What is appended without an `offset` may be any part of the source: a turn that is there already is known by its content.
+    A place that is taken by another turn makes the content a part of the id.
     """
     taken = {turn.turn_id for turn in known} | {turn.turn_id for turn in turns if turn.turn_id is not None}
     there: dict[bytes | None, list[str]] = {}
@@ -152,13 +163,13 @@ def identified(
     for index, turn in enumerate(turns):
         if index in echoes:
             continue
-        content = content_hash(turn)
-        turn_id = turn.turn_id or derived_id("trn", *source, str(index))
+        content, place = content_hash(turn), str(index + (offset or 0))
+        turn_id = turn.turn_id or derived_id("trn", *source, place)
         if turn.turn_id is None and not is_replacing:
-            if there.get(content):
+            if offset is None and there.get(content):
                 turn_id = there[content].pop(0)
-            elif turn_id in taken:
-                turn_id = derived_id("trn", *source, str(index), content.hex())
+            elif turn_id in taken and turn_id not in there.get(content, []):
+                turn_id = derived_id("trn", *source, place, content.hex())
         incoming.append(Incoming(turn_id, turn, content))
     return incoming
 
@@ -218,8 +229,12 @@ class _Import:
         place = (self._thread_id, source.kind, source.id)
         turns = self._params.turns
         echoes = self._echoes(tx, known, turns)
-        incoming = identified(known, turns, place, is_replacing=is_replacing, echoes=echoes)
-        plan = plan_import(known, incoming, is_replacing=is_replacing, source=self._origin)
+        offset = self._params.offset
+        incoming = identified(known, turns, place, is_replacing=is_replacing, echoes=echoes, offset=offset)
+        plan = plan_import(
+            known, incoming, is_replacing=is_replacing, source=self._origin, offset=offset or 0,
+            has_more=self._params.has_more,
+        )  # fmt: skip
         return plan._replace(skipped=plan.skipped + len(echoes))
 
     def _echoes(self, tx: Tx, known: Sequence[Known], turns: Sequence[ImportTurn]) -> set[int]:

@@ -23,18 +23,7 @@ from agent.history import RESERVED, read_history, rewritten, room_of, size_of
 from agent.ledger import Ledger
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Prepared
-from agent.store import (
-    SQL,
-    StoredThread,
-    add_item,
-    add_run,
-    encoded,
-    get_thread,
-    get_turn,
-    read_items,
-    turn_items,
-    workspace_exists,
-)
+from agent.store import SQL, StoredThread, add_item, add_run, encoded, get_turn, open_thread, read_items, turn_items
 from protocol.errors import CallerError, Defect, GatewayError, Refused
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems, TurnContext
@@ -235,13 +224,11 @@ class TurnLifecycle:
     def _admit(self, tx: Tx, asked: _Asked) -> str | None:
         """The workspace of a turn that may begin; None for one that is known. Raises for one that may not."""
         thread_id = asked.params.thread_id
-        found = get_thread(tx, thread_id)
+        found = open_thread(tx, thread_id)
         if found is None:
             raise CallerError.missing("thread")
         if self._known(tx, asked) is not None:
             return None
-        if not workspace_exists(tx, found.thread.workspace_id):  # it is being deleted, and the thread with it
-            raise CallerError.missing("thread")
         asked.admit(found)
         running = tx.one(SQL["running_turn_of_thread"], {"thread_id": thread_id})
         if running is not None and running[0] not in self._stranded(tx, thread_id, beginning=asked.turn_id):
@@ -250,7 +237,7 @@ class TurnLifecycle:
 
     def _store_beginning(self, tx: Tx, asked: _Asked, received: Sequence[Received]) -> _Stored:
         params, turn_id = asked.params, asked.turn_id
-        found = get_thread(tx, params.thread_id)
+        found = open_thread(tx, params.thread_id)
         if found is None:
             raise CallerError.missing("thread")
         now = self._clock.now()
@@ -360,10 +347,10 @@ class TurnLifecycle:
         process that ends before that leaves an interrupted turn, and so does an end that our own defect keeps from being stored.
         """
         if isinstance(failed, GatewayError):
-            error = TurnError(reason=failed.reason, retryable=failed.retryable)
+            error = TurnError.of(failed.reason, retryable=failed.retryable)
         else:
             self._incident(failed)
-            error = TurnError(reason="internal", retryable=False)
+            error = TurnError.of("internal", retryable=False)
         return msgspec.structs.replace(turn, status="failed", completed_at=self._clock.now(), error=error)
 
     def _store_end(

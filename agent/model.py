@@ -29,12 +29,14 @@ class History(NamedTuple):
     """Turns of a conversation, oldest first.
 
     `sure` says how many of the last ones stay whatever else comes into the prompt: what may still be left out may be recalled.
-    `available` says how many turns there were to choose from.
+    `available` says how many turns there were to choose from. `failed` names failed turns of the same time: the user asks
+    again if they still want an answer, so neither history nor recall repeats the question.
     """
 
     turns: Sequence[SaidTurn] = ()
     sure: int = 0
     available: int = 0
+    failed: Sequence[str] = ()
 
     @property
     def messages(self) -> list[Message]:
@@ -51,6 +53,11 @@ class History(NamedTuple):
     def sure_turn_ids(self) -> list[str]:
         """The turns that are not left out any more."""
         return [turn.turn_id for turn in self.turns[len(self.turns) - self.sure :]]
+
+    @property
+    def unrecalled_turn_ids(self) -> list[str]:
+        """The turns of which nothing is recalled: those that stay, and those that failed."""
+        return [*self.failed, *self.sure_turn_ids]
 
 
 NOTHING_SAID = History()

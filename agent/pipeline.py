@@ -132,7 +132,7 @@ class Pipeline:
                 context=context,
                 text=text,
                 previous=history.previous,
-                history_turn_ids=history.sure_turn_ids,
+                history_turn_ids=history.unrecalled_turn_ids,
                 provider_calls_tools=calls_tools,
             ),
         )

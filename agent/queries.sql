@@ -105,7 +105,7 @@ SELECT turn_id, driver, input_hash, position, origin FROM turn WHERE thread_id =
 
 -- name: ended_turns_of_thread
 -- The newest finished turns of a thread before a position, newest first.
-SELECT turn_id FROM turn WHERE thread_id = :thread_id AND status NOT IN ('in_progress', 'awaiting_host') AND position < :position
+SELECT turn_id, status FROM turn WHERE thread_id = :thread_id AND status NOT IN ('in_progress', 'awaiting_host') AND position < :position
 ORDER BY position DESC, id DESC LIMIT :limit
 
 -- name: end_turn
@@ -333,14 +333,6 @@ SELECT item_id, text, tool FROM item WHERE turn_id = :turn_id ORDER BY position,
 -- An item that does not say any more what was forgotten.
 UPDATE item SET text = :text, tool = :tool WHERE item_id = :item_id
 
--- name: notes_of_turn
--- What a turn keeps beside its items: what its plan asked for, and what the host's tools did.
-SELECT options, manifest, tool_events FROM turn WHERE turn_id = :turn_id
-
--- name: redact_notes
--- The same without what was forgotten.
-UPDATE turn SET options = :options, manifest = :manifest, tool_events = :tool_events WHERE turn_id = :turn_id
-
 -- name: add_mention
 -- A tool's answer in a turn names a memory.
 INSERT INTO mention (memory_id, turn_id) VALUES (:memory_id, :turn_id) ON CONFLICT DO NOTHING
@@ -364,3 +356,68 @@ UPDATE tool_reply SET result = :result WHERE turn_id = :turn_id AND call_id = :c
 -- name: messages_after
 -- The next messages of users and assistants.
 SELECT id, item_id FROM item WHERE id > :after AND kind IN ('user_message', 'agent_message') ORDER BY id LIMIT :limit
+
+-- name: said_in_items
+-- What was said and done, between two rows.
+SELECT id, item_id, CAST(text AS BLOB), CAST(name AS BLOB), CAST(tool AS BLOB), item_id FROM item
+WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: keep_said_item
+-- An item that does not say any more what was forgotten.
+UPDATE item SET text = :text, name = :name, tool = :tool WHERE id = :row
+
+-- name: said_in_turns
+-- What turns keep beside their items, between two rows: their plan, and what the host's tools did.
+SELECT id, turn_id, CAST(manifest AS BLOB), CAST(tool_events AS BLOB), turn_id FROM turn
+WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: keep_said_turn
+-- A turn that does not say any more what was forgotten.
+UPDATE turn SET manifest = :manifest, tool_events = :tool_events WHERE id = :row
+
+-- name: said_in_replies
+-- What tools answered hosts, between two rows.
+SELECT rowid, turn_id || '/' || call_id, CAST(result AS BLOB), call_id FROM tool_reply
+WHERE rowid BETWEEN :first AND :last ORDER BY rowid LIMIT :limit
+
+-- name: keep_said_reply
+-- An answer that does not say any more what was forgotten.
+UPDATE tool_reply SET result = :result WHERE rowid = :row
+
+-- name: said_in_runs
+-- What hooks said of their work, between two rows.
+SELECT id, run_id, CAST(diagnostics AS BLOB) FROM hook_run WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: keep_said_run
+-- A run of a hook that does not say any more what was forgotten.
+UPDATE hook_run SET diagnostics = :diagnostics WHERE id = :row
+
+-- name: said_in_threads
+-- What threads are called and told, between two rows.
+SELECT id, thread_id, CAST(name AS BLOB), CAST(instructions AS BLOB), thread_id, agent_id, task_id, model, provider FROM thread
+WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: keep_said_thread
+-- A thread that does not say any more what was forgotten.
+UPDATE thread SET name = :name, instructions = :instructions WHERE id = :row
+
+-- name: said_in_workspaces
+-- What workspaces are called, between two rows.
+SELECT id, workspace_id, CAST(name AS BLOB), workspace_id, root_path FROM workspace WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: keep_said_workspace
+-- A workspace that does not say any more what was forgotten.
+UPDATE workspace SET name = :name WHERE id = :row
+
+-- name: said_in_artifacts
+-- What files are called, between two rows.
+SELECT id, artifact_id, CAST(name AS BLOB), artifact_id, kind, mime FROM artifact WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: keep_said_artifact
+-- A file whose name does not say any more what was forgotten.
+UPDATE artifact SET name = :name WHERE id = :row
+
+-- name: kept_files
+-- Every file whose bytes are kept, and the content of each of its versions.
+SELECT DISTINCT artifact_id, sha256 FROM artifact WHERE is_kept = 1 AND kind NOT IN ('image', 'audio', 'video')
+ORDER BY artifact_id, sha256

@@ -104,6 +104,12 @@ def get_thread(tx: Tx, thread_id: str) -> StoredThread | None:
     return thread_of(row) if row else None
 
 
+def open_thread(tx: Tx, thread_id: str) -> StoredThread | None:
+    """A thread in which something may begin: not one that is being deleted with its workspace."""
+    found = get_thread(tx, thread_id)
+    return found if found is not None and workspace_exists(tx, found.thread.workspace_id) else None
+
+
 def read_thread(tx: Tx, thread_id: str) -> ThreadFact | None:
     """A thread as other houses may know it."""
     found = get_thread(tx, thread_id)
@@ -148,7 +154,7 @@ class StoredTurn(NamedTuple):
 def turn_of(row: Row) -> StoredTurn:
     """A turn row."""
     driver = cast("Driver", "host" if row[3] == "import" else row[3])
-    error = TurnError(reason=row[8], retryable=bool(row[9])) if row[8] else None
+    error = TurnError.of(row[8], retryable=bool(row[9])) if row[8] else None
     turn = Turn(
         turn_id=row[0], thread_id=row[1], workspace_id=row[2], driver=driver, mode=row[4], status=row[5],
         started_at=row[6], completed_at=row[7], error=error, rounds=row[10],

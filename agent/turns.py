@@ -27,7 +27,7 @@ from agent.store import SQL, StoredThread, add_run, add_tool_reply, encoded, get
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import Marks, OnItems, ToolCall
-from protocol.models import Model, ModelRequest, ProviderFailed, ToolRequest
+from protocol.models import Model, ModelRequest, ToolRequest
 from protocol.ports import Clock, Ids, Notify, Spawn, Transact, Tx
 from protocol.settings import GatewayConfig
 from protocol.thread_episodic import parts_of_chunk
@@ -54,8 +54,8 @@ FINISHED: Mapping[FinishStatus, TurnStatus] = {
     "succeeded": "completed", "failed": "failed", "provider_failure": "failed", "interrupted": "interrupted",
 }  # fmt: skip
 FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
-    "failed": TurnError(reason="host_failed", retryable=False),
-    "provider_failure": TurnError(reason="provider_failed", retryable=True),
+    "failed": TurnError.of("host_failed", retryable=False),
+    "provider_failure": TurnError.of("provider_failed", retryable=True),
 }
 
 _encode = msgspec.json.Encoder().encode
@@ -147,19 +147,17 @@ class Turns:
                 if await run_rounds(active, tools, self._model, request, self._settings().agent.max_rounds):
                     status = "completed"
                 else:
-                    error = TurnError(reason=MAX_ROUNDS, retryable=True)
+                    error = TurnError.of(MAX_ROUNDS, retryable=True)
             if active.scope.cancelled_caught:
                 status = active.end_as
         except RequiredHookFailedError as failed:
             runs = failed.runs
-            error = TurnError(reason=f"hook_failed:{failed.hook_id}", retryable=True)
-        except ProviderFailed as failed:
-            error = TurnError(reason=failed.reason, retryable=failed.retryable)
+            error = TurnError.of(f"hook_failed:{failed.hook_id}", retryable=True)
         except GatewayError as failed:
-            error = TurnError(reason=failed.reason, retryable=failed.retryable)
+            error = TurnError.of(failed.reason, retryable=failed.retryable)
         except Exception as failed:  # noqa: BLE001  # the boundary of a turn: it ends as failed, told by an incident
             self._incident(failed)
-            error = TurnError(reason="internal", retryable=False)
+            error = TurnError.of("internal", retryable=False)
         finally:
             await self._life.end(active, status, prepared, error=error, runs=runs)
 
@@ -231,11 +229,11 @@ class Turns:
                 active.hosted = hosted
         except RequiredHookFailedError as failed:
             status, runs = "failed", failed.runs
-            error = TurnError(reason=f"hook_failed:{failed.hook_id}", retryable=True)
+            error = TurnError.of(f"hook_failed:{failed.hook_id}", retryable=True)
             raise Unavailable("unavailable", "A hook without which the turn may not begin has failed.") from failed
         except Exception as failed:
             status = "failed"
-            error = TurnError(reason=failed.reason if isinstance(failed, GatewayError) else "internal", retryable=True)
+            error = TurnError.of(failed.reason if isinstance(failed, GatewayError) else "internal", retryable=True)
             raise
         finally:
             if active.hosted is None:

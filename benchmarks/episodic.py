@@ -9,7 +9,6 @@ Rule 2: what is counted are messages: those that answer, among the messages of t
 
 import argparse
 import asyncio
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,25 +18,25 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from benchmarks.inputs import model_folder, open_embedder
 from benchmarks.report import machine, show_table
 from benchmarks.rivals import Shelf
 from benchmarks.talks import SETS, Talk, foreign_to, read_talks
 from benchmarks.talks import Asked as Question
 from gateway.database import Database
-from gateway.embedder import Embedder, load
+from gateway.embedder import Embedder
 from gateway.flat_vectors import FlatVectors
 from gateway.ids import SortableIds
 from gateway.jobs import Jobs
 from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
-from gateway.model_files import Located, locate
 from gateway.secret_scanner import RuleScanner
 from gateway.sqlite import connect
 from gateway.written_dates import WrittenDates
 from protocol.hooks import ItemFact, ThreadFact
 from protocol.memory import SemanticState
 from protocol.ports import Clock, Job, Nearness, Space, Tx, Vector, VectorTable
-from protocol.settings import EmbeddingSettings, ThreadEpisodicSettings
+from protocol.settings import ThreadEpisodicSettings
 from thread_episodic import ranking, store
 from thread_episodic.finding import Asked, Finder
 from thread_episodic.model import Filter, Places
@@ -45,8 +44,6 @@ from thread_episodic.ranking import Gains, Passage, rank
 from thread_episodic.service import EpisodicService
 from thread_episodic.time_words import asks_when
 
-MODEL_VARIABLE = "PIONEER_TEST_MODEL"
-MODEL_PLACE = "../shared/models/all-MiniLM-L6-v2"
 INJECTED = 5
 MODES = ("ours by words", "ours with a model")
 CONSTANTS = ("BY_WORDS", "BY_BOTH")
@@ -293,26 +290,18 @@ def _ablations(gains: Gains) -> dict[str, Gains]:
     }
 
 
-def _loaded(folder: Path) -> Located | None:
-    located = locate(EmbeddingSettings(model_path=str(folder)), folder)
-    return located if located.files is not None else None
-
-
-async def _judge(talks: Sequence[Talk], located: Located | None, folder: Path) -> None:
-    embedder = None
-    if located is not None:
-        embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
-    index = Index(folder, LoadedMeaning(embedder))
+async def _judge(talks: Sequence[Talk], folder: Path) -> None:
     own, foreign, unanswered = list[Judged](), list[Judged](), list[Judged]()
-    for talk in talks:
-        await index.add(talk)
-        shelf = await index.db.read(lambda tx, name=talk.name: Shelf.of(tx, name))
-        for judged, asked in ((own, talk.questions), (foreign, foreign_to(talk, talks)), (unanswered, talk.unanswered)):
-            judged += [await index.ask(talk, shelf, question) for question in asked]
-    _show(own, foreign, unanswered)
-    index.db.close()
-    if embedder is not None:
-        embedder.close()
+    async with open_embedder(model_folder()) as embedder:
+        index = Index(folder, LoadedMeaning(embedder))
+        for talk in talks:
+            await index.add(talk)
+            shelf = await index.db.read(lambda tx, name=talk.name: Shelf.of(tx, name))
+            asked = ((own, talk.questions), (foreign, foreign_to(talk, talks)), (unanswered, talk.unanswered))
+            for judged, questions in asked:
+                judged += [await index.ask(talk, shelf, question) for question in questions]
+        _show(own, foreign, unanswered)
+        index.db.close()
 
 
 def main(arguments: list[str]) -> int:
@@ -325,8 +314,7 @@ def main(arguments: list[str]) -> int:
     if not any(talk.questions for talk in talks):
         print("no talk to ask about (skipped)")
         return 0
-    model = Path(os.environ.get(MODEL_VARIABLE) or Path(__file__).resolve().parent.parent / MODEL_PLACE)
     print(f"{sum(len(talk.questions) for talk in talks)} questions; {machine()}")
     with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
-        asyncio.run(_judge(talks, _loaded(model), Path(temporary)))
+        asyncio.run(_judge(talks, Path(temporary)))
     return 0

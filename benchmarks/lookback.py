@@ -2,6 +2,7 @@
 
 A set is a folder with `messages.jsonl` (thread, thread_name, id, role, at, text) and any of `sentences.jsonl` (they point to the past;
 `wanted`: any one is enough), `innocent.jsonl` (they do not), `questions.jsonl` (`evidence`; `past` if they point), `unanswered.jsonl`.
+Rows with `held_out` were asked once, when the product stood, and are told apart: nothing is fitted on them.
 
 Rule 1: only the wire is used: messages come by `thread/import`, what a turn is shown is what `turn/prepare` answers.
 Rule 2: every text is asked in a thread of its own, which is deleted after it: no question finds another.
@@ -15,12 +16,14 @@ import json
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from benchmarks.conversations import data_folder, read_conversations
+from benchmarks.inputs import model_folder, read_rows
 from benchmarks.report import machine, percentile, show_table
-from benchmarks.turn_scale import loaded, model_folder
+from benchmarks.turn_scale import loaded
 from benchmarks.wire import cpu_ms
 from gateway.client import Client, console_script
 
@@ -40,6 +43,7 @@ class Set(NamedTuple):
     """What was said, and what is asked about it."""
 
     name: str
+    is_held_out: bool
     messages: list[dict[str, Any]]
     sentences: list[dict[str, Any]]
     innocent: list[dict[str, Any]]
@@ -48,22 +52,23 @@ class Set(NamedTuple):
 
 
 def read_sets(folder: Path) -> list[Set]:
-    """The sets of a folder, one for each `home` that its rows name; a file that is not there holds nothing."""
+    """Return the sets of a folder, one for each `home` that its rows name and each half that it has."""
 
-    def rows(name: str) -> list[dict[str, Any]]:
-        path = folder / f"{name}.jsonl"
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-    files = [rows(name) for name in ("messages", "sentences", "innocent", "questions", "unanswered")]
+    names = ("messages", "sentences", "innocent", "questions", "unanswered")
+    files = [read_rows(folder / f"{name}.jsonl") for name in names]
     homes = sorted({row.get("home", "") for row in files[0]})
     sets: list[Set] = []
-    for home in homes:
-        messages, sentences, innocent, questions, unanswered = (
-            [row for row in file if row.get("home", "") == home and row.get("role") != "tool"] for file in files
+    for home, is_held_out in product(homes, (False, True)):
+        messages = [row for row in files[0] if row.get("home", "") == home and row["role"] != "tool"]
+        sentences, innocent, questions, unanswered = (
+            [row for row in file if row.get("home", "") == home and row.get("held_out", False) == is_held_out]
+            for file in files[1:]
         )
         pointing = [*sentences, *(row for row in questions if row.get("past"))]
         plain = [row for row in questions if not row.get("past")]
-        sets.append(Set(f"{folder.name} {home}".strip(), messages, pointing, innocent, plain, unanswered))
+        name = f"{folder.name} {home}".strip()
+        if pointing or innocent or plain or unanswered:
+            sets.append(Set(name, is_held_out, messages, pointing, innocent, plain, unanswered))
     return sets
 
 
@@ -234,12 +239,14 @@ def summary(name: str, found: Figures) -> list[object]:
 
 
 def curve(found: Figures) -> list[list[object]]:
-    """Of each floor: the share of findable evidence that would pass, and of strays that would find anything."""
+    """For each floor, the share of evidence in the first five that passes, and of each kind of stray with a hit that passes."""
     best = [score for row, asked in found.plain if (score := best_of(row, asked)) is not None]
-    stray = [max((score for _, score in asked.hits), default=0.0) for _, asked in found.strays]
+    strays = [
+        [max((score for _, score in asked.hits), default=0.0) for _, asked in rows]
+        for rows in (found.strays, found.unanswered, found.innocent)
+    ]
     return [
-        [str(floor), share([score >= floor for score in best]), share([score >= floor for score in stray])]
-        for floor in FLOORS
+        [str(floor), *(share([score >= floor for score in scores]) for scores in (best, *strays))] for floor in FLOORS
     ]
 
 
@@ -247,30 +254,26 @@ async def run(options: argparse.Namespace) -> None:
     """Every set in every home, in every mode."""
     sets = [one for folder in (options.sets or [BUNDLED]) for one in read_sets(Path(folder))]
     models: list[tuple[str, Path | None]] = [("words", None)]
-    if (model_folder() / "onnx").exists() or model_folder().is_dir():
-        models.append(("words and meaning", model_folder()))
+    if (model := model_folder()) is not None:
+        models.append(("words and meaning", model))
     rows: list[list[object]] = []
-    for one in sets:
-        strays = (
-            [row for other in sets if other is not one for row in other.questions][:: options.every]
-            if one.questions
-            else []
-        )
-        for count in options.others:
-            with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
-                folder = Path(options.folder or temporary) / f"{one.name}-{count}".replace(" ", "-")
-                if not folder.exists():
-                    async with Home(folder, models[-1][1]) as home:
-                        await home.fill([*others(count), *one.messages])
-                for mode, model in models:
-                    async with Home(folder, model) as home:
-                        found = await measure(home, one, strays)
-                    rows.append(summary(f"{one.name}, {count} others, {mode}", found))
-                    if found.plain:
-                        heads = ["floor", "evidence that passes", "strays that pass"]
-                        show_table(f"{one.name}, {count} others, {mode}: the curve", heads, curve(found))
-                    if options.verbose:
-                        tell(found)
+    with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
+        for one, count in product(sets, options.others):
+            foreign = [row for other in sets if other is not one for row in other.questions][:: options.every]
+            folder = Path(options.folder or temporary) / f"{one.name}-{count}".replace(" ", "-")
+            if not folder.exists():
+                async with Home(folder, models[-1][1]) as home:
+                    await home.fill([*others(count), *one.messages])
+            for mode, model in models:
+                async with Home(folder, model) as home:
+                    found = await measure(home, one, foreign if one.questions else [])
+                name = f"{one.name}{', held out' if one.is_held_out else ''}, {count} others, {mode}"
+                rows.append(summary(name, found))
+                if found.plain or found.innocent:
+                    heads = ["floor", "evidence that passes", "strays", "unanswered", "innocent"]
+                    show_table(f"{name}: the curve", heads, curve(found))
+                if options.verbose:
+                    tell(found)
     heads = [
         "set", "pointing, shown", "innocent, any", "plain, in first 5", "plain, shown", "of those in 5", "strays, any",
         "unanswered, any", "snippets", "cpu p50", "cpu p95",

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from benchmarks.inputs import read_rows
 from benchmarks.report import machine, show_table
 from benchmarks.stage import Stage
 
@@ -44,20 +45,15 @@ class Told(NamedTuple):
     text: str
 
 
-def rows_of(name: str, folder: Path) -> list[Row]:
-    """The rows of a file of the corpus."""
-    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines() if line]
-
-
 def told_by(folder: Path, per_payload: int) -> list[Told]:
     """Every payload in so many carriers of each form, chosen by chance, the same every time."""
     dice = random.Random(1)
     by_form: defaultdict[str, list[Row]] = defaultdict(list)
-    for carrier in rows_of("carriers", folder):
+    for carrier in read_rows(folder / "carriers.jsonl"):
         by_form[carrier["form"]].append(carrier)
     return [
         Told(form, carrier["lang"], payload, carrier["text"].replace("{PAYLOAD}", payload["text"]))
-        for payload in rows_of("payloads", folder)
+        for payload in read_rows(folder / "payloads.jsonl")
         for form, carriers in by_form.items()
         for carrier in dice.sample(carriers, min(per_payload, len(carriers)))
     ]
@@ -197,7 +193,7 @@ async def attack(folder: Path, channel: str, told: list[Told]) -> tuple[Counter[
 
 
 def _statements(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
-    for row in rows_of(name, folder):
+    for row in read_rows(folder / f"{name}.jsonl"):
         for start in range(0, len(row["own"]), FACTS):
             yield row["text"], row["own"][start : start + FACTS]
 

@@ -299,12 +299,12 @@ class McpMemoryService(McpServer):
 
     def fill(self, items: list[Item]) -> None:
         for i in items:
-            tags = {"tags": i.name.replace(":", "_").lower()}
-            self.call(i.group, "memory_store", {"content": i.text, "conversation_id": i.group, "metadata": tags})
+            tag = {"tags": f"item-{i.name.encode().hex()}"}  # it may fold a tag: figures and a to f stay as they are
+            self.call(i.group, "memory_store", {"content": i.text, "conversation_id": i.group, "metadata": tag})
 
     def search(self, group: str, query: str, vector: list[float]) -> list[str]:  # noqa: ARG002  # it makes its own
         told = self.call(group, "memory_search", {"query": query, "limit": LIMIT, "output_format": "json"})
-        return list(dict.fromkeys(f"{group}:D{a}:{b}" for a, b in re.findall(rf"{group}_d(\d+)_(\d+)", told)))
+        return list(dict.fromkeys(bytes.fromhex(name).decode() for name in re.findall(r"\bitem-([0-9a-f]+)\b", told)))
 
 
 class McpMemory(McpServer):

@@ -22,15 +22,12 @@ import numpy as np
 
 from benchmarks.conversations import Conversation, Question, absence, data_folder, read_conversations
 from benchmarks.goals import OUT, keep, kept
+from benchmarks.inputs import MODEL_VARIABLE, embed_texts, model_folder
 from benchmarks.locomo import import_all, make_plan
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.retrieval import ask
 from benchmarks.stage import Stage
-from benchmarks.turn_scale import model_folder
 from benchmarks.wire import spent
-from gateway.embedder import load
-from gateway.model_files import locate
-from protocol.settings import EmbeddingSettings
 
 DRIVER = Path(__file__).with_name("peer_driver.py")
 PLACE = OUT / "peers"
@@ -106,15 +103,7 @@ async def read(conversations: list[Conversation], model: Path) -> Data:
         (c.name, f"{c.name}:{said.dia_id}", f"[{time.strftime('%d %B %Y', time.gmtime(said.at / 1000))}] {said.speaker}: {said.text}")
         for c in conversations for session in c.sessions for said in session.turns
     ]  # fmt: skip
-    located = locate(EmbeddingSettings(model_path=str(model)), OUT)
-    if located.files is None:
-        raise FileNotFoundError(f"no model in {model}")
-    embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
-    try:
-        vectors = await embedder.embed([text for _, _, text in rows])
-    finally:
-        embedder.close()
-    numbers = [np.frombuffer(vector, "<f2").astype(np.float32).tolist() for vector in vectors]
+    numbers = (await embed_texts(model, [text for _, _, text in rows])).astype(np.float32).tolist()
     items = [(*row, vector) for row, vector in zip(rows, numbers, strict=True)]
     return Data(conversations, items, [(c, question) for c in conversations for question in c.questions])
 
@@ -194,50 +183,53 @@ def quality(ranked: Sequence[Sequence[str]], wanted: Sequence[frozenset[str]]) -
     return sum(recall) / len(recall), sum(first) / len(first)
 
 
-def rank_by(
+class Told(NamedTuple):
+    """What a peer found for each question, names best first, and what that cost: milliseconds a question, seconds, megabytes."""
+
+    ranked: list[list[str]]
+    cpu: list[float]
+    wall: list[float]
+    fill_s: float
+    open_s: float
+    rss_mb: float
+    disk_mb: float
+
+
+def run_peer(
     name: str, items: Sequence[tuple[str, str, str, list[float]]], asked: Sequence[tuple[str, str]], model: Path
-) -> list[list[str]] | str:
-    """What a peer finds for questions of (group, text) among items of (group, name, text, vector): names, best first; or why nothing."""
-    if reason := _environment(name, PEERS[name]):
-        return reason
-    with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
-        folder = Path(temporary)
-        (folder / "store").mkdir()
-        task = {"peer": name, "folder": str(folder / "store"), "model": str(model)}
-        try:
-            _work(name, PEERS[name], {**task, "work": "fill", "items": items}, folder)
-            return _work(name, PEERS[name], {**task, "work": "ask", "questions": asked}, folder)["ranked"]
-        except subprocess.TimeoutExpired:
-            return f"not done in {WORK_SECONDS} s"
-        except RuntimeError as error:
-            return str(error)
-
-
-def measure_peer(name: str, peer: Peer, whole: Data, model: Path) -> Figures:
-    """A peer's row, or why there is none."""
-    blank = Figures(name, peer.how)
+) -> Told | str:
+    """Give a peer items of (group, name, text, vector), ask it questions of (group, text); what came of it, or why nothing did."""
+    peer = PEERS[name]
     if reason := _environment(name, peer):
-        return blank._replace(reason=reason)
-    data = whole.first(peer.conversations)
+        return reason
     with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
         folder = Path(temporary)
         store = folder / "store"
         store.mkdir()
         task = {"peer": name, "folder": str(store), "model": str(model)}
         try:
-            filled = _work(name, peer, {**task, "work": "fill", "items": data.items}, folder)
-            asked = [(c.name, question.text) for c, question in data.questions]
+            filled = _work(name, peer, {**task, "work": "fill", "items": items}, folder)
             told = _work(name, peer, {**task, "work": "ask", "questions": asked}, folder)
         except subprocess.TimeoutExpired:
-            return blank._replace(reason=f"not done in {WORK_SECONDS} s")
+            return f"not done in {WORK_SECONDS} s"
         except RuntimeError as error:
-            return blank._replace(reason=str(error))
-        wanted = [frozenset(f"{c.name}:{dia_id}" for dia_id in question.evidence) for c, question in data.questions]
-        recall, mrr = quality(told["ranked"], wanted)
-        return Figures(
-            name, peer.how, "", len(asked), recall, mrr, percentile(told["cpu"], 50), percentile(told["wall"], 50),
-            percentile(told["wall"], 95), len(data.items) / filled["fill_s"], told["open_s"], told["rss_mb"], _size_mb(store),
-        )  # fmt: skip
+            return str(error)
+        return Told(**filled, **told, disk_mb=_size_mb(store))
+
+
+def measure_peer(name: str, whole: Data, model: Path) -> Figures:
+    """A peer's row, or why there is none."""
+    peer = PEERS[name]
+    data = whole.first(peer.conversations)
+    told = run_peer(name, data.items, [(c.name, question.text) for c, question in data.questions], model)
+    if isinstance(told, str):
+        return Figures(name, peer.how, told)
+    wanted = [frozenset(f"{c.name}:{dia_id}" for dia_id in question.evidence) for c, question in data.questions]
+    recall, mrr = quality(told.ranked, wanted)
+    return Figures(
+        name, peer.how, "", len(wanted), recall, mrr, percentile(told.cpu, 50), percentile(told.wall, 50),
+        percentile(told.wall, 95), len(data.items) / told.fill_s, told.open_s, told.rss_mb, told.disk_mb,
+    )  # fmt: skip
 
 
 async def measure_ours(data: Data, model: Path | None) -> Figures:
@@ -299,7 +291,7 @@ async def _run(options: argparse.Namespace, conversations: list[Conversation], m
         few = await measure_ours(data.first(fewer), model)
         rows.append(few._replace(how=f"hybrid, the first {fewer} conversations alone"))
     for name in options.only:
-        rows.append(await asyncio.to_thread(measure_peer, name, PEERS[name], data, model))
+        rows.append(await asyncio.to_thread(measure_peer, name, data, model))
         print(f"  {rows[-1].system}: {rows[-1].reason or f'recall@10 {rows[-1].recall:.3f}'}", flush=True)
         _note(rows, before)
     return rows
@@ -317,8 +309,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not conversations:
         print(f"peers: {absence()}")
         return 0
-    if not (model := model_folder()).is_dir():
-        print(f"peers: no embedding model in {model}")
+    if (model := model_folder()) is None:
+        print(f"peers: no embedding model (set {MODEL_VARIABLE})")
         return 0
     print(f"peers: {len(conversations)} conversations, on {machine()}", flush=True)
     rows = asyncio.run(_run(options, conversations, model))

@@ -18,33 +18,30 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from benchmarks.conversations import data_folder, read_conversations
-from benchmarks.peers import rank_by
+from benchmarks.inputs import embed_texts, model_folder, read_rows
+from benchmarks.peers import run_peer
 from benchmarks.report import machine, show_table
+from benchmarks.rivals import WORDS_PART, bm25
 from benchmarks.stage import WORKSPACE, Stage
-from gateway.embedder import load
-from gateway.model_files import locate
 from memory.ranking import RECALL_ODDS
 from protocol import methods as call
 from protocol.memory import Context, ExplainParams, RememberParams, SearchParams
-from protocol.settings import EmbeddingSettings, RecallSettings
+from protocol.settings import RecallSettings
 from protocol.threads import TextInput, ThreadStartParams, TurnOptions, TurnStartParams
 
 SETS = Path(__file__).with_name("sets") / "facts"
 SETS_VARIABLE = "PIONEER_BENCH_FACTS"
 """Another folder of sets, for figures on text that nobody here has seen."""
-MODEL_VARIABLE = "PIONEER_TEST_MODEL"
-MODEL_PLACE = "../shared/models/all-MiniLM-L6-v2"
 FIRST = 5
 ITEMS = RecallSettings().items
 NAIVE_FLOOR = 0.30  # of the rows that are no product of ours: a floor that a first attempt would take
 NAIVE_ITEMS = 5
-BM25_GAIN = 0.04  # beside a cosine
 EVERY_FOREIGN = 3
 PEERS = ("mem0", "chroma", "lancedb", "mcp-memory-service")
 """Those that take facts; what they find is ranked, so that they have a first five and no prompt."""
@@ -77,18 +74,12 @@ class Outcome(NamedTuple):
     considered: Sequence[tuple[str, float]] = ()
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.strip()]
-
-
 def read_groups(folder: Path) -> list[Group]:
     """The groups of a folder of sets. English people are a home each; those of other languages share one."""
     groups: list[Group] = []
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
-        facts, questions = _rows(place / "facts.jsonl"), _rows(place / "questions.jsonl")
-        unrelated, distractors = _rows(place / "unrelated.jsonl"), _rows(place / "distractors.jsonl")
+        facts, questions = read_rows(place / "facts.jsonl"), read_rows(place / "questions.jsonl")
+        unrelated, distractors = read_rows(place / "unrelated.jsonl"), read_rows(place / "distractors.jsonl")
         people = sorted({fact["persona"] for fact in facts})
         is_english = all(fact["lang"] == "en" for fact in facts)
         for members in [[one] for one in people] if is_english else [people]:
@@ -172,17 +163,8 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
 _WORD = re.compile(r"\w+")
 
 
-def _bm25(query: str, texts: Sequence[str]) -> np.ndarray:
-    documents = [_WORD.findall(text.casefold()) for text in texts]
-    frequency = Counter(word for document in documents for word in set(document))
-    usual = sum(map(len, documents)) / len(documents)
-    scores = np.zeros(len(texts))
-    for word in set(_WORD.findall(query.casefold())):
-        idf = math.log(1 + (len(texts) - frequency[word] + 0.5) / (frequency[word] + 0.5))
-        for place, document in enumerate(documents):
-            count = document.count(word)
-            scores[place] += idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(document) / usual)) if count else 0.0
-    return scores
+def _counted(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.casefold()))
 
 
 def _naive(group: Group, score: Callable[[int], np.ndarray], floor: float) -> list[Outcome]:
@@ -199,12 +181,14 @@ def _naive(group: Group, score: Callable[[int], np.ndarray], floor: float) -> li
 def _naive_rows(group: Group, vectors: Callable[[Sequence[str]], np.ndarray] | None) -> dict[str, list[Outcome]]:
     """The outcomes of each naive way by its name; those by meaning only where there are vectors."""
     texts = list(group.facts.values())
-    words = [_bm25(ask.text, texts) for ask in group.asks]
+    documents = [_counted(text) for text in texts]
+    lengths = [document.total() for document in documents]
+    words = [np.array(bm25(list(_counted(ask.text)), documents, lengths)) for ask in group.asks]
     ways: dict[str, list[Outcome]] = {"BM25 alone": _naive(group, lambda n: words[n], 3.0)}
     if vectors is not None:
         cosines = vectors([ask.text for ask in group.asks]) @ vectors(texts).T
         ways["cosine alone"] = _naive(group, lambda n: cosines[n], NAIVE_FLOOR)
-        ways["cosine + BM25"] = _naive(group, lambda n: cosines[n] + BM25_GAIN * words[n], NAIVE_FLOOR)
+        ways["cosine + BM25"] = _naive(group, lambda n: cosines[n] + WORDS_PART * words[n], NAIVE_FLOOR)
     return ways
 
 
@@ -218,12 +202,12 @@ def _peer_outcomes(
         ("all", str(place), group.facts[key], vector)
         for place, (key, vector) in enumerate(zip(names, numbers, strict=True))
     ]
-    ranked = rank_by(name, items, [("all", ask.text) for ask in group.asks], model)
-    if isinstance(ranked, str):
-        return ranked
+    told = run_peer(name, items, [("all", ask.text) for ask in group.asks], model)
+    if isinstance(told, str):
+        return told
     return [
         Outcome(ask, (), [names[int(place)] for place in found[:FIRST]])
-        for ask, found in zip(group.asks, ranked, strict=True)
+        for ask, found in zip(group.asks, told.ranked, strict=True)
     ]
 
 
@@ -257,24 +241,8 @@ def at_floor(outcomes: Sequence[Outcome], floor: float) -> list[Outcome]:
     return made
 
 
-def model_folder() -> Path | None:
-    """The folder of the transformer, where there is one."""
-    folder = Path(os.environ.get(MODEL_VARIABLE) or Path(__file__).resolve().parent.parent / MODEL_PLACE)
-    return folder if folder.is_dir() else None
-
-
 def _embed(folder: Path, texts: Sequence[str]) -> np.ndarray:
-    located = locate(EmbeddingSettings(model_path=str(folder)), folder)
-
-    async def embed() -> list[bytes]:
-        embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
-        try:
-            return await embedder.embed(texts)
-        finally:
-            embedder.close()
-
-    blobs = asyncio.run(embed())
-    return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32)
+    return asyncio.run(embed_texts(folder, texts)).astype(np.float32)
 
 
 def main(arguments: list[str]) -> int:

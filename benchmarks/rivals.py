@@ -18,6 +18,20 @@ JOIN chunk_scope AS w ON w.id = s.workspace AND w.kind = 'workspace' LEFT JOIN c
 WHERE w.key = :workspace AND c.status = 'indexed' AND c.terms IS NOT NULL ORDER BY c.id"""
 
 
+def bm25(terms: Sequence[str], documents: Sequence[Counter[str]], lengths: Sequence[int]) -> list[float]:
+    """Return each document's score; a document is its words as counts, and how many they are."""
+    mean = sum(lengths) / max(1, len(lengths))
+    scores = [0.0] * len(documents)
+    for term in terms:
+        places = [place for place, held in enumerate(documents) if term in held]
+        rarity = math.log1p((len(documents) - len(places) + 0.5) / (len(places) + 0.5))
+        for place in places:
+            count, share = documents[place][term], lengths[place] / mean
+            norm = count + SATURATION * (1 - LENGTH_PART + LENGTH_PART * share)
+            scores[place] += rarity * count * (SATURATION + 1) / norm
+    return scores
+
+
 class Shelf(NamedTuple):
     """The chunks of a workspace: the message of each, its words as counts, and its vector where it has one."""
 
@@ -39,17 +53,8 @@ class Shelf(NamedTuple):
         return bool(told) and all(words.keys().isdisjoint(terms) for words in told)
 
     def bm25(self, terms: Sequence[str]) -> list[float]:
-        """Each chunk's score."""
-        mean = sum(self.lengths) / max(1, len(self.lengths))
-        scores = [0.0] * len(self.items)
-        for term in terms:
-            places = [place for place, held in enumerate(self.words) if term in held]
-            rarity = math.log1p((len(self.items) - len(places) + 0.5) / (len(places) + 0.5))
-            for place in places:
-                count, share = self.words[place][term], self.lengths[place] / mean
-                norm = count + SATURATION * (1 - LENGTH_PART + LENGTH_PART * share)
-                scores[place] += rarity * count * (SATURATION + 1) / norm
-        return scores
+        """Return each chunk's score."""
+        return bm25(terms, self.words, self.lengths)
 
     def cosines(self, query: Vector) -> list[float]:
         """Each chunk's cosine with a query, by every number."""

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from benchmarks import speed_load, speed_process, speed_search
 from benchmarks.goals import Row, keep, kept, load_average, show, shown
+from benchmarks.inputs import model_folder
 from benchmarks.report import machine
 from benchmarks.search_scale import SEED
 from benchmarks.speed_search import HomeSize
-from benchmarks.turn_scale import model_folder
 from benchmarks.wire import HOUSES, python_alone
 
 

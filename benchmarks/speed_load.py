@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.big_home import FIRST_AT, MINUTE, Talk
-from benchmarks.goals import OUT, Row, at_least, at_most, shown
+from benchmarks.goals import Row, at_least, at_most, shown
+from benchmarks.inputs import open_embedder
 from benchmarks.report import percentile
 from benchmarks.search_scale import SEED, Words
 from benchmarks.speed_search import CHARS, Model, questions
 from benchmarks.turn_scale import search
 from benchmarks.wire import cpu_ms
 from gateway.client import Client, console_script
-from gateway.embedder import load
-from gateway.model_files import locate
-from protocol.settings import EmbeddingSettings
 
 TURNS_OF_THREAD = 200
 LANES = 16
@@ -109,17 +107,13 @@ async def _cost(said: Sequence[str], *, model: Path | None = None, indexes: bool
 
 async def _bare(said: Sequence[str], model: Path) -> float:
     """Seconds of processor time of the embedder alone for these texts."""
-    located = locate(EmbeddingSettings(model_path=str(model)), OUT)
-    if located.files is None:
-        raise FileNotFoundError(model)
-    embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
-    try:
+    async with open_embedder(model) as embedder:
+        if embedder is None:
+            raise FileNotFoundError(model)
         await embedder.embed(said[:2])
         begun = time.process_time()
         await embedder.embed(said)
         return time.process_time() - begun
-    finally:
-        embedder.close()
 
 
 async def rates(model: Model, size: Size) -> list[Row]:

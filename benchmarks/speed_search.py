@@ -16,16 +16,14 @@ from typing import Any, NamedTuple
 
 from benchmarks.big_home import make, workspaces_of
 from benchmarks.goals import OUT, Row, at_most, shown
+from benchmarks.inputs import open_embedder
 from benchmarks.report import percentile
 from benchmarks.search_scale import KINDS, SEED, Words
 from benchmarks.turn_scale import Cost, anchors_of, cost_of, disk, loaded, search, started
 from benchmarks.wire import spent
 from gateway.client import Client
-from gateway.embedder import load
-from gateway.model_files import locate
 from gateway.schema_shapes import HOUSES
 from gateway.spaces import Identity
-from protocol.settings import EmbeddingSettings
 
 CHARS = 400
 HOMES = OUT / "homes"
@@ -111,18 +109,14 @@ def p50(cost: Cost) -> float:
 
 async def embedding_cost(model: Model, calls: int) -> float:
     """Processor time of one query's embedding by the bare embedder, p50 in milliseconds."""
-    located = locate(EmbeddingSettings(model_path=str(model.folder)), OUT)
-    if located.files is None:
-        return 0.0
-    embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
     taken: list[float] = []
-    try:
+    async with open_embedder(model.folder) as embedder:
+        if embedder is None:
+            return 0.0
         for query in questions(calls + WARM_UP):
             begun = time.process_time()
             await embedder.embed_query(query)
             taken.append((time.process_time() - begun) * 1000)
-    finally:
-        embedder.close()
     return percentile(taken[WARM_UP:], 50)
 
 

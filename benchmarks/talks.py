@@ -10,9 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-import msgspec
-
 from benchmarks.conversations import Conversation, data_folder, read_conversations
+from benchmarks.inputs import read_rows
 from protocol.thread_episodic import IndexedRole
 
 SETS = Path(__file__).resolve().parent / "sets"
@@ -86,7 +85,7 @@ def _of_people(conversation: Conversation) -> Talk:
 
 def _of_kind(folder: Path, kind: str) -> list[Talk]:
     messages, questions, unanswered = (
-        _lines(folder / f"{name}.jsonl") for name in ("messages", "questions", "unanswered")
+        read_rows(folder / f"{name}.jsonl") for name in ("messages", "questions", "unanswered")
     )
     return [
         Talk(
@@ -97,12 +96,6 @@ def _of_kind(folder: Path, kind: str) -> list[Talk]:
         )
         for home in dict.fromkeys(one["home"] for one in messages)
     ]  # fmt: skip
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.strip()]
 
 
 def _message(one: dict[str, Any]) -> Message:

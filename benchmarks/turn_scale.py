@@ -8,7 +8,6 @@ Rule 2: processor time of the gateway counts; wall time is shown, because the ma
 import argparse
 import asyncio
 import json
-import os
 import random
 import tempfile
 import time
@@ -19,21 +18,17 @@ from typing import Any, NamedTuple
 import apsw
 
 from benchmarks.big_home import BigHome, make, workspaces_of
-from benchmarks.episodic import MODEL_PLACE, MODEL_VARIABLE
+from benchmarks.inputs import model_folder, open_embedder
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.search_scale import KINDS, SEED, Words
 from benchmarks.wire import cpu_ms, spent
 from gateway.client import Client, console_script
-from gateway.embedder import Embedder, load
-from gateway.model_files import locate
 from gateway.spaces import Identity
-from protocol.settings import EmbeddingSettings
 
 SIZES = (10_000, 200_000)
 """Chunks of the homes. A million takes some minutes more: `--chunks 10000 1000000`."""
 MEMORIES_PART = 10  # one memory to so many chunks
 CHARS = 400
-BESIDE = Path(__file__).resolve().parent.parent / MODEL_PLACE
 CALLS = 100
 WARM_UP = 5
 ANCHORS = 600
@@ -70,11 +65,6 @@ class Figures(NamedTuple):
     """Processor time of a search in the same workspace as in every home, p50."""
     rss: dict[str, float]
     disk: dict[str, float]
-
-
-def model_folder() -> Path:
-    """Where an embedding model is, if there is one."""
-    return Path(os.environ.get(MODEL_VARIABLE) or BESIDE)
 
 
 def questions(count: int) -> list[str]:
@@ -177,16 +167,12 @@ def disk(path: Path, chunks: int) -> dict[str, float]:
 
 async def anchors_of(model: Path | None) -> tuple[list[bytes], Identity | None]:
     """What a model makes of some questions and of such texts, and which model it is."""
-    located = locate(EmbeddingSettings(model_path=str(model)), Path(tempfile.gettempdir())) if model else None
-    if located is None or located.files is None:
-        return [], None
-    embedder: Embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
-    try:
+    async with open_embedder(model) as embedder:
+        if embedder is None:
+            return [], None
         words = Words(SEED + 1)
         texts = [*questions(ANCHORS // 2), *(words.sentence(number) for number in range(ANCHORS // 2))]
         return await embedder.embed(texts), Identity(*embedder.identity)
-    finally:
-        embedder.close()
 
 
 async def run(options: argparse.Namespace) -> list[Figures]:

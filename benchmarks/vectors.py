@@ -21,16 +21,13 @@ import numpy as np
 
 from benchmarks.big_home import Points
 from benchmarks.conversations import data_folder, read_conversations
+from benchmarks.inputs import embed_texts, model_folder
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.search_scale import SEED
-from benchmarks.turn_scale import model_folder
 from benchmarks.wire import spent
-from gateway.embedder import load
 from gateway.flat_vectors import RESCORED, FlatVectors
-from gateway.model_files import locate
 from gateway.sqlite import Handle, Transaction, connect
 from protocol.ports import Vector
-from protocol.settings import EmbeddingSettings
 from thread_episodic.vectors import TABLE, as_bytes
 
 SIZES = (10_000, 50_000)
@@ -210,21 +207,15 @@ def compare(title: str, vectors: Any, queries: Any) -> float:
     return own
 
 
-async def real_vectors(model: Path) -> tuple[Any, Any] | None:
+async def real_vectors(model: Path | None) -> tuple[Any, Any] | None:
     """What a model makes of real messages, and of the questions about them."""
-    folder, located = data_folder(), locate(EmbeddingSettings(model_path=str(model)), model)
-    if folder is None or located.files is None:
+    folder = data_folder()
+    if folder is None or model is None:
         return None
     conversations = read_conversations(folder)
     said = [f"{one.speaker}: {one.text}" for c in conversations for session in c.sessions for one in session.turns]
     asked = [question.text for c in conversations for question in c.questions][:: len(conversations)][:QUERIES]
-    embedder = await load(EmbeddingSettings().model, located.files, cache_dir=located.cache)
-    try:
-        found = [await embedder.embed(texts) for texts in (said, asked)]
-    finally:
-        embedder.close()
-    vectors, queries = (np.frombuffer(b"".join(one), "<f2").reshape(len(one), -1) for one in found)
-    return vectors, queries
+    return await embed_texts(model, said), await embed_texts(model, asked)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

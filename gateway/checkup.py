@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from agent.store import needed_contents
 from gateway.artifact_files import ArtifactFiles
-from gateway.config import ConfigError, read
-from gateway.config_check import problems
+from gateway.config import ConfigError, ConfigStore
+from gateway.config_check import environment_problems, problems
 from gateway.database_copy import complaints, looking, version
 from gateway.home import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.job_runner import STUCK_MS
@@ -81,8 +81,8 @@ class Subject(NamedTuple):
     def config(self) -> GatewayConfig:
         """The settings, or the defaults where the file cannot be used."""
         try:
-            return read(self.config_path.read_bytes().decode("utf-8-sig"))[0]
-        except (OSError, ConfigError, UnicodeDecodeError):
+            return ConfigStore(self.config_path).config
+        except ConfigError:
             return GatewayConfig()
 
 
@@ -158,6 +158,8 @@ def _expected_key(subject: Subject) -> str | None:
 
 
 def _config(subject: Subject) -> Iterator[Finding]:
+    for one in environment_problems(os.environ):
+        yield Finding("config", "error", f"{one.key}: {one.problem}", one.hint)
     if not subject.config_path.exists():
         yield Finding("config", "ok", "no file; every setting has its default")
         return
@@ -171,9 +173,7 @@ def _config(subject: Subject) -> Iterator[Finding]:
         return
     for one in found:
         where = f"line {one.line}: " if one.line is not None else ""
-        yield Finding(
-            "config", "error" if one.is_error else "warning", f"{where}{one.key} {one.problem}".strip(), one.hint
-        )
+        yield Finding("config", "error", f"{where}{one.key} {one.problem}".strip(), one.hint)
 
 
 def _disk(subject: Subject) -> Iterator[Finding]:
@@ -331,7 +331,9 @@ def _model(subject: Subject) -> Iterator[Finding]:
         search = "search goes by words" if choice.static is None else "search uses the static model that comes along"
         text = f"the folder of the embedding model holds none that works: {search}" if choice.is_misplaced else search
         advice = (
-            "correct embedding.model_path" if choice.is_misplaced else "`pioneer models fetch` fetches a better one"
+            "correct gateway.embedding.model_path"
+            if choice.is_misplaced
+            else "`pioneer models fetch` fetches a better one"
         )
         yield Finding("model", "warning" if choice.is_misplaced else "note", text, advice)
 

@@ -8,10 +8,13 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from gateway.commands import COMMANDS, load
+from gateway.commands import COMMANDS, FIRST_STEPS, load
 from gateway.commands.parsing import EXIT_USAGE, parser, tell_usage_error
 
+EXIT_OK = 0
 EXIT_DEFECT = 70
+INSTEAD = {"help": "--help", "version": "--version"}
+"""Words that people try first, each with the option that it means."""
 
 
 def _without_command(known: Sequence[str], name: str) -> str:
@@ -31,6 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"pioneer: {refused}\n")
         return EXIT_DEFECT
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given:
+        sys.stdout.write(FIRST_STEPS)
+        return EXIT_OK
+    if given[0] in INSTEAD:
+        given = [*given[1:], INSTEAD[given[0]]]
     name = given[0] if given else ""
     if name and not name.startswith("-") and name not in COMMANDS:
         said = _without_command(list(COMMANDS), name)

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 from urllib.parse import urlsplit
@@ -18,10 +19,23 @@ import msgspec
 from filelock import FileLock, Timeout
 from msgspec import UNSET
 
+from gateway.complaints import to_words
+from gateway.config_keys import UnknownKey, find_unknown
+from gateway.config_layers import read_environment
 from gateway.durable_file import publish
 from gateway.home import problem_of_relative
 from protocol.errors import CallerError, Defect, Unavailable
-from protocol.settings import PATCHABLE, GatewayConfig, ProviderConfig, ProviderView, Settings, contradiction, patched
+from protocol.setting_table import settings
+from protocol.settings import (
+    PATCHABLE,
+    GatewayConfig,
+    Origin,
+    ProviderConfig,
+    ProviderView,
+    Settings,
+    contradiction,
+    patched,
+)
 
 LOCK_SECONDS = 5.0
 """Another process holds the file for as long as one update takes: milliseconds."""
@@ -55,7 +69,7 @@ def _problem(group: type[msgspec.Struct], key: str, error: msgspec.ValidationErr
     types = {info.name: info.type for info in msgspec.structs.fields(group)}
     if get_origin(types.get(path or "")) is Literal:
         problem = f"must be one of {', '.join(get_args(types[path or '']))}"
-    return ": ".join([".".join([key, *([path] if path else [])]), problem])
+    return ": ".join([".".join([key, *([path] if path else [])]), to_words(problem)])
 
 
 def _group(kind: type[G], value: Any, key: str, unknown: list[str]) -> G:
@@ -90,7 +104,8 @@ def taken(document: dict[str, Any]) -> tuple[GatewayConfig, list[str]]:
     """The settings of a parsed file, and the dotted names of keys that do not exist. Raises `ConfigError`."""
     tables = _table(document.get("gateway", {}), "gateway")
     kinds = {info.name: info.type for info in msgspec.structs.fields(GatewayConfig)}
-    unknown = [f"gateway.{name}" for name in tables if name not in kinds]
+    unknown = [name for name in document if name != "gateway"]
+    unknown += [f"gateway.{name}" for name in tables if name not in kinds]
     groups: dict[str, Any] = {}
     for name in kinds.keys() & tables.keys():
         key = f"gateway.{name}"
@@ -156,15 +171,16 @@ def shown_url(url: str | None) -> str | None:
 class ConfigStore:
     """The settings in force and the file that they come from. An absent file means every default."""
 
-    def __init__(self, path: Path, *, is_named: bool = False) -> None:
+    def __init__(self, path: Path, *, is_named: bool = False, environ: Mapping[str, str] = os.environ) -> None:
         self._path = path.resolve()
         self._is_named = is_named
+        self._overlay = read_environment(environ)
         self.folder = self._path.parent
         """What relative paths of providers start from."""
         self.problem: str | None = None
         """Why the file, as it is now, is not what is in force; None when it is."""
         self._stamp = self._look()
-        self.config, self.unknown_keys = read(self._text())
+        self._take(self._text())
 
     @property
     def is_missing(self) -> bool:
@@ -191,11 +207,33 @@ class ConfigStore:
             return False
         self._stamp = stamp
         try:
-            self.config, self.unknown_keys = read(self._text())
+            self._take(self._text())
             self.problem = None
         except ConfigError as error:
             self.problem = str(error)
         return True
+
+    def require_known(self) -> None:
+        """Check that every table, key and variable is a setting. Raises `ConfigError` that names the first which is none."""
+        if self.unknown_keys:
+            more = len(self.unknown_keys) - 1
+            rest = f" (and {more} more; `pioneer config check` lists them)" if more else ""
+            raise ConfigError(f"{self.unknown_keys[0]}{rest}")
+
+    def origins(self) -> dict[str, Origin]:
+        """Return where each value in force comes from, by dotted key; a provider is one entry, for it stands in the file alone."""
+        tables = parsed(self._in_force).get("gateway", {})
+        found: dict[str, Origin] = {
+            one.key: "environment"
+            if self._overlay.has(one)
+            else "file"
+            if one.name in tables.get(one.group, {})
+            else "default"
+            for one in settings()
+            if one.group != "providers"
+        }
+        of_providers: dict[str, Origin] = {f"providers.{name}": "file" for name in self.config.providers}
+        return found | of_providers
 
     def view(self) -> Settings:
         """The settings as `settings/get` shows them."""
@@ -212,23 +250,40 @@ class ConfigStore:
         groups = {name: getattr(config, name) for name in config.__struct_fields__ if name != "providers"}
         return Settings(**groups, providers=providers)
 
+    def _take(self, text: str) -> None:
+        """Put a file's text in force, below what the environment says. Raises `ConfigError`."""
+        filed, unknown = read(text)
+        self.config = self._with_environment(filed)
+        self._filed, self._in_force = filed, text
+        self.unknown_keys: list[UnknownKey] = [
+            *(find_unknown(unknown, text) if unknown else []),
+            *self._overlay.unknown,
+        ]
+
+    def _with_environment(self, filed: GatewayConfig) -> GatewayConfig:
+        for wrong in self._overlay.wrong:
+            raise ConfigError(f"{wrong.variable}: takes {wrong.allowed}")
+        config = self._overlay.apply(filed)
+        if config is not filed and (found := problem_of(config)):
+            raise ConfigError(f"gateway.{found[0]}, with what the environment says: {found[1]}")
+        return config
+
     def _update(self, patch: msgspec.Struct) -> GatewayConfig:
         self.refresh()
         if self.problem is not None:
             raise ConfigError(self.problem)
-        config = patched(self.config, patch)
+        config = patched(self._filed, patch)
         if found := problem_of(config):
             raise CallerError.at(f"$.update.{found[0]}", found[1])
         before = self._text()
         text = changed(before, patch)
-        said, unknown_keys = read(text)
-        if said != config:
+        if read(text)[0] != config:
             raise Defect(message="The configuration would not say what was asked for; it was left as it is.")
         if text != before:
             publish(self._path, text.encode())
         self._stamp = self._look()
-        self.config, self.unknown_keys = said, unknown_keys
-        return config
+        self._take(text)
+        return self.config
 
     def _look(self) -> tuple[int, ...] | None:
         try:

@@ -4,19 +4,18 @@ Rule 1: what is a problem is decided in `gateway.config`; here each one is taken
 Rule 2: a value is never shown.
 """
 
-import difflib
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from gateway.config import ConfigError, parsed, taken
-from protocol.setting_meanings import MEANINGS
+from gateway.config_keys import UnknownKey, find_line, find_lines, find_unknown
+from gateway.config_layers import read_environment
 from protocol.setting_table import settings
 
 MOST = 100
 """Problems told of one file; who has more begins anew."""
 
-_TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
-_KEY = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
 _AT_LINE = re.compile(r"line (\d+)")
 
 
@@ -27,61 +26,42 @@ class Problem(NamedTuple):
     key: str
     problem: str
     hint: str
-    is_error: bool = True
 
 
 def problems(text: str) -> list[Problem]:
-    """Everything that is wrong with a file's text; what is only ignored is no error."""
+    """Everything that is wrong with a file's text."""
     try:
         document = parsed(text)
     except ConfigError as error:
         where = _AT_LINE.search(str(error))
         hint = "texts stand in quotes, tables in [brackets], one key a line"
         return [Problem(int(where[1]) if where else None, "", str(error), hint)]
-    places = lines_of(text)
+    places = find_lines(text)
     found: list[Problem] = []
     while len(found) < MOST:
         try:
             unknown = taken(document)[1]
         except ConfigError as error:
             key, _, problem = str(error).partition(": ")
-            found.append(Problem(_line(places, key), key, problem, _hint(key)))
+            found.append(Problem(find_line(places, key), key, problem, _hint(key)))
             if not _take_out(document, key.split(".")):
                 return found
         else:
-            found += [
-                Problem(_line(places, key), key, "there is no such key; it is ignored", _meant(key), is_error=False)
-                for key in unknown
-            ]
+            found += map(_unknown, find_unknown(unknown, text))
             break
     return sorted(found, key=lambda one: one.line or 0)
 
 
-def lines_of(text: str) -> dict[str, int]:
-    """The line of each key and table, by dotted name."""
-    places: dict[str, int] = {}
-    table = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if (header := _TABLE.match(line)) is not None:
-            table = _bare(header[1])
-            places.setdefault(table, number)
-        elif (entry := _KEY.match(line)) is not None and not line.lstrip().startswith("#"):
-            name = _bare(entry[1])
-            places.setdefault(f"{table}.{name}" if table else name, number)
-    return places
+def environment_problems(environ: Mapping[str, str]) -> list[Problem]:
+    """Everything that is wrong with the variables that override settings."""
+    overlay = read_environment(environ)
+    wrong = [Problem(None, one.variable, "is not what this setting takes", one.allowed) for one in overlay.wrong]
+    return [*wrong, *map(_unknown, overlay.unknown)]
 
 
-def _bare(name: str) -> str:
-    return ".".join(part.strip(" \"'") for part in name.split("."))
-
-
-def _line(places: dict[str, int], key: str) -> int | None:
-    """The line of a key, or of the nearest table around it."""
-    while key:
-        if key in places:
-            return places[key]
-        key = key.rpartition(".")[0]
-    return None
+def _unknown(one: UnknownKey) -> Problem:
+    hint = f"did you mean {one.nearest}?" if one.nearest else "`pioneer config init` writes a file with every key"
+    return Problem(one.line, one.key, "there is no such setting", hint)
 
 
 def _known(key: str) -> str:
@@ -93,11 +73,6 @@ def _known(key: str) -> str:
 def _hint(key: str) -> str:
     known = next((setting for setting in settings() if setting.key == _known(key)), None)
     return f"{known.allowed}; default: {known.shown_default}" if known is not None else ""
-
-
-def _meant(key: str) -> str:
-    near = difflib.get_close_matches(_known(key), MEANINGS, n=1)
-    return f"did you mean {near[0]}?" if near else "`pioneer config init` writes a file with every key"
 
 
 def _take_out(document: dict[str, Any], path: list[str]) -> bool:

@@ -5,6 +5,7 @@ Rule 2: nothing here knows what a component is; reasons are codes, never text.
 """
 
 from collections import deque
+from typing import Any
 
 from protocol.gateway import Degraded, LastError
 from protocol.notifications import GatewayDegraded, GatewayRecovered
@@ -23,13 +24,17 @@ class Health:
         self._degraded: dict[tuple[str, str | None], Degraded] = {}
         self._errors: deque[LastError] = deque(maxlen=LAST_ERRORS)
 
-    def degrade(self, component: str, reason: str, key: str | None = None) -> None:
-        """Note that a component (or its part `key`) does not work. Repeating it changes and says nothing."""
+    def degrade(self, component: str, reason: str, key: str | None = None, **more: Any) -> None:
+        """Note that a component (or its part `key`) does not work, with `more` members of the entry.
+
+        Repeating it changes and says nothing.
+        """
         present = self._degraded.get((component, key))
         if present is not None and present.reason == reason:
             return
         is_news = all((entry.component, entry.reason) != (component, reason) for entry in self._degraded.values())
-        self._degraded[component, key] = Degraded(component=component, reason=reason, since=self._clock.now(), key=key)
+        entry = Degraded(component=component, reason=reason, since=self._clock.now(), key=key, **more)
+        self._degraded[component, key] = entry
         if is_news:
             self._notify("gateway/degraded", GatewayDegraded(component=component, reason=reason))
 

@@ -61,6 +61,8 @@ class Options:
     log_level: str = "info"
     speaks: bool = True
     """Whether the log goes to stderr as well: not where a person reads that."""
+    refuses_unknown_keys: bool = False
+    """Whether a setting that does not exist ends the process: what serves a client starts, and says so to it."""
 
 
 class UnusableError(Exception):
@@ -96,6 +98,8 @@ async def open_home(options: Options) -> Foundations:
     with told_to_a_person():
         home = Home(options.home)
         config = ConfigStore(options.config or home.root / "config.toml", is_named=options.config is not None)
+        if options.refuses_unknown_keys:
+            config.require_known()
         logs.configure(home.logs, options.log_level, scanner.mask, speaks=options.speaks)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
         database, restored = _opened(home)

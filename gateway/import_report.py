@@ -56,6 +56,8 @@ MEANING = {
     "empty": "empty messages",
     "repeated": "messages that stand there twice",
     "error": "error messages of the program",
+    "citation": "citation marks of the other program",
+    "control": "control characters",
     "broken_line": "lines that are not valid JSON",
     "line_too_long": "lines over 32 MiB",
     "unknown_role": "messages of unknown roles",

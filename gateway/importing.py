@@ -6,14 +6,13 @@ Rule 3: nothing is noted of what was done: the same input gives the same ids, so
 """
 
 import asyncio
-import hashlib
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
@@ -75,7 +74,7 @@ class _Done:
     """What became of a conversation's turns."""
 
     def __init__(self) -> None:
-        self.imported = self.replaced = self.unchanged = self.kept = 0
+        self.imported = self.replaced = self.unchanged = self.removed = 0
         self.generation: int | None = None
         """Of the first look at the conversation: what is deleted from then on is not brought back by what follows."""
 
@@ -83,18 +82,22 @@ class _Done:
         self.imported += result.imported
         self.replaced += result.replaced
         self.unchanged += result.skipped
-        self.kept = result.thread.turn_count
+        self.removed += result.removed
         self.generation = result.generation if self.generation is None else self.generation
 
     @property
     def outcome(self) -> Outcome:
-        if not self.imported and not self.replaced:
+        if not self.imported and not self.replaced and not self.removed:
             return "unchanged"
-        return "changed" if self.replaced or self.unchanged else "new"
+        return "changed" if self.replaced or self.unchanged or self.removed else "new"
 
 
-def _digest(value: Any) -> str:
-    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
+class _Part(NamedTuple):
+    """Turns of a conversation that fit one request, how many stand before them, and whether others follow."""
+
+    turns: list[ImportTurn]
+    offset: int
+    has_more: bool
 
 
 class Importer:
@@ -148,44 +151,32 @@ class Importer:
     async def _brought(self, conversation: Conversation) -> _Done:
         """Looked at first, which no writer waits for, and written only if something is different."""
         groups = list(requests(turns(conversation, self._sizes), self._sizes))
-        total = sum(map(len, groups))
+        *first, total = accumulate(map(len, groups), initial=0)
+        parts = [
+            _Part(group, offset, has_more=offset + len(group) < total)
+            for group, offset in zip(groups, first, strict=True)
+        ]
         seen = _Done()
         if not self._has_workspace:
             seen.imported = total
             return seen
-        is_in_parts = len(groups) > 1
-        if is_in_parts:
-            groups = list(self._named(conversation, groups))
-        for group in groups:
-            seen.add(await self._send(conversation, group, seen.generation, is_appending=is_in_parts, is_dry_run=True))
-        if not self._wish.is_dry_run and (seen.outcome != "unchanged" or seen.kept != total):
-            for index, group in enumerate(groups):
-                await self._send(conversation, group, seen.generation, is_appending=index > 0)
+        for part in parts:
+            seen.add(await self._send(conversation, part, seen.generation, is_dry_run=True))
+        if not self._wish.is_dry_run and seen.outcome != "unchanged":
+            for part in parts:
+                await self._send(conversation, part, seen.generation)
         return seen
 
-    def _named(self, conversation: Conversation, groups: Iterable[list[ImportTurn]]) -> Iterator[list[ImportTurn]]:
-        """Turns with ids of their own, for what does not fit one request.
-
-        An id is made from place and content, so that a part that is appended again is known and a changed turn is new.
-        """
-        place = (self._wish.workspace_id, conversation.kind, conversation.source_id)
-        number = count()
-        for group in groups:
-            yield [
-                msgspec.structs.replace(turn, turn_id=f"trn_{_digest([*place, next(number), turn])[:26]}")
-                for turn in group
-            ]
-
     async def _send(
-        self, conversation: Conversation, group: list[ImportTurn], generation: int | None, *, is_appending: bool,
-        is_dry_run: bool = False,
-    ) -> ThreadImportResult:  # fmt: skip
+        self, conversation: Conversation, part: _Part, generation: int | None, *, is_dry_run: bool = False
+    ) -> ThreadImportResult:
         known = conversation.source_id
         params = ThreadImportParams(
             workspace_id=self._wish.workspace_id,
             source=ImportSource(kind=conversation.kind, id=known if len(known) <= MAX_SOURCE_ID else stable_id(known)),
-            turns=group,
-            mode="append" if is_appending else "replace",
+            turns=part.turns,
+            offset=part.offset,
+            has_more=part.has_more,
             dry_run=is_dry_run,
             name=conversation.title[:MAX_NAME] if conversation.title else None,
             generation=generation,

@@ -18,6 +18,7 @@ from typing import NamedTuple, cast
 import Stemmer
 
 from gateway.stopwords import is_german, stop_words_for
+from promt.patterns import compile_late
 
 OUTPUT_VERSION = 3
 """Raised by whoever changes what a text becomes."""
@@ -36,7 +37,7 @@ _CJK = (
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao, Myanmar, Khmer
-_MARK_FLOOD = re.compile(r"([^\w\s]{8})[^\w\s]+")
+_MARK_FLOOD = compile_late(r"([^\w\s]{8})[^\w\s]+")
 """No word has more marks in a row, and normalising a run costs its length squared. Of other signs nothing is indexed."""
 
 
@@ -46,7 +47,7 @@ def _compounds(letter: str) -> str:
     return rf"{number}|{letter}+(?:(?:[._'@/\\-]|:(?:[:\\]|//?)?){letter}+)*(?:\+\+|\#(?!\w))?"
 
 
-_ASCII_TOKEN = re.compile(_compounds("[a-zA-Z0-9]"))
+_ASCII_TOKEN = compile_late(_compounds("[a-zA-Z0-9]"))
 
 
 class _Scripts(NamedTuple):
@@ -71,29 +72,29 @@ def _scripts() -> _Scripts:
     return _Scripts(re.compile(token), re.compile(f"[{_CJK}]"), re.compile(f"[{_UNSPACED}]"))
 
 
-_HIDDEN_SEAM = re.compile("(?<=[\u0620-\u06ff])\u200c(?=[\u0620-\u06ff])")
+_HIDDEN_SEAM = compile_late("(?<=[\u0620-\u06ff])\u200c(?=[\u0620-\u06ff])")
 """Between a word and its ending, Persian has a joiner that nobody sees and few type."""
-_RINGED = re.compile("\\w*[äöüøåÄÖÜØÅ]\\w*")
+_RINGED = compile_late("\\w*[äöüøåÄÖÜØÅ]\\w*")
 _DIGRAPHS = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Ø": "Oe", "Å": "Aa"}
 )
 """How these letters are typed where the keyboard has none; without their signs they are found anyway."""
-_ARABIC_ARTICLE = re.compile("^[وف]?(?:[بك]?ال|لل)(?=.{3})")
+_ARABIC_ARTICLE = compile_late("^[وف]?(?:[بك]?ال|لل)(?=.{3})")
 
 _FIRST_UNSPACED = "\u0e00"
 
 _SEAMS = (
-    re.compile(r"[@/\\:]+"),
-    re.compile(r"\."),
-    re.compile(r"[_'-]"),
-    re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])"),
-    re.compile(r"(?<=[A-Za-z]{3})(?=[0-9]+$)"),
+    compile_late(r"[@/\\:]+"),
+    compile_late(r"\."),
+    compile_late(r"[_'-]"),
+    compile_late(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])"),
+    compile_late(r"(?<=[A-Za-z]{3})(?=[0-9]+$)"),
 )
 """Where a compound comes apart, loosest seam first: `src/fooBar.py` is `src` and `fooBar.py`; that is `fooBar` and `py`."""
-_CLITIC = re.compile(r"'(?:s|t|re|ll|ve|d|m)(?!\w)", re.IGNORECASE)
-_SIGNS = re.compile(r"[._'@/\\:-]+")
-_SIGNS_IN_NUMBER = re.compile(r"(?<=[0-9])[._'@/\\:-]+(?=[0-9])")
-_VERSION_SIGN = re.compile(r"^v(?=[0-9]+x)")
+_CLITIC = compile_late(r"'(?:s|t|re|ll|ve|d|m)(?!\w)", re.IGNORECASE)
+_SIGNS = compile_late(r"[._'@/\\:-]+")
+_SIGNS_IN_NUMBER = compile_late(r"(?<=[0-9])[._'@/\\:-]+(?=[0-9])")
+_VERSION_SIGN = compile_late(r"^v(?=[0-9]+x)")
 _SPOKEN_SUFFIXES = {"++": "plusplus", "#": "sharp"}
 
 _FOLDED_LETTERS = {

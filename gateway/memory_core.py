@@ -4,12 +4,13 @@ Rule 1: the same objects answer here and in the whole gateway, which `gateway.wi
 Rule 2: only what changes nothing of another house is answered without the others: they hear of the rest.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from agent.forgotten import KeptFiles, conversation
 from agent.ledger import Ledger
-from agent.redaction import forget_copies, redact_items
+from agent.redaction import forget_copies
 from agent.store import (
     generation_of_turn,
     open_runs,
@@ -19,10 +20,12 @@ from agent.store import (
     read_turn,
     workspace_exists,
 )
+from gateway.artifact_files import ArtifactFiles
 from gateway.degraded import Health
 from gateway.embedding import Embedding
 from gateway.flat_vectors import FlatVectors
 from gateway.foundations import Foundations
+from gateway.home_files import HomeFiles
 from gateway.index_watch import reporter
 from gateway.introduction import Client
 from gateway.jobs import Jobs
@@ -34,8 +37,9 @@ from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol import methods as m
 from protocol.forgettings import EndRuns
-from protocol.hooks import OnItems
+from protocol.hooks import ItemFact, OnItems
 from protocol.ports import Tx
+from protocol.shelves import Searched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +59,8 @@ class MemoryCore:
     """Who hears, in the same transaction, of items whose text was taken out."""
     on_cancelled: list[EndRuns]
     """Who ends, in the same transaction, runs that learn from what is forgotten."""
+    searched: list[Searched]
+    """The houses whose texts are searched for what is forgotten."""
 
     def questions(self) -> list[Bound]:
         """The methods that read durable memory alone."""
@@ -94,9 +100,7 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
         else:
             health.recover("memory", "damaged_records")
 
-    def redact(tx: Tx, quotes: Mapping[str, Sequence[str]]) -> None:
-        changed = redact_items(tx, quotes)
-        items = list(read_items(tx, changed).values())
+    def tell_redacted(tx: Tx, items: Sequence[ItemFact]) -> None:
         for tell in on_redacted:
             tell(tx, items)
 
@@ -105,6 +109,9 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
     def end_runs(tx: Tx, run_ids: Sequence[str], code: str) -> None:
         for end in on_cancelled:
             end(tx, run_ids, code)
+
+    searched: list[Searched] = [conversation(tell_redacted)]
+    files = HomeFiles(base.home, KeptFiles(db, ArtifactFiles(base.home.artifacts)))
 
     memory = MemoryService(
         Collaborators(
@@ -129,8 +136,9 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             open_runs=open_runs,
             end_runs=end_runs,
             echo_spans=ledger.echo_spans,
-            redact_items=redact,
             forget_copies=forget_copies,
+            searched=searched,
+            look_into_files=files.say,
             report_damage=report_damage,
             report_index=reporter(health, "memory"),
             truncate_wal=partial(wipe, db),
@@ -141,5 +149,5 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
     embedding.houses.append(memory.vectors)
     return MemoryCore(
         base=base, client=client, outbox=outbox, health=health, jobs=jobs, lexicon=lexicon, ledger=ledger,
-        embedding=embedding, memory=memory, on_redacted=on_redacted, on_cancelled=on_cancelled,
+        embedding=embedding, memory=memory, on_redacted=on_redacted, on_cancelled=on_cancelled, searched=searched,
     )  # fmt: skip

@@ -172,8 +172,8 @@ class Pulse:
             health.degrade("config", "missing")
         else:
             health.recover("config")
-        for key in store.unknown_keys:
-            health.degrade("config", "unknown_key", key)
+        for one in store.unknown_keys:
+            health.degrade("config", "unknown_key", one.key, nearest=one.nearest, line=one.line)
         self._app.embedding.apply()
         for kind in ("index", "embed"):
             self._app.runner.resume(kind)

@@ -10,18 +10,23 @@ Rule 3: nothing here knows what a method does.
 import json
 import math
 import re
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec
 from inspect import signature
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from gateway.complaints import to_words
 from protocol.envelope import ErrorResponse, RequestId, Response
 from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorReason, GatewayError
 from protocol.methods import Method
 
+_LIBRARY = "jsonrpcserver"
 MAX_ID_CHARS = 1024
 ID_BITS = 64  # what hosts count with; it comes back digit by digit
 
@@ -31,7 +36,6 @@ R = TypeVar("R")
 _encode = msgspec.json.Encoder().encode
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _AT = re.compile(r"^(?P<problem>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
-_PATTERN = re.compile(r"Expected `str` matching regex '\^(?P<form>.*)\\\\Z'")
 _MEMBER = re.compile(r"(?:unknown field|required field) `(?P<name>[^`]*)`")
 _NAME = re.compile(r"[A-Za-z_]{1,40}[0-9]{0,2}")
 """What a member may be called; another name is not repeated: it may be anything, a secret in the wrong place."""
@@ -182,13 +186,12 @@ def params_of(kind: type[P], params: Any) -> P:
 def _invalid(text: str) -> CallerError:
     found = _AT.match(text)
     problem, path = (found["problem"], found["path"]) if found else (text, "$")
-    problem = _PATTERN.sub(r"Expected a string of the form \g<form>", problem)
     member = _MEMBER.search(problem)
     if member and _NAME.fullmatch(member["name"]) is None:
-        problem = "Object contains an unknown field"
-    elif member:
+        return CallerError.at(path, "it has a member that does not exist")
+    if member:
         path = f"{path}.{member['name']}"
-    return CallerError.at(path, problem)
+    return CallerError.at(path, to_words(problem))
 
 
 def error_of(error: BaseException, incident: Callable[[BaseException], str]) -> ErrorObject:
@@ -205,18 +208,29 @@ def error_reply(request_id: RequestId | None, reason: ErrorReason) -> bytes:
     return _encode(ErrorResponse(id=request_id, error=GatewayError(reason).on_the_wire()))
 
 
+def _library() -> tuple[Any, Any, Any]:
+    """Import what is used of jsonrpcserver: its success, its request, its dispatch.
+
+    Running the package's own `__init__` as well would import an HTTP server and a validator: a tenth of a start, for nothing.
+    """
+    is_whole = _LIBRARY in sys.modules
+    if not is_whole:
+        sys.modules[_LIBRARY] = module_from_spec(cast("ModuleSpec", find_spec(_LIBRARY)))
+    from jsonrpcserver.async_dispatcher import dispatch_request  # noqa: PLC0415  # a command calls a method itself
+    from jsonrpcserver.request import Request as Asked  # noqa: PLC0415
+    from jsonrpcserver.result import Success  # noqa: PLC0415
+    from jsonrpcserver.sentinels import NOCONTEXT  # noqa: PLC0415
+
+    if not is_whole:
+        del sys.modules[_LIBRARY]  # who imports it gets all of it
+    return Success, Asked, partial(dispatch_request, context=NOCONTEXT)
+
+
 class Dispatcher:
     """Calls bound methods by name."""
 
     def __init__(self, bound: Mapping[str, Bound], incident: Callable[[BaseException], str]) -> None:
-        import jsonrpcserver  # noqa: PLC0415  # a command that calls a method itself never needs it
-        from jsonrpcserver.async_dispatcher import dispatch_request  # noqa: PLC0415
-        from jsonrpcserver.request import Request as Asked  # noqa: PLC0415
-        from jsonrpcserver.sentinels import NOCONTEXT  # noqa: PLC0415
-
-        self._success: Any = jsonrpcserver.Success
-        self._dispatch: Any = partial(dispatch_request, context=NOCONTEXT)
-        self._asked: Any = Asked
+        self._success, self._asked, self._dispatch = _library()
         self._incident = incident
         self.table = {name: entry.method for name, entry in bound.items()}
         self._methods: Any = {name: self._wrapped(entry) for name, entry in bound.items()}

@@ -45,7 +45,7 @@ from protocol.gateway import (
 )
 from protocol.notifications import NOTIFICATIONS
 from protocol.ports import Spawn, Tx
-from protocol.settings import SettingsResult, SettingsUpdateParams
+from protocol.settings import SettingsGetParams, SettingsResult, SettingsUpdateParams
 
 SERVER_NAME = "pioneer-gateway"
 
@@ -188,9 +188,10 @@ class Shell:
         """Ask a provider for one word."""
         return await self._providers.test(params.name)
 
-    async def settings_get(self, _params: Empty) -> SettingsResult:
-        """The settings in force."""
-        return SettingsResult(settings=self._base.config.view())
+    async def settings_get(self, params: SettingsGetParams) -> SettingsResult:
+        """Return the settings in force, and where they come from if asked."""
+        config = self._base.config
+        return SettingsResult(settings=config.view(), origins=config.origins() if params.origins else None)
 
     def refresh_settings(self) -> None:
         """Apply what another process of the home changed; otherwise the pulse does, a little later."""

@@ -139,7 +139,8 @@ def build(core: MemoryCore) -> App:
         looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
         health=health, spawn=outbox.spawn, restored=base.restored,
     )  # fmt: skip
-    core.on_redacted.append(episodic.on_items)
+    core.on_redacted.append(episodic.on_redacted)
+    core.searched.append(episodic.reasons)
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     artifacts = Artifacts(

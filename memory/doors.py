@@ -48,6 +48,8 @@ def explicit_fields(params: RememberParams) -> SemanticFields:
         explicitness="explicit",
         category=params.category,
         subject="project" if is_project else "current_user",
+        attribute=params.attribute or "custom",
+        cardinality="single" if params.attribute is not None else None,
         durability="project_lifetime" if is_project else "long_lived",
         certainty="high",
         sensitivity="regulated" if params.sensitivity == "regulated" else "none",
@@ -148,12 +150,17 @@ def _borne(fact: Fact, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
 
 
 def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | None:
-    """The message that holds the quote: the named one, else the only one; without a name the first."""
+    """The message that holds the quote: the named one, else the only one; without a name the first.
+
+    Where no message holds it in the user's own words, one that holds it at all tells the reason.
+    """
     holding = [item_id for item_id, text in user_items.items() if find_sentence(evidence.quote, text) is not None]
     if evidence.item_id in holding:
         return evidence.item_id
     if len(holding) == 1 or (holding and evidence.item_id is None):
         return holding[0]
+    if holding:  # several do, and the name is wrong: nobody can say which was meant
+        return None
     wanted = compared(evidence.quote)
     return next((item_id for item_id, text in user_items.items() if wanted in compared(text)), None)
 

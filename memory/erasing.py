@@ -8,6 +8,7 @@ on, so that whoever asked may go away.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -16,14 +17,21 @@ from memory.idempotency import tell_after
 from memory.identity import value_text
 from memory.notices import Notice, note_change
 from memory.ports import Collaborators
+from memory.said import Plan, Said
+from memory.sources import Sources
 from memory.store import SQL, Change, Stored, add_event, encoded, remove_text
 from protocol.errors import Unavailable
-from protocol.memory import Actor, ForgetResult, SourceItem
+from protocol.memory import Actor, ForgetResult, LeftPlace, Receipt, SourceItem, SourcePlace
 from protocol.notifications import MemoryErased
 from protocol.ports import JobHandle, RetryJob, Tx
+from protocol.saying import Saying
 
 FINISH_DELAY_MS = 2000
 """The erase itself finishes what it began, in less; after that the job does."""
+TRIES = 3
+"""How often it is searched again for what was said meanwhile: whoever repeats it all the time is named."""
+PLACES_NAMED = 1000
+NOTHING = Plan([], Saying(()), [])
 IDS_OF_JOB = 500  # what a job names is in an index; so many ids are still a short key
 
 
@@ -32,6 +40,8 @@ class Forgotten(NamedTuple):
 
     result: ForgetResult
     notices: list[Notice]
+    said: Said | None = None
+    """What was erased said."""
 
 
 class Erased(NamedTuple):
@@ -66,13 +76,7 @@ class Rows:
             s.record.memory_id: _words_of(s, [quote.text for quote in quotes[s.record.memory_id]]) for s in found
         }  # fmt: skip
         removed = Counter(snapshots=self._means.forget_copies(tx, said) if said else 0)
-        sources: dict[str, list[str]] = {}
-        for memory_id, evidence in quotes.items():
-            for quote in evidence:
-                if quote.item_id is not None:
-                    sources.setdefault(quote.item_id, []).extend([quote.text, *said[memory_id]])
-        if include_sources and sources:
-            self._means.redact_items(tx, sources)
+        sources = {quote.item_id for evidence in quotes.values() for quote in evidence if quote.item_id is not None}
         known = self._means.read_items(tx, sources)
         for stored in found:
             removed += self._erase_one(tx, stored)
@@ -128,6 +132,15 @@ def _words_of(stored: Stored, quotes: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(text for text in (record.content, *quotes, *value) if text.strip()))
 
 
+def _with_places(receipt: Receipt, left: Sequence[LeftPlace], sources: Sequence[SourcePlace]) -> Receipt:
+    """The receipt with the places that the words were taken out of, and those that still say them."""
+    backups = [LeftPlace(place="backup", id=name, reason="may_hold_it") for name in receipt.remaining.backups]
+    places = [*left[:PLACES_NAMED], *backups]
+    remaining = msgspec.structs.replace(receipt.remaining, places=places, more=max(len(left) - PLACES_NAMED, 0))
+    removed = msgspec.structs.replace(receipt.removed, sources=len(sources))
+    return msgspec.structs.replace(receipt, removed=removed, remaining=remaining, sources=list(sources[:PLACES_NAMED]))
+
+
 def _subjects(memory_ids: Sequence[str]) -> list[str]:
     """What the jobs that finish an erase are about."""
     return [",".join(memory_ids[n : n + IDS_OF_JOB]) for n in range(0, max(len(memory_ids), 1), IDS_OF_JOB)]
@@ -155,31 +168,73 @@ class _Rehearsed(Exception):
 class Eraser:
     """Runs forgettings and finishes erases."""
 
-    def __init__(self, means: Collaborators) -> None:
+    def __init__(self, means: Collaborators, sources: Sources) -> None:
         self._means = means
+        self._sources = sources
 
-    async def forget(self, work: Callable[[Tx], Forgotten]) -> ForgetResult:
-        """Run a forgetting and tell it; after an erase the receipt says whether every byte is gone."""
+    async def forget(
+        self, work: Callable[[Tx], Forgotten], with_sources_of: Callable[[Tx], Sequence[Stored]] | None = None
+    ) -> ForgetResult:
+        """Run a forgetting and tell it; after an erase the receipt says what is left, and whether every byte is gone.
+
+        The words of what `with_sources_of` finds are taken out of every place that says them.
+        """
+        include_sources = with_sources_of is not None
+        plan = await self._planned(with_sources_of) if with_sources_of is not None else NOTHING
 
         def told(tx: Tx) -> Forgotten:
             forgotten = work(tx)
+            receipt = forgotten.result.receipt
+            if receipt is not None:
+                forgotten.notices.extend(self._sources.take_out(tx, plan))
+                receipt = _with_places(receipt, plan.left, plan.sources)
+                forgotten = forgotten._replace(result=msgspec.structs.replace(forgotten.result, receipt=receipt))
             if forgotten.result.dry_run:
                 raise _Rehearsed(forgotten.result)
-            if forgotten.result.receipt is not None:
-                finish_later(tx, self._means, forgotten.result.receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
+            if receipt is not None:
+                finish_later(tx, self._means, receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
             tell_after(tx, self._means, forgotten.notices)
             return forgotten
 
         try:
-            result = (await self._means.db.write(told, is_vital=True)).result
+            result, _, said = await self._means.db.write(told, is_vital=True)
         except _Rehearsed as rehearsed:
             return rehearsed.result
-        receipt = result.receipt
-        if receipt is None:
+        if result.receipt is None:
             return result
-        is_gone = await self._finish_now(receipt.memory_ids)
-        receipt = msgspec.structs.replace(receipt, wal="truncated" if is_gone else "pending", complete=is_gone)
+        left = await self._rest(said, include_sources=include_sources)
+        is_gone = await self._finish_now(result.receipt.memory_ids)
+        receipt = msgspec.structs.replace(
+            _with_places(result.receipt, left, result.receipt.sources),
+            wal="truncated" if is_gone else "pending",
+            complete=is_gone and not (include_sources and left),
+        )
         return msgspec.structs.replace(result, receipt=receipt)
+
+    async def _planned(self, targets: Callable[[Tx], Sequence[Stored]]) -> Plan:
+        """What the words of the targets are to be taken out of."""
+
+        def read(tx: Tx) -> tuple[list[str], Said]:
+            found = targets(tx)
+            return [stored.record.memory_id for stored in found], self._sources.said(tx, found)
+
+        memory_ids, said = await self._means.db.read(read)
+        return await self._sources.plan(said, memory_ids, include_sources=True)
+
+    async def _rest(self, said: Said | None, *, include_sources: bool) -> list[LeftPlace]:
+        """What still says it once it is erased; what came while it was searched for is taken out as well."""
+        if said is None:
+            return []
+        plan = await self._sources.plan(said, (), include_sources=include_sources)
+        for _ in range(TRIES):
+            if not plan.taken:
+                break
+            await self._means.db.write(partial(self._take_out, plan=plan), is_vital=True)
+            plan = await self._sources.plan(said, (), include_sources=include_sources)
+        return [*plan.left, *(LeftPlace(place=one.place, id=one.id, reason="still_written") for one in plan.sources)]
+
+    def _take_out(self, tx: Tx, *, plan: Plan) -> None:
+        tell_after(tx, self._means, self._sources.take_out(tx, plan))
 
     def promise(self, tx: Tx) -> None:
         """Queue the end of whatever is pending, for a transaction that deletes more than it can name."""

@@ -19,6 +19,7 @@ from memory.identity import key_part
 from memory.notices import Notice, changed, expire, note_change
 from memory.ports import Collaborators
 from memory.scopes import required
+from memory.sources import Sources
 from memory.store import (
     SQL,
     Change,
@@ -80,8 +81,9 @@ class Source(NamedTuple):
 class Forgetter:
     """Takes records away, on a transaction."""
 
-    def __init__(self, means: Collaborators) -> None:
+    def __init__(self, means: Collaborators, sources: Sources) -> None:
         self._means = means
+        self._sources = sources
         self._rows = Rows(means)
         self._vectors = Vectors(means)
 
@@ -147,6 +149,7 @@ class Forgetter:
             reason = params.reason and self._means.scanner.mask(params.reason)
             notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=reason)))
         result = ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run, cancelled=cancelled)
+        said = self._sources.said(tx, found) if is_erase else None
         if is_erase and (found or removed):
             erased = self._rows.erase(tx, found, include_sources=params.include_sources)
             removed += erased.removed
@@ -158,7 +161,7 @@ class Forgetter:
                 complete=False,
             )
             result = msgspec.structs.replace(result, receipt=receipt)
-        return Forgotten(result, notices)
+        return Forgotten(result, notices, said)
 
     def _hold(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]) -> list[Cancelled]:
         """Forget for what is under way as well: the target, the words of its records, and the turns that taught them."""

@@ -10,8 +10,10 @@ Rule 4: an explicit wish and an approval are a new word: their sources are as ol
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from memory.identity import Identity
 from memory.ports import Collaborators
 from memory.ports_hooks import EXTRACTOR_HOOK
+from memory.proposal import Checked, Proposed
 from memory.store import SQL
 from protocol.base import Cancelled, Scope
 from protocol.forgettings import OpenRun
@@ -90,6 +92,20 @@ def is_forgotten(tx: Tx, means: Collaborators, lesson: Lesson) -> bool:
     if generation(tx) <= min(since for _, since in asked):
         return False
     return any(is_forgotten_since(tx, means, mark, since) for mark, since in asked)
+
+
+def comes_too_late(
+    tx: Tx, means: Collaborators, proposed: Proposed, checked: Checked, becomes: tuple[Scope, Identity]
+) -> bool:
+    """Whether a proposal, as it was verified, may not be written; `becomes` says where it goes and what it is."""
+    if proposed.began is None:
+        return False
+    scope, identity = becomes
+    said = [proposed.provenance, *proposed.evidence, *checked.evidence]
+    places = [Place(one.turn_id, one.thread_id) for one in said]
+    is_decided = proposed.is_explicit and proposed.run_id is None
+    hashes = (identity.text_hash, identity.fingerprint)
+    return is_forgotten(tx, means, Lesson(scope, hashes, places, proposed.began, is_decided))
 
 
 def _hash(means: Collaborators, mark: Mark) -> bytes:

@@ -4,12 +4,12 @@ Rule 1: pure. What is compared is folded the same way everywhere: NFKC, case, wh
 Rule 2: digits and negation are kept: a number or a "not" makes another fact.
 """
 
-import re
 import unicodedata
 from typing import Any, NamedTuple
 
 import msgspec
 
+from promt.patterns import compile_late
 from protocol.base import Scope
 from protocol.memory import Cardinality, SemanticFields
 from protocol.ports import KeyedHash
@@ -26,10 +26,10 @@ SINGLE_ATTRIBUTES = frozenset(
 UNNAMED = ":custom"
 """How the key of a fact ends whose attribute has no name."""
 
-_TERMINAL = re.compile(r"[\s.!?\u3002\uff01\uff1f\u2026;,:]+$")
+_TERMINAL = compile_late(r"[\s.!?\u3002\uff01\uff1f\u2026;,:]+$")
 _MARKS = frozenset({"Mn", "Mc"})
 """Vowel signs and tones: in many scripts they alone tell two words apart."""
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")  # how a character looks, not which it is
+_SELECTORS = compile_late("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")  # how a character looks, not which it is
 
 
 class Identity(NamedTuple):

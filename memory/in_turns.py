@@ -21,6 +21,7 @@ from memory.proposal import Proposed
 from memory.reads import Reader
 from memory.recall import Recall, Recaller
 from memory.scopes import narrowed, of_turn, required
+from memory.sources import Sources
 from memory.standing import Standing
 from memory.store import SQL, active_in, encoded, get_candidate, scope_ids_of
 from memory.vectors import Vectors
@@ -55,8 +56,9 @@ class TurnMemory:
         self._reader = Reader(means)
         self.recaller = Recaller(means, self._reader)
         self._writer = Writer(means)
-        self._forgetter = Forgetter(means)
-        self._eraser = Eraser(means)
+        sources = Sources(means)
+        self._forgetter = Forgetter(means, sources)
+        self._eraser = Eraser(means, sources)
         self._vectors = Vectors(means)
         self._standing = Standing(means)
 

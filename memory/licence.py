@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from memory.wordings import AND, Kind, Tongue, no_names, spoken
 from promt.layout import MASK
+from promt.patterns import compile_late
 
 MAX_NAME_WORDS = 4
 MIN_CONTENT_CHARS = 3
@@ -26,29 +27,29 @@ _MAY_DEPEND = frozenset[Kind](["remember", "instruction", "address"])
 _ORDERS = frozenset[Kind](["instruction", "policy", "language"])
 _KEPT = frozenset[Kind](["remember", "project", "decided"])
 
-_YET = re.compile(r"\s*[,，]?\s*(?:(?:but|aber|doch|pero|mais|но)\b|但|不过)", re.IGNORECASE)
-_QUESTION = re.compile(r"[?？][\s\"”»')\]]*$")
-_ASKED_POLITELY = re.compile(
+_YET = compile_late(r"\s*[,，]?\s*(?:(?:but|aber|doch|pero|mais|но)\b|但|不过)", re.IGNORECASE)
+_QUESTION = compile_late(r"[?？][\s\"”»')\]]*$")
+_ASKED_POLITELY = compile_late(
     r"[\w ,¿]{0,20}?(?:(?:can|could|would|will) you|kannst du|puedes|peux-tu|можешь|能不能|可以) ?", re.IGNORECASE
 )
-_OPENING = re.compile(r"[\s¡¿*•–—-]*")
-_POLITE = re.compile(
+_OPENING = compile_late(r"[\s¡¿*•–—-]*")
+_POLITE = compile_late(
     r"(?:(?:please|can you|could you|would you|bitte|kannst du|könntest du|puedes|podrías|peux-tu|tu peux|можешь|пожалуйста|"
     r"你?能不能|能|可以|请|帮我|now|jetzt|теперь)\s*)*",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(rf"[,.;:!?，。；：！？…—–]|\s{AND}\b", re.IGNORECASE)
+_CLAUSE_END = compile_late(rf"[,.;:!?，。；：！？…—–]|\s{AND}\b", re.IGNORECASE)
 _PARTICLES = frozenset(
     ["de", "la", "le", "del", "da", "do", "dos", "das", "di", "du", "van", "von", "der", "den", "ter", "zu", "bin", "ibn", "al", "el", "y", "e"]
 )  # fmt: skip
-_TITLES = re.compile(
+_TITLES = compile_late(
     r"(?:(?:el|la|le|the|don|doña|señora?|doctora?|profesora?|monsieur|madame|maître|docteure?|professeure?|доктор|профессор) |l')*"
 )
-_FORMULA = re.compile(r"\w{1,2}\s*(?:[=:+*/^-]|(?:is|equals|ist|es|vale|vaut|est|равно|等于|是))\s*\d", re.IGNORECASE)
-_TITLE = re.compile(r"(?:Always|Never|Only)(?: [A-Z]\w+){2,}")
+_FORMULA = compile_late(r"\w{1,2}\s*(?:[=:+*/^-]|(?:is|equals|ist|es|vale|vaut|est|равно|等于|是))\s*\d", re.IGNORECASE)
+_TITLE = compile_late(r"(?:Always|Never|Only)(?: [A-Z]\w+){2,}")
 """A name of a work: nobody writes an order with capitals."""
 _QUOTATION_MARKS = str.maketrans("", "", '"“”„«»‹›「」『』')
-_CREDENTIAL = re.compile(
+_CREDENTIAL = compile_late(
     r"(?:pass(?:word|wort|phrase|code)|kennwort|contraseña|\bclave\b|mot de passe|парол\w*|密码|密碼|口令|api[- ]?key|"
     r"(?:access|private|ssh|secret) ?key|api-schlüssel|clave (?:de )?api|clé (?:d')?api|ключ api|密钥|\btoken\b|токен\w*|令牌|"
     r"\bpin\b|\bпин\b|пин-код\w*|\biban\b|credit card|kreditkarte|tarjeta|carte (?:bleue|bancaire)|银行卡|信用卡|\bssn\b)"

@@ -20,6 +20,7 @@ from memory.record_terms import SQL, words_of
 from memory.statement_figures import is_unit
 from memory.store import Stored
 from memory.vectors import records_by_row
+from promt.patterns import compile_late
 from protocol.ports import Lexicon, Tx
 
 COMPARED_BY_WORDS = 8
@@ -27,10 +28,10 @@ COMPARED_BY_WORDS = 8
 SHARED_WORDS = 0.4
 """Of the telling words of the longer statement; with fewer in common two statements are no paraphrase that a table knows. A comparison takes a third
 of a millisecond, this takes a hundredth."""
-_FIGURES = re.compile(r"\d+")
-_GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_CLOCK = re.compile(r"\d:\d|\d[\s-]?[ap]\.?m\b", re.IGNORECASE)
-_COUNTED = re.compile(r"\d[\s-]?([^\W\d_]+)")
+_FIGURES = compile_late(r"\d+")
+_GROUPS = compile_late(r"(?<=\d),(?=\d{3}(?!\d))")
+_CLOCK = compile_late(r"\d:\d|\d[\s-]?[ap]\.?m\b", re.IGNORECASE)
+_COUNTED = compile_late(r"\d[\s-]?([^\W\d_]+)")
 NEWEST = 40  # records that a word is looked up in; one that is in more tells little
 LOOKED_THROUGH = 1000  # the most that a word is looked up in where other categories and older states use it
 

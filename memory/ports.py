@@ -9,8 +9,11 @@ from typing import TypeAlias
 
 from protocol.forgettings import EndRuns, GenerationOfTurn, OpenRuns
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
+from protocol.memory import LeftPlace
 from protocol.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
+from protocol.saying import Saying
 from protocol.settings import MemorySettings, RecallSettings
+from protocol.shelves import Searched
 
 TruncateWal: TypeAlias = Callable[[], Awaitable[bool]]
 """Makes sure that no file of the home holds what was erased; False while another reader holds the old state."""
@@ -21,8 +24,8 @@ ReportDamage: TypeAlias = Callable[[int], None]
 ReportIndex: TypeAlias = Callable[[Sequence[str], bool], None]
 """(reasons, has failed): what is wrong with what is derived of records; no reasons where it is whole."""
 
-RedactItems: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], object]
-"""(tx, quotes by item id): the messages, and what else their turns hold, do not say the quotes any more, nor does any index."""
+LookIntoFiles: TypeAlias = Callable[[Saying], Awaitable[Sequence[LeftPlace]]]
+"""Names each file of the home that says it and that nobody changes."""
 
 ForgetCopies: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], int]
 """(tx, words by memory id): what tools were told or have shown of these memories is emptied; how many copies there were."""
@@ -57,7 +60,9 @@ class Collaborators:
     open_runs: OpenRuns
     end_runs: EndRuns
     echo_spans: EchoSpans
-    redact_items: RedactItems
+    searched: Sequence[Searched]
+    """What other houses keep of texts."""
+    look_into_files: LookIntoFiles
     forget_copies: ForgetCopies
     report_damage: ReportDamage
     report_index: ReportIndex

@@ -13,9 +13,10 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from promt.patterns import compile_late
 from protocol.memory import Record
 
-_TOKEN: Final = re.compile(
+_TOKEN: Final = compile_late(
     r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|er|º|ª)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:['’.][^\W\d_]+)*"
 )
 _CLOSED: Final = frozenset(
@@ -199,7 +200,7 @@ _CLOSED: Final = frozenset(
         "sadece",
     ]
 )
-_CLOSED_SIGNS: Final = re.compile(
+_CLOSED_SIGNS: Final = compile_late(
     "[不没沒无無别勿只每]|从不|ない|ません|だけ|いつも|毎|않|안 |못|[?？¿]|لا |ليس|دائما|नहीं|हमेशा"
 )
 """Words, and signs of languages without blanks, that deny, or say of everything, or make it hang on something."""
@@ -239,27 +240,29 @@ class _Detail(NamedTuple):
 
 
 _DETAILS: Final = (
-    _Detail("year", re.compile(rf"[,]? ?(?:(?:de|del|of) )?{_YEAR}(?: ?(?:г\.?|года|r\.?|roku|年))?", re.IGNORECASE)),
+    _Detail("year", compile_late(rf"[,]? ?(?:(?:de|del|of) )?{_YEAR}(?: ?(?:г\.?|года|r\.?|roku|年))?", re.IGNORECASE)),
     _Detail(
         "time",
-        re.compile(rf"[,]? ?(?:{_AT}\.? )?{_CLOCK}(?: ?[-–] ?{_CLOCK})?(?: uhr| h)?(?: [a-z]{{2,5}})?", re.IGNORECASE),
+        compile_late(
+            rf"[,]? ?(?:{_AT}\.? )?{_CLOCK}(?: ?[-–] ?{_CLOCK})?(?: uhr| h)?(?: [a-z]{{2,5}})?", re.IGNORECASE
+        ),
     ),
-    _Detail("since", re.compile(rf"[,]? {_SINCE} (?:[^\W\d_]+ )?{_YEAR}(?: ?(?:г\.?|года|roku))?", re.IGNORECASE)),
-    _Detail("name", re.compile(rf"[,]? (?i:{_CALLED}) {_NAME}(?: {_NAME}){{0,2}}")),
-    _Detail("address", re.compile(rf"(?: ?, ?{_ADDRESS}| ?\({_ADDRESS}\))")),
-    _Detail("version", re.compile(r" v?\d+(?:\.\d+)*")),
+    _Detail("since", compile_late(rf"[,]? {_SINCE} (?:[^\W\d_]+ )?{_YEAR}(?: ?(?:г\.?|года|roku))?", re.IGNORECASE)),
+    _Detail("name", compile_late(rf"[,]? (?i:{_CALLED}) {_NAME}(?: {_NAME}){{0,2}}")),
+    _Detail("address", compile_late(rf"(?: ?, ?{_ADDRESS}| ?\({_ADDRESS}\))")),
+    _Detail("version", compile_late(r" v?\d+(?:\.\d+)*")),
 )
-_ADDRESS_TELLS: Final = re.compile(rf"\d|\b(?:{_STREETS})\b", re.IGNORECASE)
-_DAY: Final = re.compile(r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|º|ª)?")
-_MONTH: Final = re.compile(
+_ADDRESS_TELLS: Final = compile_late(rf"\d|\b(?:{_STREETS})\b", re.IGNORECASE)
+_DAY: Final = compile_late(r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|º|ª)?")
+_MONTH: Final = compile_late(
     r"(?:jan|feb|mar|mär|apr|may|mai|mei|maj|mag|jun|jui|giu|jul|lug|aug|ago|aoû|sep|set|oct|okt|ott|out|nov|dec|dez|dic|déc|ene|fév|fev|avr|abr|gen"
     r"|янв|фев|мар|апр|мая|май|июн|июл|авг|сен|окт|ноя|дек|sty|lut|kwi|cze|lip|sie|wrz|paź|lis|gru|oca|şub|nis|haz|tem|eyl|eki|kas|ara)"
 )
 _DAY_NEAR = 3
 """Words from a day to the place of its year: `6 de mayo`."""
-_TIMED: Final = re.compile(_CLOCK, re.IGNORECASE)
+_TIMED: Final = compile_late(_CLOCK, re.IGNORECASE)
 _IN: Final = frozenset(["in", "en", "em", "à", "a", "at", "w", "we", "в", "во", "i", "på", "te", "在", "住", "に"])
-_PARTIAL: Final = re.compile(r"(?:(\d{4})|-)?-?(?:(\d\d)(?:-(\d\d))?)?")
+_PARTIAL: Final = compile_late(r"(?:(\d{4})|-)?-?(?:(\d\d)(?:-(\d\d))?)?")
 
 
 def added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
@@ -317,7 +320,7 @@ def _fuller_date(old: str, new: str) -> str | None:
     return new.strip() if is_fuller else None
 
 
-_HAS_DETAIL: Final = re.compile(rf"\d|(?i:{_CALLED}|\b(?:{_STREETS})\b)")
+_HAS_DETAIL: Final = compile_late(rf"\d|(?i:{_CALLED}|\b(?:{_STREETS})\b)")
 
 
 def may_add_detail(new: str) -> bool:

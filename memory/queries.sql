@@ -954,3 +954,42 @@ SELECT v FROM memory_fts_config WHERE k = 'version'
 -- name: put_format
 -- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
 INSERT OR REPLACE INTO memory_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
+
+-- name: said_in_records
+-- What records say, between two rows.
+SELECT id, memory_id, CAST(content AS BLOB), CAST(value AS BLOB), CAST(tags AS BLOB), CAST(metadata AS BLOB), CAST(key AS BLOB), CAST(alias AS BLOB)
+FROM record WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: said_in_candidates
+-- What proposals say, between two rows.
+SELECT id, candidate_id, CAST(content AS BLOB), CAST(value AS BLOB), CAST(key AS BLOB), CAST(proposal AS BLOB)
+FROM candidate WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: said_in_evidence
+-- What was said in support of records and proposals, between two rows.
+SELECT id, coalesce(memory_id, candidate_id), CAST(quote AS BLOB) FROM evidence WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: keep_said_evidence
+-- A quote that does not say any more what was forgotten.
+UPDATE evidence SET quote = :quote WHERE id = :row
+
+-- name: said_in_decisions
+-- What decisions say of their reasons, between two rows.
+SELECT id, coalesce(memory_id, candidate_id, turn_id, ''), CAST(factors AS BLOB) FROM decision WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+
+-- name: keep_said_decision
+-- A decision whose reasons do not say any more what was forgotten.
+UPDATE decision SET factors = :factors WHERE id = :row
+
+-- name: said_in_answers
+-- What is kept of answers, between two rows.
+SELECT rowid, coalesce(json_extract(answer, '$.memory_id'), json_extract(answer, '$.candidate_id'), ''), CAST(answer AS BLOB)
+FROM idempotency WHERE rowid BETWEEN :first AND :last ORDER BY rowid LIMIT :limit
+
+-- name: keep_said_answer
+-- An answer that does not say any more what was forgotten.
+UPDATE idempotency SET answer = :answer WHERE rowid = :row
+
+-- name: status_of
+-- What became of a record.
+SELECT status FROM record WHERE memory_id = :memory_id

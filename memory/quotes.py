@@ -18,6 +18,7 @@ from memory.rule_extraction import extract_statements
 from memory.unspaced import UNSPACED, count_denials, pieces_of
 from promt.layout import sentences
 from promt.own_words import KEEPS, is_about_user, own_stretches
+from promt.patterns import compile_late
 from promt.phrases import detect
 from protocol.memory import Category, ReasonCode
 from protocol.ports import Lexicon
@@ -50,36 +51,36 @@ _ADDED: Final = (
     "пользователь пользователя пользователю зовут предпочитает любит"
 )
 """What a telling adds: who is meant, that somebody has a name, that something is liked or wanted."""
-_OBLIGES: Final = re.compile(
+_OBLIGES: Final = compile_late(
     r"\b(?:always|never|must|mustn't|should|shall|(?:has|have) to|required?|send|forward|immer|nie|niemals|muss|müssen|soll(?:en)?|sende?|"
     r"siempre|nunca|jamás|debe[ns]?|tiene que|envía|toujours|jamais|doit|doivent|envoie|всегда|никогда|долж\w+|обязан\w*|отправляй)\b"
     r"|总是|永远|必须|务必|一律|いつも|必ず|絶対",
     re.IGNORECASE,
 )
-_TURNS: Final = re.compile(
+_TURNS: Final = compile_late(
     r"\b(?:if|unless|until|before|after|without|only|at (?:most|least)|except|than|used to|wenn|falls|bis|bevor|nachdem|ohne|nur|außer|höchstens|mindestens|als|früher|si|hasta|antes|después|sin|"
     r"s[oó]lo|excepto|avant|après|sans|seulement|sauf|если|до|после|без|только|кроме|чем|раньше)\b|如果|除非|直到|之前|之后|只有|至少|最多|ければ|たら|まで",
     re.IGNORECASE,
 )
 """Words without which a sentence says something else, though no index holds them."""
-_OF_USER: Final = re.compile(
+_OF_USER: Final = compile_late(
     r"\b(?:users?|nutzer|benutzer|usuario|utilisateur|пользовател)|用户|ユーザー", re.IGNORECASE
 )
-_EXACT: Final = re.compile(r"[\w@:/.+#%$€£-]*(?:\d|@|://|\w[./]\w)[\w@:/.+#%$€£-]*")
+_EXACT: Final = compile_late(r"[\w@:/.+#%$€£-]*(?:\d|@|://|\w[./]\w)[\w@:/.+#%$€£-]*")
 """A number, an address, a path: it stands in the quote as it is."""
-_WORD: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
-_POSSESSIVE: Final = re.compile("['’]s$")
-_ASKS: Final = re.compile(
+_WORD: Final = compile_late(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
+_POSSESSIVE: Final = compile_late("['’]s$")
+_ASKS: Final = compile_late(
     r"\W*(?:(?:is|are|am|was|were|do|does|did|can|could|would|will|should|shall|may|have|has|what|how|which|who|whose|where|when|why|any|"
     r"ist|sind|bin|kann|kannst|können|soll|was|wie|wer|wo|wann|warum|welche\w*|es|qué|cómo|quién|dónde|cuándo|puedes|est-ce|que|quel\w*|comment|où|quand|peux|"
     r"что|как|кто|где|когда|почему|можешь)\b|什么|怎么|何|どう)",
     re.IGNORECASE,
 )
 """Begins a question."""
-_CLAUSE: Final = re.compile(r"[,;:，、；：—–]\s*")
-_STOP: Final = re.compile(r"(?<=[.!?])\s+")
-_LABEL: Final = re.compile(r"[:：–—]|^[ \t]*(?:[-*•・·]|\(?\d{1,2}[.)])", re.MULTILINE)
-_REMINDER: Final = re.compile(
+_CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
+_STOP: Final = compile_late(r"(?<=[.!?])\s+")
+_LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\(?\d{1,2}[.)])", re.MULTILINE)
+_REMINDER: Final = compile_late(
     r"\b(?:do(?:n't| not)|never) (?:ever )?forget\b|\bvergi(?:ss|ß) (?:bitte )?nicht\b|\bnicht vergessen\b|\bno (?:te )?olvides\b|"
     r"\bn'oublie[zs]? (?:pas|jamais)\b|\bне забу(?:дь|дьте|дешь)\b|\bне забывай\w*|(?:请)?(?:不要|别|別)忘(?:记|記|了)?",
     re.IGNORECASE,

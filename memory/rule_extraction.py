@@ -17,6 +17,7 @@ from memory.licence import Statement, beginnings, fits, is_question, is_stated, 
 from memory.wordings import AND, Kind, Tongue, code_of, spoken
 from promt.layout import mask_quotes
 from promt.own_words import mask_material
+from promt.patterns import compile_late
 from promt.phrases import detect
 from promt.render import shorten
 from protocol.memory import Category, Fact, FactEvidence, SemanticFields
@@ -71,7 +72,7 @@ MEANING: Mapping[Kind, SemanticFields] = {
 }
 
 _WITH_VALUE = frozenset[Kind](["name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "favourite", "home"])
-_WEAK = re.compile(
+_WEAK = compile_late(
     r"^(?=[^:：]*$).*(?:(?<!a )\bnot(?:e|es|ez|iere?)\b|in mind|\bbeachte|\bwisse|en cuenta|presente|debes saber|\bsache|учти|"
     r"учитывай|в виду|знай|знал|знать|留意|知道|\bknow\b|\bsepas\b|supieras|\bsaches\b|\bsavoir\b|\bweißt\b|\bwissen\b)"
     r"|^\W*(?:please |kindly |just |now )?(?:save|store|keep|record|log|retain)\b"
@@ -82,19 +83,19 @@ _WEAK = re.compile(
     r"заметка|пометка|напоминание|备注|笔记|保存|speichere|notiere)\s*[:：,，–—-]\s*$",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(
+_SENTENCE_END = compile_late(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)(?<!\bbzw)(?<!\be\.g)(?<!\bi\.e)(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+"
     r"|(?<=[。！？])|\n+"
 )
 _TRAILING = ".!?。！？…;, ，"
-_GAP = re.compile(rf"[\s,;:，；—–-]*(?:{AND}\b)?\s*", re.IGNORECASE)
-_IN_PROJECT = re.compile(
+_GAP = compile_late(rf"[\s,;:，；—–-]*(?:{AND}\b)?\s*", re.IGNORECASE)
+_IN_PROJECT = compile_late(
     r"\b(?:this|diesem|dieses|est[ae]|ce|этом|этого) (?:project|repo|repository|codebase|workspace|projekt|proyecto|projet|dépôt|"
     r"проект|репозитор)|(?:这个|本|该)(?:项目|仓库)",
     re.IGNORECASE,
 )
-_DASS = re.compile(r"\bdass\s+$", re.IGNORECASE)
-_MAIN_CLAUSE = re.compile(
+_DASS = compile_late(r"\bdass\s+$", re.IGNORECASE)
+_MAIN_CLAUSE = compile_late(
     r"\A(?P<subject>(?:ich|wir|er|sie|es|man)|(?:mein|sein|ihr|unser|eure|d(?:er|ie|as))\w*(?: [a-zäöüß]\w*)? [A-ZÄÖÜ]\w*)"
     r" (?P<rest>[^,;:]+) (?P<verb>[a-zäöüß]+)\Z"
 )

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from promt.patterns import compile_late
 from protocol.memory import Category, Sensitivity, SensitivityHint
 from protocol.ports import SecretSpan
 
@@ -32,11 +33,11 @@ _FINANCE = (
     r"passport number", r"driver'?s licen[cs]e number", r"номер (?:счета|паспорта)", r"инн", r"kontonummer", r"steuernummer",
     r"n[uú]mero de cuenta", r"num[ée]ro de compte",
 )  # fmt: skip
-_REGULATED = re.compile(rf"(?<!\w)(?:{'|'.join((*_HEALTH, *_FINANCE))})(?!\w)", re.IGNORECASE)
+_REGULATED = compile_late(rf"(?<!\w)(?:{'|'.join((*_HEALTH, *_FINANCE))})(?!\w)", re.IGNORECASE)
 
 PERSONAL_CATEGORIES: frozenset[Category] = frozenset({"identity", "biography", "relationship"})
 
-_UNSEEN = re.compile(
+_UNSEEN = compile_late(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
 

@@ -29,8 +29,10 @@ from memory.proposal import Proposed
 from memory.reads import Reader
 from memory.repair import Repairer
 from memory.scopes import narrowed, of_context, required
+from memory.sources import Sources
 from memory.store import (
     SQL,
+    Stored,
 )
 from memory.updating import Updater
 from memory.vectors import Vectors
@@ -102,8 +104,9 @@ class MemoryService:
         self._reader = Reader(self._means)
         self._writer = Writer(self._means)
         self._updater = Updater(self._means, self._writer)
-        self._forgetter = Forgetter(self._means)
-        self._eraser = Eraser(self._means)
+        sources = Sources(self._means)
+        self._forgetter = Forgetter(self._means, sources)
+        self._eraser = Eraser(self._means, sources)
         self._explainer = Explainer(self._means)
         self._exporter = Exporter(self._means)
         self._importer = Importer(self._means)
@@ -225,7 +228,11 @@ class MemoryService:
                 self._require_normal_thread(tx, params.context)
             return self._forgetter.forget(tx, params, place.scopes, USER_ACTOR)
 
-        return await self._eraser.forget(check)
+        def targets(tx: Tx) -> list[Stored]:
+            return self._forgetter.targets(tx, params, place.scopes)
+
+        is_wanted = params.include_sources and params.mode == "erase"
+        return await self._eraser.forget(check, targets if is_wanted else None)
 
     async def restore(self, params: RestoreParams) -> RestoreResult:
         """Undo a forgetting."""

@@ -6,7 +6,6 @@ Rule 2: what is not understood is kept as it was written; only listed function w
 
 # ruff: noqa: RUF001  (quotation marks and dashes of many languages are what is cut here)
 
-import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,16 +13,17 @@ from typing import Final
 
 from memory.likeness_words import SHADE, Sense, Words
 from memory.statement_figures import Symbol, composed, is_unit
+from promt.patterns import compile_late
 
 _EDGE: Final = "\"'`“”„«»‹›‘’()[]{}¿¡…"
 _STOPS: Final = ".,;:!?—–"
-_SPLIT: Final = re.compile(r"\s+|(?<=[^\W\d_])[,;](?=[^\W\d_])|(?<=\w)[—–](?=\w)")
-_NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,:]\d+)*")
-_WITH_UNIT: Final = re.compile(r"([+-]?\d+(?:[.,:]\d+)*)([^\W\d_]{1,3}|[%$€])")
-_COUNTED: Final = re.compile(r"(\d+)-([a-z]+(?:-[a-z]+)*)")
-_PRICE: Final = re.compile(r"([$€£])(\d+(?:[.,:]\d+)*)")
-_ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th|º|ª|er|e|-?(?:го|й|е|я))\.?")
-_GROUPED: Final = re.compile(r"\d{1,3}(?:,\d{3})+")
+_SPLIT: Final = compile_late(r"\s+|(?<=[^\W\d_])[,;](?=[^\W\d_])|(?<=\w)[—–](?=\w)")
+_NUMBER: Final = compile_late(r"[+-]?\d+(?:[.,:]\d+)*")
+_WITH_UNIT: Final = compile_late(r"([+-]?\d+(?:[.,:]\d+)*)([^\W\d_]{1,3}|[%$€])")
+_COUNTED: Final = compile_late(r"(\d+)-([a-z]+(?:-[a-z]+)*)")
+_PRICE: Final = compile_late(r"([$€£])(\d+(?:[.,:]\d+)*)")
+_ORDINAL: Final = compile_late(r"(\d+)(?:st|nd|rd|th|º|ª|er|e|-?(?:го|й|е|я))\.?")
+_GROUPED: Final = compile_late(r"\d{1,3}(?:,\d{3})+")
 _SPELLINGS: Final = str.maketrans({"‐": "-", "‑": "-", "’": "'", "ʼ": "'", "ё": "е", "Ё": "Е"})
 _AUXILIARY_REACH: Final = 3
 """How many words may stand between an auxiliary and its participle."""

@@ -4,18 +4,18 @@ Rule 1: pure; the same amount is one figure however it is told: `two weeks` and 
 Rule 2: what may be two amounts is left as it was written: `at four` is neither.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 from memory.likeness_words import Words
+from promt.patterns import compile_late
 
-_MONTH: Final = re.compile(r"m\d+")
-_DAY: Final = re.compile(r"\d{1,2}\.?")
-_YEAR: Final = re.compile(r"[12]\d{3}")
-_CLOCK: Final = re.compile(r"(\d{1,2})(?::([0-5]\d))?")
-_AMOUNT: Final = re.compile(r"\d{1,9}(?:\.\d{1,6})?")
+_MONTH: Final = compile_late(r"m\d+")
+_DAY: Final = compile_late(r"\d{1,2}\.?")
+_YEAR: Final = compile_late(r"[12]\d{3}")
+_CLOCK: Final = compile_late(r"(\d{1,2})(?::([0-5]\d))?")
+_AMOUNT: Final = compile_late(r"\d{1,9}(?:\.\d{1,6})?")
 _NOON: Final = 12
 _HOURS: Final = 24
 _UNITS: Final = {

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from promt.own_words import statements
+from promt.patterns import compile_late
 
 Kind: TypeAlias = Literal[
     "remember", "project", "decided", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "home", "job",
@@ -51,11 +52,11 @@ _EDGE = r"(?:\b|(?<=[\u3040-\u9fff]))"
 
 
 _LATIN = ("en", "de", "es", "fr")
-_LETTER = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"[^\W\d_]+")
-_CYRILLIC = re.compile("[Ѐ-ӿ]")
-_KANA = re.compile("[\u3040-\u30ff]")
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_LETTER = compile_late(r"[^\W\d_]")
+_WORD = compile_late(r"[^\W\d_]+")
+_CYRILLIC = compile_late("[Ѐ-ӿ]")
+_KANA = compile_late("[\u3040-\u30ff]")
+_HAN = compile_late("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 class Tongue(NamedTuple):

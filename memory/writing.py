@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.admission import Proposal
-from memory.forgotten_sources import Lesson, Place, is_forgotten
+from memory.forgotten_sources import comes_too_late
 from memory.identity import identify
 from memory.notices import Notice, changed, expire, note_change
 from memory.paraphrase import find_paraphrase
@@ -136,16 +136,6 @@ class _Write:
             return found._replace(secret_kinds=[*found.secret_kinds, "declared_secret"])
         return found
 
-    def _is_forgotten(self, checked: Checked) -> bool:
-        p = self._p
-        if p.began is None:
-            return False
-        said = [p.provenance, *p.evidence, *checked.evidence]
-        hashes = (self._identity.text_hash, self._identity.fingerprint)
-        places = [Place(one.turn_id, one.thread_id) for one in said]
-        is_decided = p.is_explicit and p.run_id is None
-        return is_forgotten(self._tx, self._means, Lesson(self._scope, hashes, places, p.began, is_decided))
-
     def _is_own_block(self) -> bool:
         text = self._p.content
         return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
@@ -238,7 +228,7 @@ class _Write:
             wants_rejection=p.disposition == "reject_suppressed",
             is_approval=is_approval,
             junk=junk_of(p, self._means.lexicon),
-            is_forgotten=self._is_forgotten(checked),
+            is_forgotten=comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
         )
         return situation, checked
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from promt.patterns import compile_late
+
 Span: TypeAlias = tuple[int, int]
 """A half-open range of characters."""
 
@@ -19,36 +21,36 @@ COUNTED_LINES: Final = 2
 JOINED_LINES: Final = 8
 """Two lines of code, markup, log or talk so near belong to one text, and so does what stands between them."""
 
-_FENCE = re.compile(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-INLINE_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-QUOTED = re.compile(
+_FENCE = compile_late(r"^[ \t]{0,8}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+INLINE_FENCE = compile_late(r"```.*?(?:```|\Z)", re.DOTALL)
+QUOTED = compile_late(
     r"`[^`\n]{1,500}`"
     r'|"[^"\n]{1,3000}"|“[^”\n]{1,3000}”|„[^“”\n]{1,3000}[“”]|«[^»\n]{1,3000}»|»[^«\n]{1,500}«|‹[^›\n]{1,500}›'
     r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
 )
-_SENTENCE = re.compile(
+_SENTENCE = compile_late(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)(?<!\bbzw)(?<!\be\.g)(?<!\bi\.e)(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+"
     r"|(?<=[。！？])|\n+"
 )
-_HEADER = re.compile(
+_HEADER = compile_late(
     r"[ \t>]*\**(?:from|to|cc|bcc|subject|date|sent|reply-to|von|an|betreff|datum|gesendet|de|para|asunto|fecha|à|objet|envoyé|"
     r"от|кому|тема|дата|发件人|收件人|主题|日期|寄件者|差出人|宛先|件名|日付)\**[ \t]*[:：]",
     re.IGNORECASE,
 )
-_LETTER = re.compile(
+_LETTER = compile_late(
     r"[ \t>]*(?:-{2,}[^\n]{0,40}(?:forwarded|original|weitergeleitet|ursprüngliche|reenviado|original|transféré|пересыла)[^\n]*"
     r"|(?:on|am|el|le) [^\n]{6,120}(?:wrote|schrieb[^\n:]{0,60}|escribió|a écrit)\s*:)\s*$",
     re.IGNORECASE,
 )
 """What a forwarded or answered mail begins with. Nothing says where a mail ends: it goes to the end of the message."""
-_ROLE = re.compile(
+_ROLE = compile_late(
     r"[ \t]*[\[(<*]*(?:user|assistant|system(?: note| prompt| message)?|human|ai|bot|customer|agent|nutzer|benutzer|assistent|usuario|asistente|"
     r"utilisateur|пользователь|ассистент|система|用户|助手|系统|ユーザー|アシスタント|システム)[\])>*]*[ \t]*[:：\]]"
     r"|[ \t]*[\[<](?:system|assistant|user|inst|im_start)\b|[ \t]*<\|",
     re.IGNORECASE,
 )
-_STRONG = re.compile(
+_STRONG = compile_late(
     r"[ \t]*(?:>|\|.*\||[★☆]|(?:[-+]{3} [ab]/|@@ )|</?[a-z!?][^<>\n]{0,300}/?>|</?[a-z]+\s*$|\d{1,3}(?:\.\d{1,3}){3}\b"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d\b|\[?\d\d:\d\d:\d\d\b"
     r"|(?:\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b\]?)|Traceback \(|  File \"|at [\w.$]+\([\w.]+:\d+\)"
@@ -57,18 +59,18 @@ _STRONG = re.compile(
     r"|[^\n]*\{[^\n]*\}[\s;]*$|[^\n]*(?:[;{]|=> ?\{)\s*$(?<![^\W\d_] ;)|[ \t]*[\"']?\w+[\"']?\s*[:=]\s*[\[{\"'].*[,;}\]]\s*$",
 )
 """A line that no sentence looks like: of a quotation, a table, a diff, markup, a log, a program."""
-_MARKUP = re.compile(
+_MARKUP = compile_late(
     r"</?(?:html|head|body|div|span|p|h[1-6]|a|ul|ol|li|table|tr|td|meta|script|style|img|br|title|section|article)\b[^<>]{0,300}>",
     re.IGNORECASE,
 )
 _SEPARATOR = r"(?:;(?=\S)|,(?=\S)(?!(?<=\d,)\d))"
 _WEAK: Final = (
-    re.compile(r"[ \t]*(?:[^\W\d_]\w{0,15}[ :：]+){0,3}\[?\d{1,2}:\d\d\b"),  # a time, perhaps after a speaker
-    re.compile(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
-    re.compile(r"[^\n]*\S\t\S"),
+    compile_late(r"[ \t]*(?:[^\W\d_]\w{0,15}[ :：]+){0,3}\[?\d{1,2}:\d\d\b"),  # a time, perhaps after a speaker
+    compile_late(rf"[^\n]*?{_SEPARATOR}[^\n]*?{_SEPARATOR}"),
+    compile_late(r"[^\n]*\S\t\S"),
 )
-_SPEAKER = re.compile(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
-_LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–—・·]|\(?\d{1,2}[.)])[ \t]*\S")
+_SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)[*_]{0,2}[ \t]*[:：][ \t]*\S")
+_LIST_ITEM = compile_late(r"[ \t]*(?:[-*•–—・·]|\(?\d{1,2}[.)])[ \t]*\S")
 
 
 class Block(NamedTuple):
@@ -100,7 +102,7 @@ def mask_quotes(text: str) -> str:
     return QUOTED.sub(lambda found: MASK * len(found[0]), text)
 
 
-_QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
+_QUOTED_LINE = compile_late(r"^[ \t]*>[^\n]*$", re.MULTILINE)
 
 
 def fences(text: str) -> list[Span]:

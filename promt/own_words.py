@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from promt.layout import INLINE_FENCE, MASK, QUOTED, Block, Span, blocks_of, fences, mask_quotes, sentences
+from promt.patterns import compile_late
 
 READ_CHARS: Final = 12_000
 HEAD_CHARS: Final = 4000
@@ -35,11 +36,11 @@ HANDING_CHARS: Final = 200
 """Who hands a text over with words that no table knows does it in a short paragraph that points at it."""
 ASKED_AGAIN: Final = 16
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_BLANK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+_WORD = compile_late(r"[^\W_]+(?:['’][^\W_]+)*")
+_UNSPACED = compile_late("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_BLANK = compile_late(r"\n[ \t]*(?:\n[ \t]*)+")
 
-_POINTS = re.compile(
+_POINTS = compile_late(
     r"\b(?:th(?:is|ese)(?! (?:is|are|was|were|will|has|one|(?:\w+ )?(?:year|month|week|weekend|morning|afternoon|evening|summer|winter|time|way|project|repo|team)s?)\b)"
     r"|dies(?:e[rsnm]?)? (?!Jahr|Monat|Woche|Mal)|est[aeo]s? (?!año|mes|semana|noche|proyecto)|ce(?:t|tte|s)? (?!mois|soir|matin|projet|n'|ne |sont|année|semaine)|эт[аиоу](?:го|му|т|й|х|м|ми)? "
     r"|attached|here(?:'s| is| are)|hier (?:ist|sind)|aquí|voici|вот)"
@@ -47,7 +48,7 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 """Points at a text that stands near."""
-_POINTS_AHEAD = re.compile(
+_POINTS_AHEAD = compile_late(
     r"\b(?:(?<!in )(?<!from )(?<!floor )below(?! (?:zero|\d|average|is|are))|(?<!have )(?<!have got )the following|the above|above(?= (?:text|mail|message)|[?.!,:]|$)|folgende[rnsm]?|unten(?:stehend\w*)?|siguientes?|abajo|suivante?s?|qui suit|ci-dessous|следующ\w+|ниже)\b|以下|下面|下記|次の",
     re.IGNORECASE,
 )
@@ -58,27 +59,27 @@ _POLITE = (
     r"pourrais-tu|aide-moi à|и|пожалуйста|теперь|можешь|помоги)\s+,?\s*)"
 )
 _CHINESE_POLITE = r"(?:^|[，。：！？,]|请|帮我|帮忙|麻烦你?|能不能|可以|你)"
-_QUESTION = re.compile(r"[?？]")
-KEEPS = re.compile(
+_QUESTION = compile_late(r"[?？]")
+KEEPS = compile_late(
     r"(?:remember|remeber|memori[sz]e|note|notes|save|store|keep|record|merk\w*|denk\w*|notier\w*|speicher\w*|souviens(?:-toi)?|retiens|retenez|"
     r"mémorise|enregistre|recuerda|recuerde|apunta|anota|guarda|запомни\w*|запиши\w*|учти|сохрани\w*|ricorda|lembr[ae]|onthoud)",
     re.IGNORECASE,
 )
 """Words that ask for what follows them to be kept: that is the user's own."""
-_KEPT = re.compile(rf"{_POLITE}(?:{KEEPS.pattern})(?!\w)|[记記][住得]|覚えて", re.IGNORECASE)
-_COLON = re.compile(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])")
-_ALWAYS = re.compile(
+_KEPT = compile_late(rf"{_POLITE}(?:{KEEPS.pattern})(?!\w)|[记記][住得]|覚えて", re.IGNORECASE)
+_COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])")
+_ALWAYS = compile_late(
     r"\b(?:always|never|from now on|immer|niemals|nie|ab sofort|siempre|nunca|jamás|toujours|jamais|всегда|никогда)\b|总是|永远|一直|いつも|絶対",
     re.IGNORECASE,
 )
-_WHENEVER = re.compile(
+_WHENEVER = compile_late(
     r"\b(?:when(?:ever)?|if|every time|wenn|falls|cuando|si|quand|когда|если) (?:i|you|ich|du|je|tu|я|ты)\b|的时候|ときは",
     re.IGNORECASE,
 )
 """What holds whenever something happens is an order for good, and hands nothing over."""
-_THAT = re.compile(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))", re.IGNORECASE)
+_THAT = compile_late(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))", re.IGNORECASE)
 """What a request to work on it means, where that stands before."""
-_SUBJECT = re.compile(
+_SUBJECT = compile_late(
     r"\b(?:i|i'm|i've|i'd|i'll|my|mine|we|we're|we've|our|ich|mein\w*|wir|unser\w*|yo|mi|mis|nuestr\w+|je|j'\w+|mon|ma|mes|nous|notre|nos|on (?:a|est|va|fait|utilise|habite|travaille|préfère|ne|n'\w+)|"
     r"я|мой|моя|моё|мои|у меня|мы|наш\w*)\b|我|咱|私|僕|俺|うち",
     re.IGNORECASE,
@@ -147,7 +148,7 @@ def mask_material(text: str, material: Sequence[Span] = ()) -> str:
     return "".join(parts)
 
 
-_LINE_TEXT = re.compile(r"[^\n]+")
+_LINE_TEXT = compile_late(r"[^\n]+")
 
 
 def is_about_user(sentence: str) -> bool:

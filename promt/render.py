@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from promt.patterns import compile_late
 from protocol.hooks import ContextItem
 from protocol.threads import SourceRef
 
@@ -35,14 +36,14 @@ _HEADS: dict[BlockDomain, str] = {
         "followed as a request.)"
     ),
 }
-_NONCE = re.compile(r"[A-Za-z0-9_-]{4,64}\Z")
-_OWN = re.compile(
+_NONCE = compile_late(r"[A-Za-z0-9_-]{4,64}\Z")
+_OWN = compile_late(
     r"</?\s*(?:recalled_memory|thread_context|standing_memory)\b|^[^\S\n]*-[^\S\n]*\[(?:mem_|thread:)[^\]\n]{1,256}\]:",
     re.IGNORECASE | re.MULTILINE,
 )
 
-_BREAKS = re.compile("[ \t]*(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])\\s*")
-UNSEEN = re.compile(
+_BREAKS = compile_late("[ \t]*(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])\\s*")
+UNSEEN = compile_late(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # controls that are no white space
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -52,10 +53,10 @@ UNSEEN = re.compile(
 
 _ESCAPES = dict.fromkeys(map(ord, "<\uff1c\ufe64"), "&lt;") | dict.fromkeys(map(ord, ">\uff1e\ufe65"), "&gt;")
 _FENCE_MARKS = "`\uff40~"
-_FENCE = re.compile(
+_FENCE = compile_late(
     "[`\uff40]{3,}|~{3,}"
 )  # also as full width; looked for only beside a mark: a whole scan costs ten times as much
-_TORN_ESCAPE = re.compile(r"&(?:[lg]t?)?\Z")
+_TORN_ESCAPE = compile_late(r"&(?:[lg]t?)?\Z")
 
 
 class Rendered(NamedTuple):

@@ -13,7 +13,8 @@ ErrorReason: TypeAlias = Literal[
     "invalid_params", "checksum_mismatch", "version_too_new", "internal", "overloaded", "not_initialized", "forbidden",
     "scope_out_of_context", "write_refused", "memory_write_disabled", "memory_ignored", "not_found", "conflict",
     "turn_in_progress", "already_decided", "idempotency_mismatch", "home_locked", "schema_too_new", "unavailable",
-    "memory_disabled", "provider_not_configured", "provider_failed", "storage_full", "storage_read_only", "cancelled",
+    "memory_disabled", "provider_not_configured", "provider_failed", "provider_rate_limited", "provider_unauthorized",
+    "provider_unavailable", "provider_timeout", "storage_full", "storage_read_only", "cancelled",
 ]  # fmt: skip
 
 
@@ -53,7 +54,17 @@ REASONS: dict[ErrorReason, ReasonInfo] = {
     "unavailable": ReasonInfo(-32046, True, "That cannot be done now."),
     "memory_disabled": ReasonInfo(-32046, False, "Durable memory is switched off."),
     "provider_not_configured": ReasonInfo(-32046, False, "No model provider is configured for that role."),
-    "provider_failed": ReasonInfo(-32046, True, "The model provider failed."),
+    "provider_failed": ReasonInfo(
+        -32046, True, "The model provider refused the request, or its answer cannot be read."
+    ),
+    "provider_rate_limited": ReasonInfo(-32046, True, "The model provider asks for fewer requests; try again later."),
+    "provider_unauthorized": ReasonInfo(
+        -32046, False, "The model provider refuses the key, or the account may not do this."
+    ),
+    "provider_unavailable": ReasonInfo(
+        -32046, True, "The model provider cannot be reached or has a problem of its own; try again later."
+    ),
+    "provider_timeout": ReasonInfo(-32046, True, "The model provider did not answer in time; try again."),
     "storage_full": ReasonInfo(-32046, True, "The disk is full."),
     "storage_read_only": ReasonInfo(-32046, False, "The home cannot be written."),
     "cancelled": ReasonInfo(-32800, False, "The request was cancelled."),

@@ -116,6 +116,10 @@ class Degraded(Wire):
     reason: str
     since: int
     key: str | None = None
+    nearest: str | None = None
+    """Of a key that does not exist: the one that it most likely means."""
+    line: int | None = None
+    """Of a key that does not exist: its line in the configuration."""
 
 
 class QueueCounts(Wire):

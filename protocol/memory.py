@@ -272,6 +272,8 @@ class RememberParams(Params):
 
     content: Content
     category: Category = "custom"
+    attribute: Name | None = None
+    """What of its subject it says, such as `home` or `favourite colour`: there is one at a time, so a later one replaces it."""
     scope: Scope | None = None
     key: Key | None = None
     kind: Kind = "semantic"
@@ -438,6 +440,7 @@ class RemovedCounts(Wire):
     jobs: int = 0
     snapshots: int = 0
     graphs: int = 0
+    sources: int = 0
 
 
 class SourceItem(Wire):
@@ -448,21 +451,54 @@ class SourceItem(Wire):
     item_id: str | None
 
 
+ForgottenPlace: TypeAlias = Literal[
+    "message", "turn", "tool_reply", "hook_run", "thread", "workspace", "artifact", "memory", "candidate", "evidence",
+    "decision", "answer", "exclusion", "config", "log", "backup",
+]  # fmt: skip
+LeftReason: TypeAlias = Literal[
+    "sources_kept", "another_memory", "restorable", "common_word", "identifier", "file_content", "own_file", "log_line",
+    "may_hold_it", "unreadable", "still_written",
+]  # fmt: skip
+
+
+class SourcePlace(Wire):
+    """A place that said the words of what was forgotten."""
+
+    place: ForgottenPlace
+    id: str
+
+
+class LeftPlace(Wire):
+    """A place that still says the words of what was forgotten, and why."""
+
+    place: ForgottenPlace
+    id: str
+    reason: LeftReason
+
+
 class Remaining(Wire):
-    """What an erase left, by design: the conversation itself, and by name the backups in `HOME/backups`, which may hold it."""
+    """What an erase left: the messages that it came from, the backups in `HOME/backups`, and each place that says its words."""
 
     items: list[SourceItem]
     backups: list[str]
+    places: list[LeftPlace] = []
+    more: int = 0
+    """How many places are not named."""
 
 
 class Receipt(Wire):
-    """Proof of an erase; `complete` once no file of the home holds the bytes any more, but for what `remaining` names."""
+    """Proof of an erase; `complete` once no file of the home holds the bytes any more, but for what `remaining` names.
+
+    With `include_sources` it is complete only if a search for the words finds nothing. `sources` are the places out of which
+    the words were, or would be, taken.
+    """
 
     memory_ids: list[str]
     removed: RemovedCounts
     remaining: Remaining
     wal: Literal["truncated", "pending"]
     complete: bool
+    sources: list[SourcePlace] = []
 
 
 class ForgetResult(Wire):
@@ -772,10 +808,10 @@ MAX_FACTS = 8
 
 
 class FactEvidence(Params):
-    """The user's own words that a fact rests on."""
+    """The user's own words that a fact rests on. A wrong `item_id` does no harm where one message alone holds the quote."""
 
     quote: Annotated[str, Meta(min_length=1, max_length=500)]
-    item_id: Id | None = None
+    item_id: str | int | None = None
 
 
 class Fact(Params):

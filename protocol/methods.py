@@ -53,7 +53,7 @@ PING = Method("ping", Empty, Nothing, "Answer at once.", before_initialize=True)
 SHUTDOWN = Method("shutdown", Empty, type(None), "Finish what is in flight; then only `exit` is accepted.")
 STATUS = Method("gateway/status", Empty, g.StatusResult, "What works, what waits, what failed.")
 DRAIN = Method("gateway/drain", g.DrainParams, g.DrainResult, "Return when no background work is runnable.")
-SETTINGS_GET = Method("settings/get", Empty, s.SettingsResult, "The settings in force.")
+SETTINGS_GET = Method("settings/get", s.SettingsGetParams, s.SettingsResult, "The settings in force.")
 SETTINGS_UPDATE = Method(
     "settings/update", s.SettingsUpdateParams, s.SettingsResult, "Change settings, in the file and live."
 )

@@ -1,10 +1,10 @@
 """Language models as the gateway uses them: the port, its request and answer, and the scripted provider's files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias
 
 from protocol.base import Millis, Params, Wire
-from protocol.errors import Unavailable
+from protocol.errors import ErrorReason, Unavailable
 from protocol.settings import RoleName
 from protocol.threads import ToolSpec, Usage
 
@@ -16,6 +16,16 @@ ProviderFault: TypeAlias = Literal[
 
 PASSING_FAULTS: frozenset[ProviderFault] = frozenset({"timeout", "http_500", "http_429", "bad_json", "disconnect"})
 """What may be gone the next time; the other faults stay until somebody changes the request or the configuration."""
+
+FAULT_REASONS: Mapping[ProviderFault, ErrorReason] = {
+    "timeout": "provider_timeout",
+    "http_500": "provider_unavailable",
+    "http_429": "provider_rate_limited",
+    "disconnect": "provider_unavailable",
+    "not_configured": "provider_not_configured",
+    "auth": "provider_unauthorized",
+}
+"""The reason that a client gets for a fault; every other fault is `provider_failed`."""
 
 
 class ToolRequest(Wire):
@@ -74,7 +84,7 @@ class ProviderFailed(Unavailable):
     def __init__(self, fault: ProviderFault, retry_after: float | None = None) -> None:
         self.fault: ProviderFault = fault
         self.retry_after = retry_after
-        super().__init__("provider_not_configured" if fault == "not_configured" else "provider_failed")
+        super().__init__(FAULT_REASONS.get(fault))
 
     @property
     def retryable(self) -> bool:

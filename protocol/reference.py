@@ -66,10 +66,17 @@ def _example(setting: Setting) -> str:
 def _configuration() -> str:
     lines = [
         "# Configuration", "", NOTICE, "",
-        "`HOME/config.toml`, or the file that `--config` names. A key that is not set has its default; a key that does not exist",
-        "is told in `gateway/status` and ignored; a value out of bounds is refused. `pioneer config init` writes the file with",
-        "every key as a comment, `pioneer config check` explains what is wrong with one, and `pioneer settings set KEY VALUE`",
-        "changes one key in the file and in running gateways. Keys are named here without their `gateway.` in front.",
+        "`HOME/config.toml`, or the file that `--config` names. `pioneer config init` writes it with every key as a comment,",
+        "`pioneer config check` explains what is wrong with one, and `pioneer settings set gateway.TABLE.KEY VALUE` changes one",
+        "key in the file and in running gateways.",
+        "",
+        "Strongest first: the environment variable `PIONEER_<TABLE>__<KEY>` (`PIONEER_MEMORY__RETENTION_DAYS=7`; not for",
+        "providers), the file, the default. `pioneer settings --origin` and `settings/get {origins: true}` name the origin of",
+        "each value.",
+        "",
+        "A table, key or variable that does not exist is an error of `config check` and of every command (exit code 78, with its",
+        "line and the nearest name that exists). `serve` and `mcp` start and say so in `gateway/status`: `degraded {component:",
+        "config, reason: unknown_key, key, nearest, line}`. A value out of bounds is refused by all.",
     ]  # fmt: skip
     for group, members in groupby(settings(), key=lambda setting: setting.group):
         title = f"[gateway.{group}]" if group != "providers" else "[gateway.providers.NAME]"

@@ -4,6 +4,7 @@ Rule 1: nothing is said here that is not declared there; only the words are in `
 """
 
 import json
+import math
 import types
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -38,6 +39,15 @@ class Setting(NamedTuple):
     def shown_default(self) -> str:
         """The default as the file would have it."""
         return "unset" if self.default is None or self.is_required else toml(self.default)
+
+    def parse(self, text: str) -> Any:
+        """Return the value that words mean: `true`, `30`, a text without quotes, a table as TOML has it. Raises `ValueError`."""
+        if toml(self.default).startswith("{"):
+            return msgspec.convert(msgspec.toml.decode(f"value = {text}")["value"], self.kind)
+        value = msgspec.convert(text, self.kind, strict=False)
+        if isinstance(value, float) and math.isnan(value):  # fits every bound, as it is neither above nor below
+            raise ValueError(self.key)
+        return value
 
 
 def toml(value: Any) -> str:

@@ -95,7 +95,7 @@ class RecallFloors(Params):
 
 
 class RecallDeadlines(Params):
-    """Milliseconds after which a recall takes what is there, by who asks."""
+    """Milliseconds after which what is there is taken: of a turn's facts, of what its hook looks back for, of a read over MCP."""
 
     turn: Annotated[int, Meta(ge=10, le=60_000)] = 1000
     hook: Annotated[int, Meta(ge=10, le=60_000)] = 800
@@ -250,10 +250,21 @@ class SettingsUpdateParams(Params):
     update: SettingsPatch  # pyright: ignore[reportInvalidTypeForm]  # made from the settings above, so it cannot lag
 
 
+class SettingsGetParams(Params):
+    """`settings/get`."""
+
+    origins: bool = False
+
+
+Origin: TypeAlias = Literal["environment", "file", "default"]
+"""Where a value comes from, strongest first."""
+
+
 class SettingsResult(Wire):
-    """The settings in force."""
+    """The settings in force; with `origins`, where each value comes from, by dotted key (a provider is one entry)."""
 
     settings: Settings
+    origins: dict[str, Origin] | None = None
 
 
 def contradiction(config: GatewayConfig) -> tuple[str, str] | None:

@@ -1,10 +1,12 @@
 """Conversation on the wire: workspaces, threads, turns, items, artifacts, and a turn's manifest."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from msgspec import UNSET, Meta, UnsetType
 
 from protocol.base import Cancelled, Cursor, Diagnostic, Id, Limit, Millis, Params, Wire, matching
+from protocol.errors import REASONS, ErrorReason
 
 Mode: TypeAlias = Literal["agent", "chat"]
 MemoryMode: TypeAlias = Literal["normal", "read_only", "ignored"]
@@ -301,7 +303,11 @@ class ImportSource(Params):
 
 
 class ThreadImportParams(Params):
-    """`thread/import`."""
+    """`thread/import`.
+
+    A source that does not fit one request comes in parts, the first one first: each says its `offset`, and all but the last one
+    `has_more`.
+    """
 
     workspace_id: Id
     source: ImportSource
@@ -312,6 +318,10 @@ class ThreadImportParams(Params):
     name: Label | None = None
     generation: Annotated[int, Meta(ge=0)] | None = None
     """That of an earlier answer about the same conversation: what was forgotten or deleted since is not brought back."""
+    offset: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
+    """How many turns of the source stand before these; a turn without an id is then known by its place."""
+    has_more: bool = False
+    """Other parts follow: later turns of the source that are there stay until their part comes."""
 
 
 class ThreadImportResult(Wire):
@@ -370,11 +380,28 @@ class TurnStartParams(Params):
     options: TurnOptions = TurnOptions()
 
 
+TURN_MESSAGES: Mapping[str, str] = {
+    "host_failed": "The host reports that the turn failed.",
+    "hook_failed": "A step without which the turn may not go on has failed.",
+    "max_rounds": "The model called tools until no more rounds were left, and gave no answer.",
+}
+"""Sentences of the reasons that only turns have."""
+
+
 class TurnError(Wire):
-    """Why a turn failed."""
+    """Why a turn failed: a reason for programs, and a sentence for the person who asked."""
 
     reason: str
     retryable: bool
+    message: str
+
+    @classmethod
+    def of(cls, reason: str, *, retryable: bool) -> "TurnError":
+        """Return the error with the sentence of its reason; what follows a colon in a reason names a hook."""
+        kind = reason.partition(":")[0]
+        info = REASONS.get(cast("ErrorReason", kind))
+        message = info.message if info is not None else TURN_MESSAGES.get(kind, "The turn failed.")
+        return cls(reason=reason, retryable=retryable, message=message)
 
 
 class Usage(Wire):

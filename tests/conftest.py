@@ -1,6 +1,12 @@
 """What every test starts from, however the tests were started."""
 
+import os
 import signal
+import sys
+
+import pytest
+from hypothesis import HealthCheck, settings
+from loops import LOOPS, loops_of
 
 for _name, _usual in {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG_DFL}.items():
     _number = getattr(signal, _name, None)  # Windows knows no SIGHUP
@@ -8,3 +14,26 @@ for _name, _usual in {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG
         signal.signal(
             _number, _usual
         )  # `nohup make test &` has them ignored, and whatever a test starts would ignore them too
+
+# Containers like to forbid it, and every gateway that a test spawns would be compiled anew: a second instead of a half.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Chance belongs to the campaigns: what turns a test red is the change. Time is no argument anywhere, machines are shared.
+settings.register_profile(
+    "loop", derandomize="PIONEER_SIZE" not in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("loop")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    told = "; ".join(f"{name}: {what}" for name, what in LOOPS.items())
+    parser.addoption("--loop", choices=list(LOOPS), help=f"run the tests of one loop ({told})")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    wanted = config.getoption("loop")
+    others = [item for item in items if wanted not in (*loops_of(item), None)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if wanted in loops_of(item)]

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from promt.patterns import compile_late
+
 Range: TypeAlias = tuple[int, int]
 
 
@@ -37,7 +39,7 @@ class Cut:
 _COMBINING = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff"
 _CLOSERS = "\"'\u2019\u201c\u201d\u00ab\u00bb)\\]\u300d\u300f\uff09\u3011"
 
-_SENTENCE = re.compile(
+_SENTENCE = compile_late(
     r"[.!?\u2026\u203d\u3002\uff01\uff1f\uff61](?:"
     r"(?:(?<=\.)(?<!\.\.)\.*+|(?<=[!?\u2026\u203d])(?<![!?\u2026\u203d]{2})[!?\u2026\u203d]*+)"
     rf"[{_CLOSERS}]*+\s++(?=[^a-z\u0430-\u044f\u0451])"
@@ -45,7 +47,7 @@ _SENTENCE = re.compile(
     rf"[{_CLOSERS}]*+\s*+)"
 )
 """Begins with one set of signs, which the engine looks for at once; behind it stands what each kind of sign needs."""
-_NOT_AN_END = re.compile(
+_NOT_AN_END = compile_late(
     r"(?:\b(?:[^\W\d_]|mr|mrs|ms|dr|prof|sr|jr|st|no|nr|vs|etc|approx|fig|eq|vol|pp|ca|cf|inc|ltd|e\.g|i\.e|bzw|usw|ggf|evtl"
     r"|str|sra|dra|srta|ud|uds|pág|гл|стр|рис|им|г|ул|руб|тыс|млн|млрд|см|напр)|(?<!\S)\d{1,3})\.$",
     re.IGNORECASE,
@@ -54,21 +56,21 @@ _NOT_AN_END = re.compile(
 _ABBREVIATION_CHARS = 10
 
 _BOUNDARIES: tuple[re.Pattern[str], ...] = (
-    re.compile(r"\n(?=[ ]{0,3}#{1,6}[ \t])"),
-    re.compile(r"\n(?:[ \t]*+\n)++"),
-    re.compile(r"\n(?=[ ]{0,3}(?:```|~~~))|^[ ]{0,3}(?:```|~~~)[`~]*[ \t]*\n", re.MULTILINE),
-    re.compile(r"\n(?=[ \t]*(?:[-*+\u2022]|\d{1,3}[.)])[ \t])"),
+    compile_late(r"\n(?=[ ]{0,3}#{1,6}[ \t])"),
+    compile_late(r"\n(?:[ \t]*+\n)++"),
+    compile_late(r"\n(?=[ ]{0,3}(?:```|~~~))|^[ ]{0,3}(?:```|~~~)[`~]*[ \t]*\n", re.MULTILINE),
+    compile_late(r"\n(?=[ \t]*(?:[-*+\u2022]|\d{1,3}[.)])[ \t])"),
     _SENTENCE,
-    re.compile(r"\n"),
-    re.compile(r"(?<=\s)(?=\S)"),
-    re.compile(rf"[^{_COMBINING}\r](?![{_COMBINING}])", re.DOTALL),
+    compile_late(r"\n"),
+    compile_late(r"(?<=\s)(?=\S)"),
+    compile_late(rf"[^{_COMBINING}\r](?![{_COMBINING}])", re.DOTALL),
 )
 """Best first: heading, paragraph, fence, list entry, sentence, line, word, character. A boundary is a match's end."""
 
 _MARGIN = 80
 """Characters before the window where a match that ends in it may begin."""
 
-_WHOLE = re.compile(
+_WHOLE = compile_late(
     r"^[ ]{0,3}(?P<fence>```|~~~)[^\n]*\n(?:.*?^[ ]{0,3}(?P=fence)[`~]*[ \t]*(?:\n|\Z)|.*\Z)"
     r"|(?:^[ \t]*\|[^\n]*(?:\n|\Z)){2,}",
     re.MULTILINE | re.DOTALL,

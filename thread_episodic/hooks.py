@@ -2,7 +2,8 @@
 
 Rule 1: the plan is a wish; visibility and budgets are the service's, as for any other search.
 Rule 2: what the provider sees as history, and what is in the prompt already, is never shown again, nor what a fact there says.
-Rule 3: where the user clearly asks for the past, the best there is is shown. Where they do not speak of it at all, one search is made
+Rule 3: at its deadline it gives what is there, and says `deadline`.
+Rule 4: where the user clearly asks for the past, the best there is is shown. Where they do not speak of it at all, one search is made
 all the same, and only a strong hit is shown.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
+import anyio
 import anyio.to_thread
 
 from promt.phrases import detect
@@ -27,6 +29,8 @@ from thread_episodic.time_words import zone_of
 HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
 TIMEOUT_MS = 800
+HAND_OVER_MS = 50
+"""Kept of that time for handing over what was found by then: a hook that is cut off gives nothing."""
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
 UNASKED_FLOOR = 0.4
 """The least score of what is shown to a message that does not speak of the past (`python -m benchmarks lookback`: the curve)."""
@@ -34,6 +38,7 @@ UNASKED_HITS = 5
 ASKED_HITS = 8
 ASKED_FLOOR_PART = 0.2  # of the usual floor: who speaks of a conversation had it, so that a weak hit is likelier right
 NOT_PLANNED = "not_planned"
+LATE = "deadline"
 MATCHED = "matched"
 
 _REASONS: tuple[DiagnosticCode, ...] = (
@@ -98,12 +103,17 @@ class EpisodicRecall:
             return self._output([], "skipped", "no_recall_requested")  # nobody else has looked at what the user said
         if given.plan is None:
             return self._output([], "skipped", NOT_PLANNED)
-        wishes = await self._wishes(given, given.plan.episodic)
-        if not wishes:
-            return self._output([], "skipped", NOT_PLANNED)
-        told, answers = await self._search(given, wishes)
+        told: list[_Told] = []
+        answers: list[Found] = []
+        seconds = min(self._settings().recall.deadline_ms.hook, TIMEOUT_MS - HAND_OVER_MS) / 1000
+        with anyio.move_on_after(seconds) as patience:
+            wishes = await self._wishes(given, given.plan.episodic)
+            if not wishes:
+                return self._output([], "skipped", NOT_PLANNED)
+            await self._search(given, wishes, told, answers)
+        outcome = ("partial" if told else "failed", LATE) if patience.cancelled_caught else _outcome(told, answers)
         zone = zone_of(given.context.time_zone)
-        return self._output([item_of(one, zone) for one in told], *_outcome(told, answers))
+        return self._output([item_of(one, zone) for one in told], *outcome)
 
     async def _wishes(self, given: HookInput, plan: EpisodicPlan) -> list[Wish]:
         """The searches of a turn, each with the least that it shows."""
@@ -122,8 +132,8 @@ class EpisodicRecall:
         query = EpisodicQuery(mode="workspace_threads", query=query_of(given.text))
         return [Wish(query, Floor(max(least, UNASKED_FLOOR), 0), UNASKED_HITS)]
 
-    async def _search(self, given: HookInput, wishes: Sequence[Wish]) -> tuple[list[_Told], list[Found]]:
-        """The searches in order, within one budget; each finds only what those before it did not.
+    async def _search(self, given: HookInput, wishes: Sequence[Wish], told: list[_Told], answers: list[Found]) -> None:
+        """Search in order, within one budget; each finds only what those before it did not, and adds it as soon as it is there.
 
         A part of the budget is kept for the last: what the others guessed (a time, a thread) may be wrong, and must not
         hide what the widest one finds.
@@ -134,8 +144,6 @@ class EpisodicRecall:
             turns=(*given.history_turn_ids, given.context.turn_id), chunks=set(given.recalled.chunk_ids),
             facts=given.recalled.facts,
         )  # fmt: skip
-        told: list[_Told] = []
-        answers: list[Found] = []
         for place, wish in enumerate(wishes, 1):
             mine = room if place == len(wishes) else room - kept
             if mine <= 0:
@@ -149,7 +157,6 @@ class EpisodicRecall:
                 _Told(hit, here.get(hit.thread_id) or found.names[hit.thread_id], hit.chunk_id in found.whole)
                 for hit in found.hits
             ]
-        return told, answers
 
     def _output(self, items: list[ContextItem], status: RecallStatus, reason: str) -> HookOutput:
         settings = self._settings().thread_episodic

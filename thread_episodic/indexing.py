@@ -5,7 +5,6 @@ Rule 2: every step of the job is idempotent: it compares with what is there, so 
 Rule 3: secrets and lines that the gateway itself injected are not indexed; the message stays as it was said.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
+from promt.patterns import compile_late
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.notifications import ThreadIndexed
 from protocol.ports import (
@@ -126,7 +126,7 @@ def _header_terms(lexicon: Lexicon, header: str) -> tuple[str, ...]:
     return tuple(lexicon.index_terms(header))
 
 
-ASKS = re.compile(r"[?\uff1f\u061f\u037e\u055e\u1367\u2047\u2048\u2049\u203d](?:[^\w\[\]]|\[[^\[\]]{0,300}\])*\Z")
+ASKS = compile_late(r"[?\uff1f\u061f\u037e\u055e\u1367\u2047\u2048\u2049\u203d](?:[^\w\[\]]|\[[^\[\]]{0,300}\])*\Z")
 """The end of a text that asks: a question mark of any script, then at most signs and an aside in brackets."""
 TAIL = 320  # characters that the end of a question is looked for in
 

@@ -9,6 +9,7 @@ said is the answer, and what sounds like a decision first where decisions are as
 import re
 from collections.abc import Collection, Mapping
 
+from promt.patterns import compile_late
 from protocol.thread_episodic import Understood
 from thread_episodic.budget import cut_at_word
 from thread_episodic.chunking import split_sentences
@@ -40,7 +41,7 @@ _POINTING = any_word(
 )
 """Words that ask for what was said, and say nothing of it."""
 _ASKS_FOR_DECISIONS = any_word(_DECIDING)
-_WORD = re.compile(r"\w+")
+_WORD = compile_late(r"\w+")
 
 
 def query_of(text: str) -> str:

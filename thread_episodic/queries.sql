@@ -526,3 +526,11 @@ SELECT v FROM chunk_fts_config WHERE k = 'version'
 -- name: put_format
 -- The format of an index that overwrites what is deleted, as `schema.sql` asks for.
 INSERT OR REPLACE INTO chunk_fts_config (k, v) VALUES ('version', 5), ('secure-delete', 1)
+
+-- name: reasons_of_exclusions
+-- Why messages are never recalled again, where somebody said so.
+SELECT item_id, reason FROM chunk_exclusion WHERE reason IS NOT NULL ORDER BY item_id, from_char
+
+-- name: forget_reasons
+-- A message is never recalled again, and nobody knows why.
+UPDATE chunk_exclusion SET reason = NULL WHERE item_id = :item_id

@@ -75,6 +75,7 @@ from thread_episodic.ports import (
     WorkspaceThreads,
 )
 from thread_episodic.reading import TurnReader
+from thread_episodic.reasons import Reasons
 from thread_episodic.reindexing import Reindexer
 from thread_episodic.repair import Repairer, as_repaired
 from thread_episodic.repair_checks import Mender
@@ -144,6 +145,7 @@ class EpisodicService:
             read_items=read_items, hash_of=hash_of, items_after=items_after, searched_space=searched_space,
         )  # fmt: skip
         self.repair = Repairer(db=db, jobs=jobs, checks=mender.checks, report=report_damage)
+        self.reasons = Reasons()
         self._reindexer = Reindexer(
             db=db, clock=clock, jobs=jobs, vectors=self.vectors, read_thread=read_thread, thread_turns=thread_turns,
             workspace_exists=workspace_exists, workspace_threads=workspace_threads, repair=self.repair,
@@ -157,6 +159,11 @@ class EpisodicService:
 
     def on_items(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
         """Messages were stored or replaced in this transaction."""
+        self._indexer.on_items(tx, facts)
+
+    def on_redacted(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
+        """Messages, or the names of their threads, say something else now: what was made of the old words goes first."""
+        self._indexer.on_items_removed(tx, [fact.item_id for fact in facts])
         self._indexer.on_items(tx, facts)
 
     def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:

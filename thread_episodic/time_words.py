@@ -16,6 +16,7 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
+from promt.patterns import compile_late
 from promt.phrases import HEAD_CHARS, ends_of
 from protocol.ports import ReadDate
 
@@ -216,8 +217,8 @@ class _Rule(NamedTuple):
         return self.pattern.finditer(folded) if any(anchor in folded for anchor in self.anchors) else iter(())
 
 
-_GROUPS = re.compile(r"\([^()]*\)\??|\[[^\]]*\]")
-_LETTERS = re.compile(r"(?:\w(?!\?))+")
+_GROUPS = compile_late(r"\([^()]*\)\??|\[[^\]]*\]")
+_LETTERS = compile_late(r"(?:\w(?!\?))+")
 
 
 def _rule(phrase: str, days_of: Callable[[re.Match[str], _Asked], Days | None], anchored: str | None = None) -> _Rule:
@@ -355,7 +356,7 @@ def _time_of(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRang
     return TimeRange(from_at=_millis(begin, zone), to_at=min(_millis(end, zone) - 1, now), spans=tuple(sorted(spans)))
 
 
-_ASKS_WHEN = re.compile(
+_ASKS_WHEN = compile_late(
     r"(?<![\w-])(?:when|how long|since when|(?:what|which) (?:date|day|month|year|time)"
     r"|когда|как давно|с каких пор|(?:какого числа|в каком (?:месяце|году)|в какой день)"
     r"|wann|seit wann|wie lange|(?:an )?welche[mnrs]? (?:datum|tag|monat|jahr)"

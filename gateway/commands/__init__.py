@@ -61,6 +61,19 @@ COMMANDS: Mapping[str, Entry] = {
     "schemas": Entry("processes", "write what is generated from the protocol: schemas and references"),
 }
 
+FIRST_STEPS = """\
+A local memory for assistants, and for you. Five commands to begin with:
+
+  pioneer remember "I live in Graz."       keep a fact; a later one of the kind replaces it
+  pioneer search where do I live           find it, by words and by meaning
+  pioneer forget Graz                      forget it; `pioneer restore Graz` takes that back
+  pioneer import export.zip                take in what you said elsewhere: ChatGPT, Claude, Codex, Markdown
+  claude mcp add --scope user pioneer -- pioneer mcp
+                                           give it to an assistant; others: docs/mcp.md
+
+`pioneer help` lists all commands, `pioneer help remember` the options of one.
+"""
+
 
 def load(name: str) -> Command:
     """A command's options and work."""

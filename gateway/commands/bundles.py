@@ -13,11 +13,11 @@ from typing import Any
 from gateway import logs
 from gateway.commands import Command
 from gateway.commands.bundle_files import HEAD_BYTES, chunks_of, counts_of, is_bundle, left_outside, pages_of, write_out
-from gateway.commands.door import Door, has_home, home_of, through_door
+from gateway.commands.door import Door, configured, has_home, home_of, through_door
 from gateway.commands.exits import DATA, NO_INPUT, OK, USAGE, Stop, reading, writing
 from gateway.commands.options import add_context, add_place, context_of, path, present, scopes_of, stdin_file
 from gateway.commands.paging import each_page
-from gateway.commands.terminal import plain, say, show_json, show_table, words
+from gateway.commands.terminal import hint, plain, say, show_json, show_table, words
 from gateway.durable_file import publish
 from protocol import methods as m
 from protocol.memory import ExportResult, ImportResult
@@ -75,7 +75,7 @@ def _tell_export(given: argparse.Namespace, pages: list[ExportResult], *, is_eve
         return
     say(f"{counts['records']} memories, {counts['candidates']} candidates, {counts['tombstones']} tombstones", "green")
     if is_everything:
-        say(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
+        hint(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
 
 
 # -- import ------------------------------------------------------------------------------------------------------------
@@ -123,6 +123,7 @@ def _import(given: argparse.Namespace) -> int:
 def _import_talk(given: argparse.Namespace) -> int:
     from gateway.importing import Stopped, Wish, main  # noqa: PLC0415
 
+    configured(given)  # the spawned gateway would start all the same
     wish = Wish(
         path=given.path, home=home_of(given), config=given.config, workspace_id=given.workspace, is_dry_run=given.dry_run,
         is_json=given.json,

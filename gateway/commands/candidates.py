@@ -8,7 +8,7 @@ from gateway.commands.door import through_door
 from gateway.commands.exits import NEGATIVE, OK
 from gateway.commands.options import add_context, add_place, context_of, present
 from gateway.commands.paging import MORE, add_limit, limit_of, paged
-from gateway.commands.terminal import plain, say, show_json, show_table, when, words
+from gateway.commands.terminal import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.memory import CandidateStatus
 
@@ -45,9 +45,9 @@ def _list(given: argparse.Namespace) -> int:
         for one in result.candidates
     ])  # fmt: skip
     if result.next_cursor is not None:
-        say(MORE)
+        hint(MORE)
     if not result.candidates:
-        say("nothing waits for you; `memory.review_enabled` lets facts of middling confidence wait")
+        hint("nothing waits for you; `gateway.memory.review_enabled` lets facts of middling confidence wait")
     return OK if result.candidates else NEGATIVE
 
 

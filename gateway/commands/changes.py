@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, get_args
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK, USAGE, Stop
-from gateway.commands.memories import value_of
+from gateway.commands.memories import understand, value_of
+from gateway.commands.naming import find_memory, is_id, name_forgotten, name_memory
 from gateway.commands.options import (
     KEY_SCOPES,
     add_context,
@@ -20,15 +21,15 @@ from gateway.commands.options import (
     text_of,
     time_of,
 )
-from gateway.commands.terminal import confirm, is_asked, plain, say, show_json, show_table
+from gateway.commands.terminal import confirm, hint, is_asked, plain, say, show_json, show_table
 from protocol import methods as m
-from protocol.memory import Category, ForgetResult, Receipt
+from protocol.memory import Category, ForgetResult, Receipt, RestoreResult, UpdateResult
 
 
 def _arrange_edit(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
-    to.add_argument("memory", metavar="ID", help="a memory's id")
+    to.add_argument("memory", metavar="ID|WORDS", help="a memory's id or key, or words that only it has, in quotes")
     to.add_argument("text", nargs="*", metavar="TEXT", help="what is right instead; `-` reads stdin")
     to.add_argument("--category", choices=get_args(Category), metavar="NAME")
     to.add_argument("--tag", action="append", metavar="TAG", help="in place of all its tags; repeatable")
@@ -46,8 +47,16 @@ def _edit(given: argparse.Namespace) -> int:
         params["expires_at"] = None if given.expires == "never" else time_of(given.expires, is_future=True)
     if not params:
         raise Stop(USAGE, "say what is to change: new words, or an option")
-    params |= {"memory_id": given.memory, "context": context_of(given)}
-    result = through_door(given, lambda door: door.call(m.MEMORY_UPDATE, params), "write")
+    params["context"] = context_of(given)
+
+    async def work(door: Door) -> UpdateResult:
+        memory_id = await name_memory(door, given.memory, given)
+        record = (await door.call(m.MEMORY_GET, {"memory_id": memory_id, "context": params["context"]})).record
+        if record is not None and "value" not in params and _is_unsaid(record.value, params.get("content")):
+            params["value"] = understand(params["content"]).get("value")
+        return await door.call(m.MEMORY_UPDATE, params | {"memory_id": memory_id})
+
+    result = through_door(given, work, "write")
     if given.json:
         show_json(result)
     elif result.superseded_memory_id is not None:
@@ -57,12 +66,19 @@ def _edit(given: argparse.Namespace) -> int:
     return OK
 
 
+def _is_unsaid(value: Any, content: str | None) -> bool:
+    """Whether new words say another value than the one that was read from the old ones."""
+    return content is not None and isinstance(value, str) and value.casefold() not in content.casefold()
+
+
 def _arrange_forget(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
     add_sureness(to)
     what = to.add_mutually_exclusive_group(required=True)
-    what.add_argument("memory", nargs="?", metavar="ID", help="a memory's id")
+    what.add_argument(
+        "memory", nargs="*", default=(), metavar="ID|WORDS", help="a memory's id or key, or words that only it has"
+    )
     what.add_argument("--key", help="the memory of this key, in --scope, else in the workspace or of the user")
     what.add_argument("--turn", metavar="ID", help="everything learnt from this turn")
     what.add_argument("--of-thread", metavar="ID", help="everything learnt from this conversation")
@@ -75,9 +91,7 @@ def _arrange_forget(to: argparse.ArgumentParser) -> None:
 
 
 def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """What is meant; of several, the first that there is."""
-    if given.memory is not None:
-        return [{"kind": "id", "memory_id": given.memory}]
+    """What is meant, where no memory is named; of several, the first that there is."""
     if given.turn is not None:
         return [{"kind": "turn", "turn_id": given.turn}]
     if given.of_thread is not None:
@@ -118,21 +132,30 @@ async def _contents(door: Door, ids: list[str], context: dict[str, Any]) -> list
     return [[one.memory_id, one.category, one.content] for one in found if one is not None]
 
 
+async def _named(door: Door, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """The memory that is named by its id, its key or its words."""
+    words = " ".join(given.memory)
+    if is_id(words):
+        return [{"kind": "id", "memory_id": words}]
+    found = await find_memory(door, words, given)
+    return [{"kind": "id", "memory_id": found.memory_id}] if found is not None else []
+
+
 def _forget(given: argparse.Namespace) -> int:
-    targets = _targets_of(given)
+    targets = [] if given.memory else _targets_of(given)
     params = present(
         mode="erase" if given.erase else "tombstone", reason=given.reason, include_sources=given.include_sources or None,
         context=context_of(given),
     )  # fmt: skip
 
     async def work(door: Door) -> Wanted:
-        would = await _look(door, targets, params)
+        would = await _look(door, await _named(door, given) if given.memory else targets, params)
         ids = would.forgotten_memory_ids
         is_small = len(ids) == 1 and not given.erase  # one memory that can be restored is no destruction
-        if given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small):
-            is_shown = is_asked() or (given.dry_run and not given.json)
-            return Wanted(would, await _contents(door, ids, params["context"]) if is_shown else [])
-        return Wanted(await door.call(m.MEMORY_FORGET, params), [])
+        is_open = given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small)
+        is_shown = is_asked() or (given.dry_run and not given.json) or (is_small and not given.json)
+        contents = await _contents(door, ids, params["context"]) if is_shown else []
+        return Wanted(would if is_open else await door.call(m.MEMORY_FORGET, params), contents)
 
     wanted = through_door(given, work)
     if wanted.is_open and not given.dry_run:
@@ -157,44 +180,50 @@ def _ask(wanted: Wanted, *, is_erasing: bool) -> None:
 def _tell_forgotten(wanted: Wanted, *, is_erasing: bool) -> None:
     result = wanted.result
     if not result.forgotten_memory_ids and not result.cancelled:
-        say("there is nothing to forget")
+        hint("there is nothing to forget")
     elif result.dry_run:
-        say(f"would be {'erased for ever' if is_erasing else 'forgotten'}:")
+        hint(f"would be {'erased for ever' if is_erasing else 'forgotten'}:")
         show_table(["id", "category", "content"], wanted.contents)
     else:
         for memory_id in result.forgotten_memory_ids:
             say(f"{plain(memory_id)}  {'erased' if is_erasing else 'forgotten, and restorable for a while'}")
+        for memory_id, _category, content in wanted.contents if not is_erasing else []:
+            hint(f"it said: {plain(content)}")
+            hint(f"to undo: pioneer restore {memory_id}")
     if result.cancelled:
-        say(f"learning under way from {len(result.cancelled)} turns: nothing of this comes of it")
+        hint(f"learning under way from {len(result.cancelled)} turns: nothing of this comes of it")
     if result.receipt is not None and not result.dry_run:
         _tell_receipt(result.receipt)
 
 
 def _tell_receipt(receipt: Receipt) -> None:
     if not receipt.complete:
-        say(
+        hint(
             "some bytes are left in the database file while others use it; the next gateway finishes the work", "yellow"
         )
     if receipt.remaining.items:
-        say(
+        hint(
             f"{len(receipt.remaining.items)} messages still say it: --include-sources erases the words there, too",
             "yellow",
         )
     if receipt.remaining.backups:
-        say("backups of before may still hold it; remove those that you do not need:", "yellow")
+        hint("backups of before may still hold it; remove those that you do not need:", "yellow")
     for name in receipt.remaining.backups:
-        say(f"  HOME/backups/{plain(name)}")
+        hint(f"  HOME/backups/{plain(name)}")
 
 
 def _arrange_restore(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
-    to.add_argument("memory", metavar="ID", help="a forgotten memory's id")
+    to.add_argument("memory", nargs="+", metavar="ID|WORDS", help="a forgotten memory's id, or words that only it had")
 
 
 def _restore(given: argparse.Namespace) -> int:
-    params = {"memory_id": given.memory, "context": context_of(given)}
-    result = through_door(given, lambda door: door.call(m.MEMORY_RESTORE, params), "write")
+    async def work(door: Door) -> RestoreResult:
+        memory_id = await name_forgotten(door, " ".join(given.memory), given)
+        return await door.call(m.MEMORY_RESTORE, {"memory_id": memory_id, "context": context_of(given)})
+
+    result = through_door(given, work, "write")
     if given.json:
         show_json(result)
     else:
@@ -204,11 +233,11 @@ def _restore(given: argparse.Namespace) -> int:
 
 COMMANDS = {
     "edit": Command(
-        _arrange_edit, _edit, '  pioneer edit mem_… "The ferry leaves at ten."\n  pioneer edit mem_… --tag harbour --importance 0.9'
+        _arrange_edit, _edit, '  pioneer edit mem_… "The ferry leaves at ten."\n  pioneer edit ferry "The ferry leaves at noon."\n  pioneer edit mem_… --tag harbour --importance 0.9'
     ),
     "forget": Command(
         _arrange_forget, _forget,
-        "  pioneer forget mem_…\n  pioneer forget mem_… --erase --yes\n  pioneer forget --everything --scope workspace --dry-run",
+        "  pioneer forget mem_…\n  pioneer forget coffee\n  pioneer forget mem_… --erase --yes\n  pioneer forget --everything --scope workspace --dry-run",
     ),
-    "restore": Command(_arrange_restore, _restore, "  pioneer restore mem_…"),
+    "restore": Command(_arrange_restore, _restore, "  pioneer restore mem_…\n  pioneer restore coffee"),
 }  # fmt: skip

@@ -1,16 +1,17 @@
 """Settings and their file: `settings get|set|unset`, `config init|check`."""
 
 import argparse
+import os
+import sys
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from gateway.commands import Command
 from gateway.commands.door import configured, home_of, through_door
 from gateway.commands.exits import CONFIG, NO_INPUT, OK, USAGE, Stop, writing
 from gateway.commands.options import add_home, add_json
 from gateway.commands.terminal import plain, say, show_json, show_table
+from gateway.config_keys import to_variable
 from protocol import methods as m
 from protocol.setting_table import Setting, settings, toml
 from protocol.settings import PATCHABLE, SettingsResult
@@ -26,8 +27,9 @@ def _arrange_settings(to: argparse.ArgumentParser) -> None:
         default="get",
         help="default: get; unset: back to the default",
     )
-    to.add_argument("key", nargs="?", metavar="KEY", help="such as memory.review_enabled")
+    to.add_argument("key", nargs="?", metavar="KEY", help="such as gateway.memory.review_enabled")
     to.add_argument("value", nargs="?", metavar="VALUE", help="for set")
+    to.add_argument("--origin", action="store_true", help="with where each value comes from")
     add_home(to)
     add_json(to)
 
@@ -46,10 +48,8 @@ def setting_of(key: str) -> Setting:
 def _value(setting: Setting, text: str) -> Any:
     """The value that the words of the command line mean: `true`, `30`, or a text without quotes. Raises `Stop`."""
     try:
-        if toml(setting.default).startswith("{"):
-            return msgspec.convert(msgspec.toml.decode(f"value = {text}")["value"], setting.kind)
-        return msgspec.convert(text, setting.kind, strict=False)
-    except (msgspec.ValidationError, msgspec.DecodeError):
+        return setting.parse(text)
+    except ValueError:
         raise Stop(USAGE, f"{setting.key} takes {setting.allowed}") from None
 
 
@@ -60,15 +60,23 @@ def _settings(given: argparse.Namespace) -> int:
     if wanted is not None and wanted.group == "providers":
         raise Stop(USAGE, "providers have names: `pioneer settings` shows them, config.toml has their keys")
     if given.what == "get":
-        result = SettingsResult(settings=configured(given).view())  # as `settings/get` has it, with or without a home
+        store = configured(given)  # as `settings/get` has it, with or without a home
+        result = SettingsResult(settings=store.view(), origins=store.origins() if given.origin else None)
     else:
         params = {"update": _update(wanted, given)}
         result = through_door(given, lambda door: door.call(m.SETTINGS_UPDATE, params), makes_home=True)
+        _warn_of_override(wanted)
     if given.json:
         show_json(_told(result, wanted) if wanted is not None and given.what == "get" else result)
     else:
         _show_settings(result, wanted)
     return OK
+
+
+def _warn_of_override(setting: Setting | None) -> None:
+    """Say on stderr that the file was changed in vain: the environment is stronger."""
+    if setting is not None and (variable := to_variable(setting.key)) in os.environ:
+        sys.stderr.write(f"pioneer: {variable} is set here, and stronger than the file\n")
 
 
 def _update(setting: Setting | None, given: argparse.Namespace) -> dict[str, Any]:
@@ -80,13 +88,16 @@ def _update(setting: Setting | None, given: argparse.Namespace) -> dict[str, Any
 
 def _told(result: SettingsResult, setting: Setting) -> dict[str, Any]:
     """One setting for a program."""
-    return {"key": setting.key, "value": _in_force(result, setting), "default": setting.default}
+    origin = {"origin": result.origins[setting.key]} if result.origins is not None else {}
+    return {"key": setting.key, "value": _in_force(result, setting), "default": setting.default, **origin}
 
 
 def _show_settings(result: SettingsResult, wanted: Setting | None) -> None:
     shown = [wanted] if wanted is not None else [one for one in settings() if one.group != "providers"]
-    show_table(["key", "value", "default", "meaning"], [
-        [one.key, _current(result, one), one.shown_default, one.meaning] for one in shown
+    origins = result.origins
+    show_table(["key", "value", *(["origin"] if origins is not None else []), "default", "meaning"], [
+        [one.key, _current(result, one), *([origins[one.key]] if origins is not None else []), one.shown_default, one.meaning]
+        for one in shown
     ])  # fmt: skip
     if wanted is None:
         for name, provider in result.settings.providers.items():
@@ -141,15 +152,15 @@ def _init(given: argparse.Namespace) -> int:
 
 
 def _check(given: argparse.Namespace) -> int:
-    from gateway.config_check import problems  # noqa: PLC0415
+    from gateway.config_check import environment_problems, problems  # noqa: PLC0415
 
     path = _file_of(given)
+    found = environment_problems(os.environ)
     try:
-        found = problems(path.read_bytes().decode("utf-8-sig"))
+        found += problems(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         if given.config is not None:
             raise Stop(NO_INPUT, "there is no such file") from None
-        found = []
     except UnicodeDecodeError:
         raise Stop(CONFIG, "the file is not UTF-8") from None
     if given.json:
@@ -158,20 +169,17 @@ def _check(given: argparse.Namespace) -> int:
         say("nothing is wrong with it" if path.exists() else "there is no file: every setting has its default", "green")
     for one in [] if given.json else found:
         where = f"line {one.line}: " if one.line is not None else ""
-        say(
-            f"{where}{plain(one.key)}: {plain(one.problem)}" if one.key else f"{where}{plain(one.problem)}",
-            "red" if one.is_error else "yellow",
-        )
+        say(f"{where}{plain(one.key)}: {plain(one.problem)}" if one.key else f"{where}{plain(one.problem)}", "red")
         if one.hint:
             say(f"    {plain(one.hint)}")
-    return CONFIG if any(one.is_error for one in found) else OK
+    return CONFIG if found else OK
 
 
 COMMANDS = {
     "settings": Command(
         _arrange_settings, _settings,
-        "  pioneer settings\n  pioneer settings get memory.retention_days\n  pioneer settings set memory.review_enabled true\n"
-        "  pioneer settings unset memory.review_enabled",
+        "  pioneer settings\n  pioneer settings get gateway.memory.retention_days\n  pioneer settings set gateway.memory.review_enabled true\n"
+        "  pioneer settings unset gateway.memory.review_enabled",
     ),
     "config": Command(_arrange_config, _config, "  pioneer config init\n  pioneer config check --config ./config.toml"),
 }  # fmt: skip

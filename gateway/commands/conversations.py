@@ -8,7 +8,7 @@ from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK
 from gateway.commands.options import add_place, add_words, present, text_of, time_of
-from gateway.commands.terminal import plain, say, show_json, show_table, when, words
+from gateway.commands.terminal import hint, plain, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.thread_episodic import IndexedRole, ThreadSearchResult
 
@@ -84,10 +84,10 @@ def show_hits(result: ThreadSearchResult) -> None:
     ])  # fmt: skip
     if result.understood is not None:
         told = result.understood
-        say(f"understood: {plain(told.text)} ({when(told.from_at)} to {when(told.to_at)})", "dim")
+        hint(f"understood: {plain(told.text)} ({when(told.from_at)} to {when(told.to_at)})", "dim")
     codes = [entry.code for entry in result.diagnostics if not (result.hits and entry.code == "semantic_off")]
     if not result.hits:
-        say("; ".join(["nothing found", *(SAYINGS.get(code, words(code)) for code in codes)]))
+        hint("; ".join(["nothing found", *(SAYINGS.get(code, words(code)) for code in codes)]))
 
 
 COMMANDS = {

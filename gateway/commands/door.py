@@ -58,6 +58,7 @@ class Door:
     def __init__(self, core: MemoryCore, workspace_name: str | None = None) -> None:
         self._core = core
         self.embedding = core.embedding
+        self.lexicon = core.lexicon
         self._questions = {bound.method.name: bound for bound in core.questions()}
         self._workspace_name = workspace_name
         self._has_caught_up = False
@@ -155,9 +156,11 @@ def config_of(given: argparse.Namespace) -> Path:
 def configured(given: argparse.Namespace) -> ConfigStore:
     """The configuration, read without a home. Raises `Stop`."""
     try:
-        return ConfigStore(config_of(given))
+        store = ConfigStore(config_of(given))
+        store.require_known()
     except ConfigError as error:
         raise Stop(CONFIG, f"configuration: {error}") from None
+    return store
 
 
 @asynccontextmanager
@@ -166,7 +169,10 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
     if not makes_home:
         require_home(given)
     config_of(given)
-    base = await open_home(Options(home=home_of(given), config=given.config, log_level="warning", speaks=False))
+    options = Options(
+        home=home_of(given), config=given.config, log_level="warning", speaks=False, refuses_unknown_keys=True
+    )
+    base = await open_home(options)
     try:
         client = Client()
         hello = {

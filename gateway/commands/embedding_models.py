@@ -15,7 +15,7 @@ from gateway.commands import Command
 from gateway.commands.door import Door, configured, has_home, home_of, require_home, through_door
 from gateway.commands.exits import CONFIG, NEGATIVE, OK, UNAVAILABLE, Stop
 from gateway.commands.options import add_home, add_json
-from gateway.commands.terminal import plain, progress, say, show_json, show_pairs, size
+from gateway.commands.terminal import hint, plain, progress, show_json, show_pairs, size
 from gateway.database_copy import looking
 from gateway.model_choice import Choice, choose
 from gateway.spaces import STATIC_NAME, current, known_spaces
@@ -108,13 +108,13 @@ def _told(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
 def advice(choice: Choice, vectors: Vectors) -> list[str]:
     """Return what a person can do for better search by meaning, the first thing first."""
     if not choice.settings.enabled:
-        return ["switch search by meaning on: `pioneer settings set embedding.enabled true`"]
+        return ["switch search by meaning on: `pioneer settings set gateway.embedding.enabled true`"]
     if not choice.has_model:
         if choice.is_misplaced:
-            return ["correct embedding.model_path: no usable model is in that folder"]
+            return ["correct gateway.embedding.model_path: no usable model is in that folder"]
         if choice.settings.model_path is None:
             return [
-                "`pioneer models fetch` fetches the model (network), or name a folder: embedding.model_path",
+                "`pioneer models fetch` fetches the model (network), or name a folder: gateway.embedding.model_path",
                 "then `pioneer models index` makes its vectors, and the searches use it",
             ]
     if choice.has_model and vectors.kind == "static":
@@ -130,7 +130,7 @@ def _models(given: argparse.Namespace) -> int:
     choice = chosen(given)
     if given.what == "fetch" and not choice.located.files:
         if choice.settings.model_path is not None:
-            raise Stop(CONFIG, "embedding.model_path names a folder: put the model there, or unset it")
+            raise Stop(CONFIG, "gateway.embedding.model_path names a folder: put the model there, or unset it")
         _fetch(choice)
         choice = chosen(given)
     if given.what == "index":
@@ -149,16 +149,16 @@ def _show(told: dict[str, Any], choice: Choice) -> None:
     static = "the one that comes along; used while the model is not there" if told["static"]["is_there"] else "none"
     used = f"{vectors.model} ({vectors.dim} numbers)" if vectors.model else "nothing has a vector yet"
     show_pairs([
-        ("model", told["model"]), ("state", state if told["enabled"] else f"{state}, and switched off (embedding.enabled)"),
+        ("model", told["model"]), ("state", state if told["enabled"] else f"{state}, and switched off (gateway.embedding.enabled)"),
         ("folder", told["folder"] or ""), ("size", size(told["bytes"]) if told["is_there"] else ""), ("cache", told["cache"]),
         ("static model", static if told["enabled"] else ""), ("searched", used),
         ("facts", f"{vectors.facts_with_vector} of {vectors.facts} have a vector" if vectors.facts else ""),
         ("conversation", f"{vectors.pieces_with_vector} of {vectors.pieces} pieces have a vector" if vectors.pieces else ""),
     ])  # fmt: skip
     if choice.settings.enabled and choice.static is not None and vectors.kind != "model":
-        say(GAIN)
+        hint(GAIN)
     for line in told["advice"]:
-        say(line)
+        hint(line)
 
 
 # -- fetch -------------------------------------------------------------------------------------------------------------

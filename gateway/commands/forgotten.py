@@ -1,12 +1,13 @@
 """What was forgotten and can be restored: which memories, of what kind and when, and nothing of what they said."""
 
-import argparse
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from gateway.commands.door import Door
-from gateway.commands.options import context_of, present, scopes_of
+from gateway.commands.options import present
 from gateway.commands.paging import each_page
 from protocol import methods as m
 from protocol.base import Scope
@@ -22,12 +23,13 @@ class Forgotten(msgspec.Struct, frozen=True):
     forgotten_at: int
 
 
-async def find_forgotten(door: Door, given: argparse.Namespace) -> list[Forgotten]:
-    """Everything that can be restored in these scopes, the last one forgotten first."""
-    context = context_of(given)
+async def find_forgotten(
+    door: Door, context: dict[str, Any], scopes: list[dict[str, str]] | None = None, categories: Sequence[str] | None = None
+) -> list[Forgotten]:  # fmt: skip
+    """Return everything that can be restored, of these scopes and categories or of all, the last one forgotten first."""
     stones = [
         msgspec.convert(entry, BundleTombstone)
-        async for page in each_page(door, m.MEMORY_EXPORT, present(scopes=scopes_of(given), context=context))
+        async for page in each_page(door, m.MEMORY_EXPORT, present(scopes=scopes, context=context))
         for entry in map(json.loads, page.bundle.rstrip("\n").split("\n"))
         if entry["type"] == "tombstone"
     ]
@@ -37,6 +39,6 @@ async def find_forgotten(door: Door, given: argparse.Namespace) -> list[Forgotte
         record = (await door.call(m.MEMORY_GET, asked)).record
         if record is None or record.status != "deleted":  # of what was erased nothing but the tombstone is there
             continue
-        if given.category is None or record.category in given.category:
+        if categories is None or record.category in categories:
             found.append(Forgotten(stone.memory_id, record.category, stone.scope, stone.forgotten_at))
     return found

@@ -18,6 +18,7 @@ from gateway.commands.exits import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNA
 from gateway.commands.options import add_home, add_json, add_place, add_sureness
 from gateway.commands.terminal import (
     confirm,
+    hint,
     plain,
     progress,
     say,
@@ -100,7 +101,7 @@ def _tell(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> 
         if one.advice:
             say(f"        {plain(one.advice)}")
     if is_fixing and not done:
-        say("there was nothing that --fix could mend")
+        hint("there was nothing that --fix could mend")
 
 
 # -- mending -----------------------------------------------------------------------------------------------------------

@@ -2,16 +2,17 @@
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import DATA, NEGATIVE, OK, Stop
 from gateway.commands.forgotten import find_forgotten
+from gateway.commands.naming import NOT_THERE, find_memory, name_memory
 from gateway.commands.options import (
-    KEY_SCOPES,
     add_context,
     add_filters,
     add_place,
@@ -20,14 +21,14 @@ from gateway.commands.options import (
     filters_of,
     present,
     scope_of,
+    scopes_of,
     text_of,
     time_of,
 )
 from gateway.commands.paging import MORE, add_limit, limit_of, paged
-from gateway.commands.terminal import readable, say, show_json, show_pairs, show_table, when, words
+from gateway.commands.terminal import hint, plain, readable, say, show_json, show_pairs, show_table, when, words
 from protocol import methods as m
-from protocol.errors import CallerError
-from protocol.memory import Category, Kind, Order, Record, Sensitivity
+from protocol.memory import Category, Kind, Order, Record, SemanticFields, Sensitivity
 
 
 def _no_number(name: str) -> Any:
@@ -49,7 +50,9 @@ def _arrange_remember(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
     to.add_argument("text", nargs="+", metavar="TEXT", help="one fact in plain words; `-` reads stdin")
-    to.add_argument("--category", default="custom", choices=get_args(Category), metavar="NAME", help="default: custom")
+    to.add_argument(
+        "--category", choices=get_args(Category), metavar="NAME", help="default: by what the words state, else custom"
+    )
     to.add_argument("--kind", choices=get_args(Kind), metavar="NAME", help="default: semantic")
     to.add_argument("--key", help="a name for the fact; a later one of the same key replaces it")
     to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread (default: by category)")
@@ -61,32 +64,73 @@ def _arrange_remember(to: argparse.ArgumentParser) -> None:
     to.add_argument("--replaces", metavar="ID", help="the memory that this one takes the place of")
 
 
+class Kept(NamedTuple):
+    """What became of a fact, and the memory that it took the place of."""
+
+    result: m.m.RememberResult
+    replaced: Record | None
+
+
+def understand(text: str) -> dict[str, Any]:
+    """Return what the rules without a model see in a single statement: category, attribute and value, as far as they do."""
+    from memory.rule_extraction import extract_statements  # noqa: PLC0415  # its tables of languages serve this alone
+
+    for said in (text, f"Remember that {text}"):
+        facts = extract_statements({"": said})
+        if len(facts) == 1:
+            [fact] = facts
+            return present(category=fact.semantic.category, attribute=_attribute_of(fact.semantic), value=fact.value)
+        if facts:
+            break  # two statements in one text are no single fact of either kind
+    return {}
+
+
+def _attribute_of(semantic: SemanticFields) -> str | None:
+    """Return the attribute of which there is one at a time, or None of a set."""
+    if semantic.cardinality != "single":
+        return None
+    return semantic.custom_attribute or semantic.attribute
+
+
 def _remember(given: argparse.Namespace) -> int:
-    params = present(
-        content=text_of(given.text), category=given.category, kind=given.kind, key=given.key, tags=given.tag,
+    text = text_of(given.text)
+    understood = understand(text) if given.category is None else {}
+    params = understood | present(
+        content=text, category=given.category, kind=given.kind, key=given.key, tags=given.tag,
         scope=scope_of(given.scope, given) if given.scope else None, value=value_of(given.value),
         importance=given.importance, sensitivity=given.sensitivity, supersedes=given.replaces,
         expires_at=time_of(given.expires, is_future=True), context=context_of(given),
         provenance={"source_kind": "explicit_user_request", "created_by": {"kind": "user", "id": "cli"}},
     )  # fmt: skip
 
-    async def work(door: Door) -> m.m.RememberResult:
+    async def work(door: Door) -> Kept:
         await door.ensure_workspace(given.workspace)
-        return await door.call(m.MEMORY_REMEMBER, params)
+        result = await door.call(m.MEMORY_REMEMBER, params)
+        if result.superseded_memory_id is None:
+            return Kept(result, None)
+        asked = {"memory_id": result.superseded_memory_id, "context": context_of(given)}
+        return Kept(result, (await door.call(m.MEMORY_GET, asked)).record)
 
-    result = through_door(given, work, "write", makes_home=True)
+    kept = through_door(given, work, "write", makes_home=True)
     if given.json:
-        show_json(result)
-        return OK
-    if result.superseded_memory_id is not None:
-        say(f"kept, and replaced {result.superseded_memory_id}:", "green")
+        show_json(kept.result)
     else:
-        say("kept:" if result.created else "known already:", "green")
-    _show_rows([result.record])
-    reasons = sorted(result.decision.factors, key=lambda factor: -factor.contribution)
-    say(f"why: {reasons[0].why if reasons else words(result.decision.reason_code)}")
-    say(f"to undo: pioneer forget {result.record.memory_id}")
+        _tell_kept(kept)
     return OK
+
+
+def _tell_kept(kept: Kept) -> None:
+    """Show the memory, and beside it what it replaced, why, and how to undo it."""
+    result, replaced = kept
+    hint("kept:" if result.created else "known already:", "green")
+    _show_rows([result.record])
+    undo = f"pioneer forget {result.record.memory_id}"
+    if replaced is not None:
+        hint(f"in place of: {plain(replaced.content)}", "yellow")
+        undo = f"pioneer edit {result.record.memory_id} {shlex.quote(plain(replaced.content))}"
+    reasons = sorted(result.decision.factors, key=lambda factor: -factor.contribution)
+    hint(f"why: {reasons[0].why if reasons else words(result.decision.reason_code)}")
+    hint(f"to undo: {undo}")
 
 
 # -- search and list ---------------------------------------------------------------------------------------------------
@@ -134,7 +178,7 @@ def _search(given: argparse.Namespace) -> int:
     elif result.hits:
         _show_rows([hit.record for hit in result.hits], [hit.score for hit in result.hits])
     else:
-        say("nothing found; `pioneer why` tells more")
+        hint("nothing found; `pioneer why` tells more")
     return OK if result.hits else NEGATIVE
 
 
@@ -164,12 +208,13 @@ def _list(given: argparse.Namespace) -> int:
         return OK
     _show_rows(result.records)
     if result.next_cursor is not None:
-        say(MORE)
+        hint(MORE)
     return OK
 
 
 def _list_forgotten(given: argparse.Namespace) -> int:
-    found = through_door(given, lambda door: find_forgotten(door, given))
+    context, scopes = context_of(given), scopes_of(given)
+    found = through_door(given, lambda door: find_forgotten(door, context, scopes, given.category))
     shown = found[: limit_of(given)]
     if given.json:
         show_json({"forgotten": shown})
@@ -178,7 +223,7 @@ def _list_forgotten(given: argparse.Namespace) -> int:
         [one.memory_id, one.category, str(one.scope), when(one.forgotten_at)] for one in shown
     ])  # fmt: skip
     if len(shown) < len(found):
-        say(MORE)
+        hint(MORE)
     return OK
 
 
@@ -188,40 +233,18 @@ def _list_forgotten(given: argparse.Namespace) -> int:
 def _arrange_one(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
-    to.add_argument("memory", metavar="ID", help="a memory's id")
-
-
-def _arrange_show(to: argparse.ArgumentParser) -> None:
-    add_place(to)
-    add_context(to)
-    to.add_argument("memory", metavar="ID|KEY", help="a memory's id, or its key in the workspace or of the user")
-
-
-async def _found(door: Door, given: argparse.Namespace) -> m.m.GetResult:
-    """By id; else by key, the workspace's first."""
-    context = context_of(given)
-    try:
-        result = await door.call(m.MEMORY_GET, {"memory_id": given.memory, "context": context})
-    except CallerError:  # no id can look like that, but a key can
-        result = m.m.GetResult(record=None)
-    for scope in KEY_SCOPES:
-        if result.record is not None or given.memory.startswith("mem_"):
-            break
-        result = await door.call(
-            m.MEMORY_GET, {"scope": scope_of(scope, given), "key": given.memory, "context": context}
-        )
-    return result
-
-
-NOT_THERE = "there is no such memory, or it belongs to another scope, or it was forgotten (`pioneer list --forgotten`)"
+    to.add_argument("memory", nargs="+", metavar="ID|WORDS", help="a memory's id or key, or words that only it has")
 
 
 def _show(given: argparse.Namespace) -> int:
-    result = through_door(given, lambda door: _found(door, given))
+    async def work(door: Door) -> m.m.GetResult:
+        return m.m.GetResult(record=await find_memory(door, " ".join(given.memory), given))
+
+    result = through_door(given, work)
     if given.json:
         show_json(result)
     elif result.record is None:
-        say(NOT_THERE)
+        hint(NOT_THERE)
     else:
         _show_whole(result.record)
     return OK if result.record is not None else NEGATIVE
@@ -244,8 +267,11 @@ def _show_whole(record: Record) -> None:
 
 
 def _history(given: argparse.Namespace) -> int:
-    params = {"memory_id": given.memory, "context": context_of(given)}
-    result = through_door(given, lambda door: door.call(m.MEMORY_HISTORY, params))
+    async def work(door: Door) -> m.m.HistoryResult:
+        memory_id = await name_memory(door, " ".join(given.memory), given)
+        return await door.call(m.MEMORY_HISTORY, {"memory_id": memory_id, "context": context_of(given)})
+
+    result = through_door(given, work)
     if given.json:
         show_json(result)
     else:
@@ -296,7 +322,7 @@ COMMANDS = {
     "list": Command(
         _arrange_list, _list, "  pioneer list --order importance --limit 5\n  pioneer list --all --json"
     ),
-    "show": Command(_arrange_show, _show, "  pioneer show mem_…\n  pioneer show 'release day'"),
+    "show": Command(_arrange_one, _show, "  pioneer show mem_…\n  pioneer show coffee\n  pioneer show 'release day'"),
     "history": Command(_arrange_one, _history, "  pioneer history mem_…"),
     "stats": Command(_arrange_stats, _stats),
 }  # fmt: skip

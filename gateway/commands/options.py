@@ -162,6 +162,13 @@ def text_of(parts: list[str]) -> str:
     """The words of the command line, or of stdin where they are a single dash. Raises `Stop`."""
     if parts != ["-"]:
         return " ".join(parts)
+    text = _read_stdin()
+    if "\0" in text:
+        raise Stop(DATA, f"stdin holds a NUL character (character {text.index(chr(0)) + 1}): that is no text")
+    return text
+
+
+def _read_stdin() -> str:
     data = stdin_file().read(MAX_INPUT_BYTES + 1)
     if len(data) > MAX_INPUT_BYTES:
         raise Stop(DATA, "stdin holds more than 64 MiB")

@@ -60,11 +60,11 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
     top = Parser(
         prog="pioneer",
         description="A local memory for assistants: serve it to a program, or use it yourself.",
-        epilog="`pioneer COMMAND --help` shows a command's options and examples. Exit codes: docs/cli.md.",
+        epilog="`pioneer help COMMAND` shows a command's options and examples. Exit codes: docs/cli.md.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"pioneer {__version__}")
+    top.add_argument("-V", "--version", action="version", version=f"pioneer {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, entry in COMMANDS.items():
         command: Command | None = load(name) if wanted in {None, name} else None

@@ -8,7 +8,7 @@ from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK, USAGE, Stop
 from gateway.commands.options import add_home, add_json, add_place, add_sureness, present
 from gateway.commands.paging import MORE, add_limit, limit_of, paged
-from gateway.commands.terminal import confirm, plain, readable, say, show_json, show_table, when
+from gateway.commands.terminal import confirm, hint, plain, readable, say, show_json, show_table, when
 from protocol import methods as m
 
 
@@ -61,14 +61,25 @@ def _list_threads(given: argparse.Namespace) -> int:
     result = through_door(given, lambda door: paged(door, m.THREAD_LIST, params, "threads", limit_of(given)))
     if given.json:
         show_json(result)
+        return OK if result.threads else NEGATIVE
+    if not result.threads:
+        hint(_no_threads(given))
     else:
         show_table(["id", "updated", "turns", "workspace", "title"], [
             [thread.thread_id, when(thread.updated_at), str(thread.turn_count), thread.workspace_id, thread.name or ""]
             for thread in result.threads
         ])  # fmt: skip
         if result.next_cursor is not None:
-            say(MORE)
-    return OK if result.threads else NEGATIVE
+            hint(MORE)
+    return OK
+
+
+def _no_threads(given: argparse.Namespace) -> str:
+    """Say in a sentence that there is no conversation, and what brings one."""
+    if given.archived:
+        return "no conversation is archived"
+    where = "" if given.everywhere else f" in workspace {plain(given.workspace)} (--everywhere looks into all)"
+    return f"there are no conversations yet{where}; `pioneer import` brings those that you had elsewhere"
 
 
 def _show_talk(given: argparse.Namespace) -> int:
@@ -78,7 +89,7 @@ def _show_talk(given: argparse.Namespace) -> int:
         show_json(result)
         return OK
     if result.next_cursor is not None:
-        say("… and what was said before: --limit N, or --all")
+        hint("… and what was said before: --limit N, or --all")
     for item in reversed(result.items):
         say(f"{when(item.at)}  {item.role}", "bold")
         say(readable(item.text))

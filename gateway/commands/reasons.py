@@ -15,7 +15,7 @@ from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK
 from gateway.commands.options import add_context, add_place, context_of, text_of
 from gateway.commands.paging import paged
-from gateway.commands.terminal import plain, say, show_json, show_table, when, words
+from gateway.commands.terminal import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.memory import Candidate, ExplainResult, Gate, Record, SearchResult
 from protocol.thread_episodic import ThreadHit, ThreadSearchResult
@@ -235,7 +235,7 @@ def _tell_sides(sides: Sides) -> None:
     say("\nWhat was forgotten", "bold")
     if sides.recall.missing:
         say("just these words were forgotten, erased or rejected: they do not come back unasked")
-        say("`pioneer list --forgotten` shows what can be restored")
+        hint("`pioneer list --forgotten` shows what can be restored")
     else:
         say("not these very words; other words of a forgotten memory are not kept, so nobody can tell")
 

@@ -2,7 +2,7 @@
 
 Rule 1: rich is imported only where a terminal reads.
 Rule 2: stored text is data: nothing in it moves a cursor, colours a line or ends a table's row.
-Rule 3: answers go to stdout; questions, progress and complaints to stderr.
+Rule 3: answers go to stdout; questions, progress, hints and complaints to stderr, so that a pipe carries data only.
 """
 
 import io
@@ -90,7 +90,8 @@ def show_json(value: Any) -> None:
 
 def show_error(error: BaseException, line: str) -> None:
     """An error as the document that is answered in place of a result."""
-    found: Any = error.on_the_wire() if isinstance(error, GatewayError) else {"message": line}
+    told = {"message": line} | getattr(error, "details", {})
+    found: Any = error.on_the_wire() if isinstance(error, GatewayError) else told
     show_json({"error": found})
 
 
@@ -103,6 +104,18 @@ def say(line: str = "", style: str | None = None) -> None:
     from rich.text import Text  # noqa: PLC0415
 
     Console(highlight=False).print(Text(line, style), soft_wrap=True)
+
+
+def hint(line: str, style: str | None = None) -> None:
+    """Say what is no answer but helps a person: on stderr, after what was answered."""
+    sys.stdout.flush()
+    if style is None or not is_rich(sys.stderr) or "NO_COLOR" in os.environ:
+        sys.stderr.write(line + "\n")
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    Console(stderr=True, highlight=False).print(Text(line, style), soft_wrap=True)
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO | None = None) -> None:

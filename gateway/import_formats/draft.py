@@ -1,7 +1,8 @@
 """What every reader makes: a conversation with its messages, or a reason why there is none.
 
 Rule 1: foreign data has any shape: what is taken from it goes through the total functions here, which never raise.
-Rule 2: a text is kept as it was said; only what no database or message can hold is replaced, and counted.
+Rule 2: a text is kept as it was said; citation marks and control characters go, and what no database or message can hold is
+replaced. All of it is counted.
 """
 
 import hashlib
@@ -13,6 +14,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
+
+from gateway.import_formats.cleaning import clean
 
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -145,6 +148,7 @@ class Draft:
         """Add a message. Raises `Unreadable` when the conversation outgrows every bound."""
         text, count = mended(text)
         self.repaired += count
+        text = self._cleaned(text, is_assistant=role == "assistant")
         if not text.strip():
             self.left_out["empty"] += 1
             return
@@ -153,12 +157,18 @@ class Draft:
             raise Unreadable("too_large")
         self.messages.append(Message(role, text, at))
 
+    def _cleaned(self, text: str, *, is_assistant: bool) -> str:
+        cleaned = clean(text, is_assistant=is_assistant)
+        self.left_out += Counter(citation=cleaned.citations, control=cleaned.controls)
+        return cleaned.text
+
     def finished(self, source_id: str, title: str = "") -> Found:
         """The conversation; one without messages is skipped. Without an id of its own it is known by its beginning.
 
         Without a time of its own it is as old as its first message that has one, else as its file.
         """
-        title, count = mended(" ".join(title.split()))
+        title, count = mended(title)
+        title = " ".join(clean(title, is_assistant=True).text.split())
         if not self.messages:
             return Skipped(self._origin.name, title, "no_messages")
         times = (self.at, *(said.at for said in self.messages), self._origin.at)

@@ -10,9 +10,10 @@ Rule 3: whatever happens, a call is answered; a defect is answered by its incide
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
+import anyio
 import msgspec
 
 from gateway.logs import Log
@@ -47,6 +48,8 @@ BRIEF_ITEM_CHARS = 280
 EMPTY_BRIEF = "Nothing is remembered yet."
 
 log = Log("mcp")
+
+T = TypeVar("T")
 
 Ask: TypeAlias = Callable[[str], Awaitable[bool | None]]
 """Asks the user a question: yes, no, or None where nobody can be asked."""
@@ -111,7 +114,7 @@ class Door:
     async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> Answer:
         """The answer of one of `ANSWERS`."""
         try:
-            run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(name, self._run)
+            run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(name, self._read)
             return await self._answer(name, await run(name, arguments, caller))
         except Interruption:
             raise
@@ -163,6 +166,20 @@ class Door:
         policy = turn_policy(turn, asked)
         context = ToolContext(turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed)
         return await self._app.tools[name](context, name, arguments)
+
+    async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+        """Run a tool that changes nothing, and wait for it no longer than the deadline."""
+        return await self._in_time(self._run(name, arguments, caller))
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        """Wait for something that is only read. Raises `Unavailable` at the deadline."""
+        patience = self._app.base.config.config.recall.deadline_ms.mcp
+        try:
+            with anyio.fail_after(patience / 1000):
+                return await work
+        except TimeoutError:
+            message = f"Nothing was found within {patience} ms (`recall.deadline_ms.mcp`). Try again."
+            raise Unavailable(message=message) from None
 
     async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Propose it with the words that the user is known to have said; ask them only where that is all that lacks."""
@@ -235,7 +252,7 @@ class Door:
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
         params = ListParams(order="importance", limit=BRIEF_RECORDS)
-        found = (await self._app.memory.turns.list_in_turn(self.turn(None), params)).records
+        found = (await self._in_time(self._app.memory.turns.list_in_turn(self.turn(None), params))).records
         ordered = sorted(found, key=lambda record: BRIEF_ORDER.index(record.category))
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
+import anyio
+
 from gateway.mcp_door.door import Caller, Door
 from promt import load
 from promt.render import UNSEEN
@@ -83,9 +85,16 @@ async def read(door: Door, uri: str, caller: Caller) -> str:
 
 
 async def _recalled(door: Door, words: str, caller: Caller) -> str:
-    query = {"query": words}
-    answers = [await door.call(name, query, caller) for name in ("memory_search", "thread_search")]
-    return "\n\n".join(answer.text for answer in answers)
+    """Both searches side by side: where one is late or fails, the other is there."""
+    found = dict.fromkeys(("memory_search", "thread_search"), "")
+
+    async def search(name: str) -> None:
+        found[name] = (await door.call(name, {"query": words}, caller)).text
+
+    async with anyio.create_task_group() as tasks:
+        for name in found:
+            tasks.start_soon(search, name)
+    return "\n\n".join(found.values())
 
 
 async def _brief(door: Door, _words: str, _caller: Caller) -> str:

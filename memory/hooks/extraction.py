@@ -3,6 +3,7 @@
 Rule 1: every reason not to learn is a skip with the contract's own code, asked in the contract's order.
 Rule 2: an answer is untrusted: each fact stands alone, and the service decides on each; nothing is written here.
 Rule 3: a run that was tried before and committed answers with what it did then.
+Rule 4: a model that finds nothing takes nothing away: what the rules find without a model, they find then too.
 """
 
 import re
@@ -162,19 +163,27 @@ class Extraction:
         return _output(stats, too_many=found.too_many)
 
     async def _facts(self, given: HookInput, said: Mapping[str, str]) -> "_Found":
-        """Return what a model found; without one, what was stated by rule."""
-        if self._model.is_configured("extractor"):
-            try:
-                reply = await self._model.complete(await self._request(given, said))
-            except ProviderFailed as failure:
-                if failure.fault != "not_configured":
-                    raise HookFailure(failure.reason, retryable=failure.retryable) from None
-            else:
-                return _Found(*read_answer(reply.text))
+        """Return what a model found; where it found nothing or there is none, what was stated by rule."""
+        answer = await self._answer(given, said)
+        if answer is not None and answer.facts:
+            return answer
         facts = await to_thread.run_sync(extract_statements, said)  # milliseconds that are not the loop's
-        if not facts:
+        if not facts and answer is None:
             raise SkipRun("extractor_unavailable")
-        return _Found(facts[:MAX_FACTS], 0, max(0, len(facts) - MAX_FACTS), is_by_rule=True)
+        malformed = answer.malformed if answer is not None else 0
+        return _Found(facts[:MAX_FACTS], malformed, max(0, len(facts) - MAX_FACTS), is_by_rule=True)
+
+    async def _answer(self, given: HookInput, said: Mapping[str, str]) -> "_Found | None":
+        """Return what a model answered, None without one. Raises `HookFailure`."""
+        if not self._model.is_configured("extractor"):
+            return None
+        try:
+            reply = await self._model.complete(await self._request(given, said))
+        except ProviderFailed as failure:
+            if failure.fault == "not_configured":
+                return None
+            raise HookFailure(failure.reason, retryable=failure.retryable) from None
+        return _Found(*read_answer(reply.text))
 
     async def _request(self, given: HookInput, said: Mapping[str, str]) -> ModelRequest:
         manifest = await self._service.related(given.context, "\n".join(said.values()), MANIFEST_LIMIT)

@@ -16,6 +16,7 @@ from memory.hooks.policy import USER_ASKED
 from memory.quotes import shares_words, telling_terms
 from promt.layout import sentences
 from promt.own_words import only_own, own_stretches
+from promt.patterns import compile_late
 from promt.phrases import detect
 from protocol.hooks import ToolContext, TurnContext
 from protocol.memory import Record
@@ -26,17 +27,17 @@ MAX_THREADS: Final = 256
 MAX_YES_CHARS: Final = 120
 """A yes is short; a longer text that begins with the word says something else."""
 
-_YES: Final = re.compile(
+_YES: Final = compile_late(
     r"\W*(?:yes|yep|yeah|yup|sure|ok|okay|please do|do it|go ahead|confirm(?:ed)?|both|all of them|right|correct|ja|jawohl|klar|genau|gerne|mach das|"
     r"s[ií]|claro|vale|adelante|hazlo|confirmo|oui|d'accord|vas-y|bien s[uû]r|да|конечно|давай|подтверждаю|tak|evet|sim|"
     r"はい|ええ|お願いします|そうして|是的?|好的?|可以|确认|對|对|嗯)(?!\w)",
     re.IGNORECASE,
 )
-_NO: Final = re.compile(r"\b(?:no|not|don't|nein|nicht|non|pas|нет|не)\b|不|いいえ", re.IGNORECASE)
-_EVERYTHING: Final = re.compile(
+_NO: Final = compile_late(r"\b(?:no|not|don't|nein|nicht|non|pas|нет|не)\b|不|いいえ", re.IGNORECASE)
+_EVERYTHING: Final = compile_late(
     r"\b(?:everything|all (?:of it|memories|you know)|alles|todo|tout|всё|все)\b|全部|所有|すべて|全て", re.IGNORECASE
 )
-_FORGETS: Final = re.compile(
+_FORGETS: Final = compile_late(
     r"\b(?:forget|delete|remove|erase|clear|wipe|drop|memory|memories|remember\w*|stored|saved|please|know|about|thing|vergiss|vergesst|lösche?|entferne?|"
     r"olvida\w*|borra\w*|elimina\w*|oublie\w*|efface\w*|supprime\w*|забудь\w*|удали\w*|сотри\w*)\b|忘记|忘掉|删除|忘れ\w*|消して|削除\w*",
     re.IGNORECASE,

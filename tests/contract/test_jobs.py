@@ -4,7 +4,8 @@ from pathlib import Path
 
 import apsw
 import pytest
-from job_yard import NOW, Yard, dead, play
+from clock import START
+from job_yard import Yard, dead, play
 
 from gateway.jobs import STATES
 from protocol.ports import Tx
@@ -22,7 +23,13 @@ def test_what_waits_already_is_not_queued_again(tmp_path: Path) -> None:
         assert await yard.enqueue("b") is not None
         assert await yard.counts() == {"queued": 2}
         (job,) = await yard.db.read(lambda tx: yard.jobs.jobs(tx, kind="index", before=None, limit=20)[1:])
-        assert (job.job_id, job.thread_id, job.turn_id, job.created_at, job.next_run_at) == (first, "t", "u", NOW, NOW)
+        assert (job.job_id, job.thread_id, job.turn_id, job.created_at, job.next_run_at) == (
+            first,
+            "t",
+            "u",
+            START,
+            START,
+        )
         assert (job.attempt_count, job.last_error, job.state) == (0, None, "queued")
 
     play(scene, tmp_path)
@@ -84,7 +91,7 @@ def test_counts_name_every_state(tmp_path: Path) -> None:
             "queued": 2
         }
         assert (await yard.db.read(lambda tx: yard.jobs.counts(tx, kind="index", thread_id="t")))["queued"] == 1
-        assert await yard.db.read(lambda tx: yard.jobs.oldest_waiting(tx, kind="index")) == NOW
+        assert await yard.db.read(lambda tx: yard.jobs.oldest_waiting(tx, kind="index")) == START
         assert await yard.db.read(lambda tx: yard.jobs.oldest_waiting(tx, kind="embed")) is None
 
     play(scene, tmp_path)

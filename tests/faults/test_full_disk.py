@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from fault_vfs import CODES, Fault, FaultVFS, Kind, faulty
-from memory_home import HERE, MemoryHome, fresh_database
+from fresh import fresh_database
+from memory_home import HERE, MemoryHome
 from spawned import Den, hello, journey, remember
 
 from gateway.ballast import BALLAST_BYTES, Ballast

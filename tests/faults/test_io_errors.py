@@ -4,7 +4,6 @@ Each run ends three times: as a process that died at that moment would leave its
 disk works again, and as the next process finds it.
 """
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,12 @@ from typing import Any
 import pytest
 from fault_vfs import Fault, FaultVFS, Kind, faulty
 from mixed_script import SCRIPT, SEARCH, WORDS, House, Prepared, Step, look_at, prepare
+from sizes import size
 
 from protocol.errors import Unavailable
 from protocol.memory import RememberResult, WriteResult
 
-STRIDE = int(os.environ.get("PIONEER_FAULT_STRIDE", "8"))
+STRIDE = size("fault_stride")
 """1 strikes every point with every kind (`make campaign`). By default every fourth is struck by an I/O error and every sixteenth by
 the other kinds, from a first one that differs from run to run."""
 
@@ -103,7 +103,6 @@ def strike(folder: Path, prepared: Prepared, vfs: FaultVFS, fault: Fault, before
     return struck
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "lasting"])
 @pytest.mark.parametrize("kind", ["io", "full", "quota", "read_only"])

@@ -2,17 +2,17 @@
 
 import asyncio
 import contextlib
-import os
 import random
 from collections import Counter
 
 import pytest
+from sizes import size
 from spawned import Den, drain, every, hello
 
 from gateway.client import ConnectionClosed
 
-KILLS = int(os.environ.get("PIONEER_JOB_KILLS", "6"))
-JOBS = int(os.environ.get("PIONEER_JOBS", "240"))
+KILLS = size("job_kills")
+JOBS = size("jobs")
 """Of both homes together; the campaign before a release has 300 kills over 5,000 jobs."""
 HOMES = 2
 ROUNDS = -(-KILLS // HOMES)
@@ -135,7 +135,6 @@ async def kill_again_and_again(den, rng, *, is_watched):
     assert torn >= ROUNDS // 10
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(60 + 5 * ROUNDS)
 @pytest.mark.parametrize("is_watched", [False, True], ids=["alone", "with another"])
 def test_kills_lose_no_job_and_double_none(is_watched, tmp_path):

@@ -2,17 +2,17 @@
 
 import asyncio
 import contextlib
-import os
 import random
 import time
 from dataclasses import dataclass, field
 
 import pytest
+from sizes import size
 from spawned import Den, drain, every, fact, hello, remember
 
 from gateway.client import CallFailed, ConnectionClosed
 
-KILLS = int(os.environ.get("PIONEER_KILLS", "24"))
+KILLS = size("kills")
 """Kills of all homes together; the campaign before a release has 1,000."""
 HOMES = 4
 ROUNDS = -(-KILLS // HOMES)
@@ -224,7 +224,6 @@ async def found(client, content):
     return {hit["record"]["memory_id"] for hit in hits}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(60 + 5 * ROUNDS)
 @pytest.mark.parametrize("home", range(HOMES))
 def test_kills_lose_nothing_and_bring_nothing_back(home, tmp_path):
@@ -261,7 +260,7 @@ async def kill_again_and_again(tmp_path, seed):
     assert min(map(len, (known.kept, known.forgotten, known.completed, known.imported))) >= ROUNDS // 4
 
 
-@pytest.mark.slow
+@pytest.mark.loop("test", "campaign")  # acknowledged means durable, and once means once
 @pytest.mark.timeout(60 + 5 * REPEATS)
 def test_a_request_repeated_after_a_kill_makes_one_record(tmp_path):
     """Killed between sending and reading the reply: whether it was done is unknown, and a repeat settles it."""

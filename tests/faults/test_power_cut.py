@@ -19,6 +19,7 @@ import pytest
 from memory_home import HERE, USER
 from mixed_script import SCRIPT, SEARCH, WORDS, House, Prepared, Step, look_at, prepare, remembering
 from power_cut import Change, Disk, RecordingVFS, recorded
+from sizes import size
 
 from gateway import database_file
 from gateway.database import Database
@@ -27,7 +28,7 @@ from gateway.wiping import free_room
 from memory.service import MemoryService
 from protocol.memory import ForgetByKey, ForgetParams
 
-CUTS = int(os.environ.get("PIONEER_CUTS", "1500"))
+CUTS = size("cuts")
 USUAL_PAGES = database_file.CHECKPOINT_PAGES
 NOTE = SQL["put_home"]
 LOOKED_INTO = 20
@@ -205,7 +206,6 @@ def check_records(recording: Recording, at: int, path: Path) -> None:
             assert views[word] == recording.before[word]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(60 + CUTS // 20)
 def test_a_power_cut_loses_nothing_tears_nothing_and_brings_nothing_back(recording: Recording, tmp_path: Path) -> None:
     seed = int(os.environ.get("PIONEER_SEED", random.randrange(2**32)))
@@ -279,7 +279,6 @@ def losses(folder: Path) -> list[list[str]]:
     return found
 
 
-@pytest.mark.slow
 def test_after_a_failed_sync_nothing_is_acknowledged_on_top_of_what_was_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,7 +288,6 @@ def test_after_a_failed_sync_nothing_is_acknowledged_on_top_of_what_was_dropped(
     assert [(number, lost) for number, lost in enumerate(found, 1) if lost] == []
 
 
-@pytest.mark.slow
 def test_who_trusts_the_log_after_a_failed_sync_loses_acknowledged_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

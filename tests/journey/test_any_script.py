@@ -1,12 +1,12 @@
 """Search in any script: what a person stored is found by the words that they would ask with, and no query is more than text."""
 
 import asyncio
-import os
 import statistics
 import sys
 from pathlib import Path
 
 import pytest
+from sizes import size
 from spawned import Den, drain, journey, refusal, remember
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # `benchmarks` is not installed
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # `benchmarks` is 
 from benchmarks.search_scale import FREQUENT, SEED, WORKSPACE, Words, fill, opened, spread
 from benchmarks.wire import cpu_ms
 
-HELD = int(os.environ.get("PIONEER_RECORDS", "20000"))
+HELD = size("records")
 """Records of the home that hostile queries search: the promise is made for 100,000."""
 
 FILL_SECONDS = HELD / 200  # it takes a fifth of that on a machine of its own
@@ -319,7 +319,7 @@ async def cost(client, query, place):
     return cpu_ms(client.pid) - used
 
 
-@pytest.mark.slow
+@pytest.mark.loop("campaign")
 @pytest.mark.timeout(FILL_SECONDS + 120)
 def test_no_query_takes_a_quarter_of_a_second(tmp_path):
     """Processor time of the gateway, because the machine is shared; within a tenth of the records and in all of them."""

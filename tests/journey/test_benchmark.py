@@ -137,7 +137,7 @@ def test_absent_data_is_an_answer(tmp_path):
 
 
 @pytest.mark.skipif(data_folder() is None, reason="the LoCoMo data is not here")
-@pytest.mark.slow
+@pytest.mark.loop("campaign")
 def test_a_real_conversation_is_found_again():
     done, printed = run(data_folder(), "--conversations", "1", "--kill", seconds=110)
     assert done.returncode == 0, done.stderr
@@ -195,7 +195,7 @@ TINY_SECONDS = 400
 """Half a minute where nobody else is at work; a machine with much to do takes two."""
 
 
-@pytest.mark.slow
+@pytest.mark.loop("campaign")
 @pytest.mark.timeout(TINY_SECONDS + 30)
 def test_every_promised_figure_of_speed_is_measured(tmp_path):
     told = measured(
@@ -212,7 +212,7 @@ def test_every_promised_figure_of_speed_is_measured(tmp_path):
     assert answered["is_met"] is True
 
 
-@pytest.mark.slow
+@pytest.mark.loop("campaign")
 def test_a_home_of_a_size_is_made_and_measured(tmp_path):
     told = measured("turn_scale", "--chunks", "300", "--calls", "2", "--folder", str(tmp_path), seconds=90)
     assert re.search(r"30 memories, 300 chunks in 1 workspaces", told)
@@ -220,7 +220,7 @@ def test_a_home_of_a_size_is_made_and_measured(tmp_path):
     assert re.search(r"1\.00 times the processor time", told)
 
 
-@pytest.mark.slow
+@pytest.mark.loop("campaign")
 def test_ways_to_search_vectors_are_measured_on_the_same_ones():
     told = measured("vectors", "--vectors", "500", seconds=90)
     rows = re.findall(r"^  (float32|int8|float16|sign).*?  +\d+\.\d+ +\d+\.\d+ +(\d\.\d+)", told, re.MULTILINE)

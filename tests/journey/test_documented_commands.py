@@ -13,6 +13,8 @@ from command_line import Ended, propose, run
 from gateway.commands import COMMANDS
 from gateway.commands.parsing import parser
 
+pytestmark = pytest.mark.loop("test")  # every command
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ONLY_PARSED = frozenset({"serve", "mcp", "demo", "models", "replay", "schemas"})

@@ -12,6 +12,8 @@ import pytest
 from gateway.client import console_script
 from protocol.methods import METHODS
 
+pytestmark = pytest.mark.loop("test")  # what a newcomer types first
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -94,7 +96,6 @@ def test_methods_stand_in_the_generated_description() -> None:
     assert all(f'"{name}"' in described for name in METHODS)
 
 
-@pytest.mark.slow
 def test_the_wheel_holds_the_houses_and_nothing_else(tmp_path: Path) -> None:
     pytest.importorskip("hatchling", reason="the build backend is not installed here")
     subprocess.run(

@@ -1,14 +1,14 @@
 """What is recalled comes back in every way, and nothing is learnt from it, counted or said twice."""
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
 
+from sizes import size
 from spawned import Den, drain, every, fact, journey, remember, take_turn
 
-TURNS = int(os.environ.get("PIONEER_ECHO_TURNS", "20"))
+TURNS = size("echo_turns")
 COUNTED = ("record", "candidate", "evidence", "repetition", "chunk")
 SAID = [
     "I prefer green tea in the morning.",

@@ -20,6 +20,10 @@ HERE = {"storage_full", "unavailable"}
 ELSEWHERE = {
     "schema_too_new": "ends the process before the first message: test_process.py",
     "message_too_large": "test_process.py",
+    **dict.fromkeys(
+        ("provider_failed", "provider_rate_limited", "provider_unauthorized"), "needs a vendor: test_failed_turns.py"
+    ),
+    "provider_timeout": "needs a vendor that says nothing: test_vendor_turns.py",
     "storage_read_only": "ends the process before the first message: test_home.py",
 }
 NOT_OVER_STDIO = {

@@ -9,6 +9,8 @@ from spawned import Den, hello, journey
 from gateway.client import console_script
 from gateway.replay import run
 
+pytestmark = pytest.mark.loop("test")  # every method
+
 GOLDEN = sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.jsonl"))
 NOT_OF_A_METHOD = "errors"
 """Sessions whose names begin so are about the envelope, not about one method."""

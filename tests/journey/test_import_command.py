@@ -52,6 +52,7 @@ def export(path: Path, talks: list[dict[str, Any]]) -> Path:
     return path
 
 
+@pytest.mark.loop("test")  # the door of what was said elsewhere
 def test_every_sample_is_imported_found_and_not_imported_twice(den: Den) -> None:
     code, figures = run(den, SAMPLES, "--workspace", "ws_old")
     assert code == EXIT_DATA  # the samples hold broken ones
@@ -87,6 +88,57 @@ def test_every_sample_is_imported_found_and_not_imported_twice(den: Den) -> None
                 ("user", 1_714_550_401_500),
                 ("assistant", 1_714_550_401_500),
             ]
+
+    look()
+
+
+def test_citation_marks_and_control_characters_stay_behind(den: Den, tmp_path: Path) -> None:
+    """As the exports really hold them; what a person saw is what is kept, and found, and the counts tell the rest."""
+    cite, city = "\ue200cite\ue202turn0search0\ue202turn1news2\ue201", '\ue200entity\ue202["city", "Trieste", 0]\ue201'
+    asked = f"What leaves for {city} today?\x07"
+    said = (
+        f"\ue203The night ferry\ue204 leaves at ten. {cite}\nIt takes cars【12†source】:contentReference[oaicite:3]{{index=3}}, "
+        "\x1b[1mbooked\x1b[0m ahead. citeturn0search4\n```\nre.sub(r'【12†source】', '', text)\n```"
+    )
+    shown = "The night ferry leaves at ten.\nIt takes cars, booked ahead.\n```\nre.sub(r'【12†source】', '', text)\n```"
+    nodes = {
+        "root": {"message": None, "parent": None, "children": ["a"]},
+        "a": {"parent": "root", "children": ["b"], "message": {
+            "author": {"role": "user"}, "create_time": 1_717_400_000.0, "content": {"content_type": "text", "parts": [asked]},
+        }},
+        "b": {"parent": "a", "children": [], "message": {
+            "author": {"role": "assistant"}, "create_time": 1_717_400_009.0, "recipient": "all",
+            "content": {"content_type": "text", "parts": [said]},
+        }},
+    }  # fmt: skip
+    ferry = {"conversation_id": "ferry", "title": f"Ferries{cite}", "current_node": "b", "mapping": nodes}
+    path = export(tmp_path / "conversations.json", [ferry])
+    code, figures = run(den, path)
+    assert (code, figures["repaired_characters"]) == (0, 0)
+    assert figures["left_out"] == {"citation": 7, "control": 3}
+    assert run(den, path)[1]["conversations"] == NOTHING | {"unchanged": 1}
+    quoted = talk(7)
+    quoted["chat_messages"][0]["text"] = "Why does it write 【12†source】 there?"
+    quoted["chat_messages"][1]["text"] = 'It <cite index="0-1">marks a source</cite> so.\r\n'
+    assert run(den, export(tmp_path / "claude.json", [quoted]))[0] == 0
+
+    @journey
+    async def look() -> None:
+        async with den.client() as client:
+            await drain(client)
+            threads = {one["name"]: one["thread_id"] for one in await every(client, "thread/list", "threads")}
+            texts = {
+                name: [item["text"] for item in await every(client, "thread/history", "items", thread_id=thread_id)]
+                for name, thread_id in threads.items()
+            }
+            assert texts == {
+                "Ferries": ["What leaves for Trieste today?", shown],
+                "Talk 7": ["Why does it write 【12†source】 there?", "It marks a source so.\n"],
+            }
+            found = await client.request(
+                "thread_episodic/search", {"workspace_id": "ws_default", "query": "turn0search0"}
+            )
+            assert found["hits"] == []
 
     look()
 

@@ -18,6 +18,8 @@ from gateway.client import CallFailed
 from protocol.methods import METHODS
 from protocol.tools import TOOLS
 
+pytestmark = pytest.mark.loop("test")  # no method shows another scope
+
 TENANTS = 10
 A, B = 3, 7
 

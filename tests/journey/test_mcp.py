@@ -38,6 +38,7 @@ async def refused(awaitable):
     return caught.value
 
 
+@pytest.mark.loop("test")  # the door of assistants
 @both
 @journey
 async def test_everything_that_is_offered_answers(tmp_path, revision):

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 import random
 import statistics
 import time
@@ -10,11 +9,12 @@ from pathlib import Path
 
 import apsw
 import pytest
+from sizes import size
 from spawned import Den, drain, every, hello, remember
 
 from gateway.client import CallFailed
 
-OPERATIONS = int(os.environ.get("PIONEER_OPERATIONS", "2000"))
+OPERATIONS = size("operations")
 """In all, by both; the promise is made for 10,000."""
 
 LANES = 100  # of each process: with both, a few hundred requests are on their way at once
@@ -311,7 +311,7 @@ def check_home(path: Path):
         connection.close()
 
 
-@pytest.mark.slow
+@pytest.mark.loop("campaign")
 @pytest.mark.timeout(STORY_SECONDS + 60)
 def test_two_processes_work_on_one_home_without_an_error(tmp_path):
     seed = random.randrange(2**32)

@@ -21,7 +21,7 @@ PLAN = {
     },
 }  # fmt: skip
 LETTER = "The letter to the landlord says that the boiler leaks."
-CANCEL_SECONDS = 5.0  # far less than the model would take; how much less is measured where the machine is not shared
+PLAN_MS = 30_000  # the model would take twice as long; how soon a turn ends is measured where the machine is not shared
 
 
 def plan(tools: Sequence[str] = (), mode: str = "current_thread", times: int = 1) -> dict[str, Any]:
@@ -120,7 +120,7 @@ async def test_a_turn_is_cancelled_while_a_plan_is_awaited(tmp_path: Path, drive
     den = Den(tmp_path, scripted=True)
     async with den.client() as client:
         await begin(client, den, {"role": "preflight", "respond": {"json": PLAN}, "delay_ms": 60_000})
-        await client.request("settings/update", {"update": {"preflight": {"timeout_ms": 30_000}}})
+        await client.request("settings/update", {"update": {"preflight": {"timeout_ms": PLAN_MS}}})
         said = {"thread_id": "thr_now", "turn_id": "trn_1", "input": [{"type": "text", "text": HINT}]}
         begun = asyncio.create_task(client.request(driver, said))
         while not asked(den):
@@ -129,5 +129,5 @@ async def test_a_turn_is_cancelled_while_a_plan_is_awaited(tmp_path: Path, drive
         await client.request("turn/cancel", {"turn_id": "trn_1"})
         turn = (await client.request("turn/get", {"turn_id": "trn_1"}))["turn"]
         assert turn["status"] in {"cancelled", "interrupted"}
-        assert time.monotonic() - began < CANCEL_SECONDS
+        assert time.monotonic() - began < PLAN_MS / 2000
         await asyncio.gather(begun, return_exceptions=True)

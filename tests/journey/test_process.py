@@ -21,6 +21,8 @@ from spawned import (
     take_turn,
 )
 
+pytestmark = pytest.mark.loop("test")  # the door of desktop apps
+
 START_CPU_SECONDS = 1.5
 """Generous: what is aimed at is a quarter of it, on a machine that is shared."""
 

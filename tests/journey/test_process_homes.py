@@ -36,9 +36,15 @@ def test_a_bad_configuration_ends_with_78_and_one_clear_line(tmp_path, config):
 def test_an_unknown_key_is_told_and_does_not_stop_the_start(tmp_path):
     @journey
     async def story():
-        async with Den(tmp_path, config="[gateway.memory]\nno_such_key = 1\n").client() as client:
+        den = Den(tmp_path, config="[gateway.memory]\nretention_day = 1\n[theirs]\nx = 1\n[memory]\nenabled = false\n")
+        async with den.client() as client:
             degraded = (await client.request("gateway/status"))["degraded"]
-            assert [(entry["component"], entry["reason"]) for entry in degraded] == [("config", "unknown_key")]
+        wanted = {"component": "config", "reason": "unknown_key"}
+        assert [{name: entry.get(name) for name in (*wanted, "key", "nearest", "line")} for entry in degraded] == [
+            wanted | {"key": "gateway.memory.retention_day", "nearest": "gateway.memory.retention_days", "line": 4},
+            wanted | {"key": "theirs", "nearest": None, "line": 5},
+            wanted | {"key": "memory", "nearest": "gateway.memory", "line": 7},
+        ]
 
     story()
 

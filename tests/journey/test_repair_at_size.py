@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from sizes import size
 from spawned import WITHOUT_MODEL, hello
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # `benchmarks` is not installed
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # `benchmarks` is 
 from benchmarks.search_scale import SEED, Words, fill, spread
 from gateway.client import Client, console_script
 
-HELD = int(os.environ.get("PIONEER_REPAIR_RECORDS", "1500"))
+HELD = size("repair_records")
 """The defect that this is about began at 30,000; a hundred thousand take two minutes, most of it to make them."""
 LOST = 400  # more than one step mends
 

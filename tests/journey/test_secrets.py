@@ -14,6 +14,8 @@ from spawned import Den, clean_environment, drain, fact, hello, journey
 
 from gateway.client import CallFailed, Client
 
+pytestmark = pytest.mark.loop("test")  # no secret is kept
+
 UPPER, LETTERS = string.ascii_uppercase + "234567", string.ascii_letters + string.digits
 AS_SAID = {
     ("item", "text"), ("item", "tool"), ("artifact", "name"),
@@ -178,7 +180,9 @@ async def administrate(talk, secrets):
     for n, (name, phrase) in enumerate(phrases(secrets).items()):
         secret = secrets[name]
         await talk.ask("memory/remember", content="The sofa is grey.", tags=[phrase[:64]], key=phrase)
-        await talk.ask("memory/remember", content="The sofa is wide.", key=f"sofa.{n}", idempotency_key=phrase[:128])
+        await talk.ask(
+            "memory/remember", content="The sofa is wide.", key=f"sofa.of_{name}", idempotency_key=phrase[:128]
+        )
         await talk.ask("thread/start", thread_id=f"named_{n}", name=phrase)
         await talk.ask("thread/update", thread_id=f"named_{n}", name=f"now {phrase}")
         await talk.ask("workspace/create", workspace_id=f"ws_{n}", name=phrase, root_path=f"/srv/{phrase}")
@@ -196,7 +200,7 @@ async def administrate(talk, secrets):
         await talk.ask("settings/update", update={"memory": {"enabled": phrase}})
         await talk.ask("settings/update", update={secret: {"enabled": True}})
         await talk.ask("provider/test", provider=phrase)
-        kept = await talk.ask("memory/remember", content=f"Chair number {n} is blue.", key=f"chair.{n}")
+        kept = await talk.ask("memory/remember", content=f"The chair of {name} is blue.", key=f"chair.of_{name}")
         if kept is not None:
             target = {"kind": "id", "memory_id": kept["record"]["memory_id"]}
             await talk.ask("memory/forget", target=target, reason=phrase)

@@ -88,7 +88,7 @@ async def test_a_conversation_with_everything_that_happens_to_one(kind, tmp_path
         await drain(client)
 
         turn = await take_turn(client, "thr", "Once more?", "trn_3")
-        assert turn["error"] == {"reason": "provider_failed", "retryable": False}
+        assert (turn["error"]["reason"], turn["error"]["retryable"]) == ("provider_unauthorized", False)
         tested = await client.request("provider/test", {"name": "vendor"})
         assert (tested["ok"], tested["error"]) == (False, "auth")
         assert "key" in tested["hint"]
@@ -138,11 +138,13 @@ async def test_a_cancelled_turn_ends_at_once_and_hangs_up(kind, tmp_path):
         assert min(took) < 0.1
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @journey
-async def test_a_server_that_says_nothing_fails_the_turn_and_not_the_gateway(tmp_path):
-    async with vendor(*[silent()] * 3) as fake, gateway(tmp_path, fake, "openai", timeout_ms=300) as (_, client):
+async def test_a_server_that_says_nothing_fails_the_turn_and_not_the_gateway(kind, tmp_path):
+    async with vendor(*[silent()] * 3) as fake, gateway(tmp_path, fake, kind, timeout_ms=300) as (_, client):
         turn = await take_turn(client, "thr", "Hello?", "trn_1")
-        assert turn["error"] == {"reason": "provider_failed", "retryable": True}
+        assert (turn["error"]["reason"], turn["error"]["retryable"]) == ("provider_timeout", True)
+        assert "did not answer in time" in turn["error"]["message"]
         assert len(fake.asked) <= 3  # three, where the machine is not too busy to connect in time
         (listed,) = (await client.request("provider/list", {}))["providers"]
         assert listed["last_error"] == "timeout"

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from agent_home import AgentHome, Answers, play
+from clock import SetClock
+from fresh import fresh_database
 from hostile_hooks import KIT, Hostile, subscribed
-from memory_home import SetClock, fresh_database
 
 from agent.background import MAX_LOST_ATTEMPTS
 from gateway.job_runner import free_jobs_of

@@ -1,7 +1,6 @@
 """Whoever runs the model, a turn's prompt is the same: for any message, any history, any kind of thread, with the real hooks."""
 
 import asyncio
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,10 @@ from typing import Any
 import msgspec
 from agent_home import AgentHome, Answers
 from dictionary_memory import DictionaryMemory, record_of
+from fresh import fresh_database
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from memory_home import fresh_database
+from sizes import size
 
 from memory.hooks import build
 from protocol.hooks import Subscription
@@ -19,7 +19,7 @@ from protocol.models import Message
 from protocol.settings import GatewayConfig
 from protocol.threads import PromptManifest, TurnFinishParams, TurnOptions
 
-EXAMPLES = int(os.environ.get("PIONEER_DRIVER_EXAMPLES", "12"))
+EXAMPLES = size("driver_examples")
 
 RECORDS = [
     record_of("mem_tea", "Likes green tea in the morning"),

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 from agent_home import BUNDLE, RECALL, RECALL_TWO, SECTION, TERMINAL, TOOLS, AgentHome, Answers, echoes, play
-from memory_home import SetClock, fresh_database
+from clock import SetClock
+from fresh import fresh_database
 
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (

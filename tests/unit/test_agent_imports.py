@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from agent_home import NothingForgotten
+from clock import SetClock
+from fresh import fresh_database
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_home import SetClock, fresh_database
 
 from agent.imports import Imports, Known, Plan, content_hash, derived_id, echoed, identified, plan_import
 from agent.ledger import Ledger
@@ -110,6 +111,53 @@ def test_a_source_replaces_its_own_turns_and_no_others(
     assert [k.content for k in after if k.source == "one"] == [content_hash(turn(word)) for word in second]
     assert [k.turn_id for k in after[len(after) - len(live_ids) :]] == live_ids
     assert bring(bring(after, "two", other), "one", second) == after
+
+
+def in_parts(
+    known: Sequence[Known], turns: Sequence[ImportTurn], size: int, parts: Sequence[int] | None = None
+) -> list[Known]:
+    """A thread after a source came in parts of a size: all of them, or those at some places."""
+    starts = list(range(0, len(turns), size)) or [0]
+    for offset in starts if parts is None else [starts[part] for part in parts]:
+        group = turns[offset : offset + size]
+        incoming = identified(known, group, SOURCE, is_replacing=True, offset=offset)
+        has_more = offset + size < len(turns)
+        known = applied(known, plan_import(known, incoming, is_replacing=True, offset=offset, has_more=has_more))
+    return list(known)
+
+
+@given(texts, live, texts, st.integers(1, 4), st.integers(1, 4))
+def test_parts_make_the_same_thread_as_the_whole(
+    first: list[str], live_ids: list[str], second: list[str], size: int, before: int
+) -> None:
+    turns = [turn(text) for text in second]
+    there = in_parts([], [turn(text) for text in first], before)
+    there = [*there, *(Known(turn_id, "gateway", b"own", len(there) + n) for n, turn_id in enumerate(live_ids, 1))]
+    whole, _ = run(there, turns, is_replacing=True)
+    assert in_parts(there, turns, size) == whole
+    assert in_parts(whole, turns, size) == whole
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=12), live, st.integers(1, 4), st.data())
+def test_a_part_that_comes_again_takes_no_later_one_away(
+    said: list[str], live_ids: list[str], size: int, data: st.DataObject
+) -> None:
+    turns = [turn(text) for text in said]
+    there = in_parts([], turns, size)
+    there = [*there, *(Known(turn_id, "gateway", b"own", len(there) + n) for n, turn_id in enumerate(live_ids, 1))]
+    again = data.draw(st.lists(st.integers(0, (len(turns) - 1) // size), max_size=4))
+    assert in_parts(there, turns, size, again) == there
+
+
+@given(texts, texts)
+def test_what_is_appended_at_a_place_is_known_by_it(first: list[str], second: list[str]) -> None:
+    """Also where it says what was said before: "thanks" is said twice, and a source may know no times."""
+    known, _ = run([], [turn(text) for text in first], is_replacing=True)
+    later = [turn(text) for text in second]
+    for _ in range(2):
+        incoming = identified(known, later, SOURCE, is_replacing=False, offset=len(first))
+        known = applied(known, plan_import(known, incoming, is_replacing=False))
+        assert [k.content for k in known] == [content_hash(turn(text)) for text in [*first, *second]]
 
 
 def test_what_an_import_may_not_name() -> None:

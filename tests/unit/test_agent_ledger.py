@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_home import MemoryHome
+from processor import assert_cheap
 
 from agent.ledger import blocks, normalised, without
 from agent.model import Injected
@@ -100,10 +100,9 @@ def test_a_block_ends_with_its_own_nonce(pieces: list[str]) -> None:
 
 def test_a_hostile_text_costs_time_in_proportion_to_its_length(home: MemoryHome) -> None:
     text = "".join(f'<recalled_memory nonce="{n:08}">\n- [x]: y\n' for n in range(10_000))
-    started = process_time()
     assert rest(home, text) == text
     assert not carries_own_block("\n" * 200_000)
-    assert process_time() - started < 5  # a search for each opening would take minutes
+    assert_cheap(lambda: rest(home, text), 2.5)  # a search for each opening would take minutes
 
 
 @given(st.text(max_size=80))

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_home import START, MemoryHome
+from clock import START
+from memory_home import MemoryHome
 
 from agent.redaction import forget_copies
 from agent.store import SQL, add_item, add_tool_reply, encoded

@@ -44,7 +44,7 @@ def test_what_is_called_in_the_last_round_is_told_and_not_run(tmp_path: Path, te
         assert (lived.turn.rounds, len(ran), home.incidents) == (2, 1, [])
         assert [reply["ok"] for reply in results(lived)] == [True, False]
         assert results(lived)[1]["error"]["code"] == MAX_ROUNDS
-        error = None if text else TurnError(reason=MAX_ROUNDS, retryable=True)
+        error = None if text else TurnError.of(MAX_ROUNDS, retryable=True)
         assert (lived.turn.status, lived.turn.error) == ("completed" if text else "failed", error)
         assert (await home.live("again")).turn.status == "completed"
 

@@ -40,7 +40,7 @@ def cancelled_in(tmp_path: Path, place: str) -> None:
         if place != "at once":
             async with asyncio.timeout(10):
                 await inside.wait()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(10):  # what hangs does so for ever
             result, twin = await asyncio.gather(
                 *[home.turns.turn_cancel(TurnParams(turn_id=turn_id)) for _ in range(2)]
             )
@@ -106,7 +106,7 @@ def test_a_provider_that_fails_leaves_what_was_said(tmp_path: Path) -> None:
         assert lived.turn.error is not None
         assert (lived.turn.status, lived.turn.error.reason, lived.turn.error.retryable) == (
             "failed",
-            "provider_failed",
+            "provider_unavailable",
             True,
         )
         assert [(item.text, item.status) for item in lived.items] == [("hello", "completed"), ("Twice", "failed")]
@@ -114,7 +114,7 @@ def test_a_provider_that_fails_leaves_what_was_said(tmp_path: Path) -> None:
         end = next(one for one in home.of(lived.turn.turn_id) if one.method == "turn/failed")
         assert end.params.error == lived.turn.error
         assert (await home.live("again")).turn.status == "completed"
-        assert [m.content for m in home.model.asked[-1].messages[1:]] == ["hello", "again"]
+        assert [m.content for m in home.model.asked[-1].messages[1:]] == ["again"]
 
     play(tmp_path, scene, breaks)
 

@@ -1,13 +1,14 @@
 """The shape of the house, as failing tests."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
-import pytest
+from cases import each
 
 from gateway.wiring import build as _wiring  # noqa: F401  # the composition root imports, so every module does
 from protocol.methods import METHODS
@@ -55,31 +56,34 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@each("path", MODULES)
 def test_a_file_is_one_idea(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())
     assert lines <= MAX_LINES or name_of(path) in TABLES, f"{name_of(path)} has {lines} lines"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each("path", MODULES)
 def test_modules_are_nouns_of_the_domain(path: Path) -> None:
     assert path.stem not in FORBIDDEN_NAMES
     assert not path.stem.startswith("base_")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each("path", MODULES)
 def test_sql_stands_in_sql_files(path: Path) -> None:
     strings = [
-        node.value
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
     assert not [text for text in strings if SQL_VERB.search(text)]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each("path", MODULES)
 def test_libraries_have_one_home(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     imported = {
         alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
     }
@@ -90,9 +94,9 @@ def test_libraries_have_one_home(path: Path) -> None:
     assert not strangers
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__init__.py"], ids=name_of)
+@each("path", [path for path in MODULES if path.name != "__init__.py"])
 def test_every_module_says_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert ast.get_docstring(tree_of(path))
 
 
 def test_folders_layers_and_wheel_agree() -> None:

@@ -29,9 +29,9 @@ def test_what_was_forgotten_is_listed_without_its_words_until_it_is_back_or_eras
     assert [one["memory_id"] for one in run("list", "--forgotten", "--scope", "user", "--json").json["forgotten"]] == [
         first
     ]
-    assert "there are more" in run("list", "--forgotten", "--limit", "1").out
-    assert "pioneer list --forgotten" in run("why", COFFEE).out
-    assert "pioneer list --forgotten" in run("show", first).out
+    assert "there are more" in run("list", "--forgotten", "--limit", "1").err
+    assert "pioneer list --forgotten" in run("why", COFFEE).err
+    assert "pioneer list --forgotten" in run("show", first).err
     assert run("restore", first).code == 0
     assert run("forget", "--of-thread", "thr_none").code == 1
     assert [one["memory_id"] for one in run("list", "--forgotten", "--json").json["forgotten"]] == [second]
@@ -42,9 +42,9 @@ def test_what_was_forgotten_is_listed_without_its_words_until_it_is_back_or_eras
 
 def test_a_dry_run_shows_the_words_and_says_which_way_they_would_go() -> None:
     memory_id = remember(COFFEE)
-    told = run("forget", memory_id, "--dry-run").out
-    assert told.splitlines() == ["would be forgotten:", f"{memory_id}\tcustom\t{COFFEE}"]
-    assert run("forget", memory_id, "--erase", "--dry-run").out.startswith("would be erased for ever:\n")
+    told = run("forget", memory_id, "--dry-run")
+    assert (told.out, told.err) == (f"{memory_id}\tcustom\t{COFFEE}\n", "would be forgotten:\n")
+    assert run("forget", memory_id, "--erase", "--dry-run").err == "would be erased for ever:\n"
     assert run("forget", memory_id, "--dry-run", "--json").json["forgotten_memory_ids"] == [memory_id]
     assert ids() == [memory_id]
 
@@ -55,8 +55,8 @@ def test_an_erase_names_the_backups_that_may_still_hold_it(home: Path) -> None:
     assert run("backup", str(home / "backups" / "monday.backup")).code == 0
     ended = run("forget", memory_id, "--erase", "--yes")
     assert ended.code == 0
-    assert "HOME/backups/monday.backup" in ended.out
-    assert "backups" not in run("forget", remember("The ferry leaves at ten.")).out
+    assert "HOME/backups/monday.backup" in ended.err
+    assert "backups" not in run("forget", remember("The ferry leaves at ten.")).err
 
 
 @pytest.mark.parametrize(("said", "code"), [(b"n\n", 1), (b"", 1), (b"y\n", 0)])
@@ -74,5 +74,5 @@ def test_a_question_is_shown_beside_the_answer(monkeypatch: pytest.MonkeyPatch, 
 def test_a_new_memory_is_shown_with_why_it_was_kept_and_how_to_undo_it() -> None:
     ended = run("remember", COFFEE)
     [memory_id] = ids()
-    assert "why: the user asked for it" in ended.out
-    assert f"to undo: pioneer forget {memory_id}\n" in ended.out
+    assert "why: the user asked for it" in ended.err
+    assert f"to undo: pioneer forget {memory_id}\n" in ended.err

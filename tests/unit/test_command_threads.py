@@ -26,9 +26,9 @@ def talks(tmp_path: Path) -> list[str]:
 
 def test_lists_are_as_long_as_one_likes_and_say_when_there_is_more(talks: list[str]) -> None:
     assert len(set(talks)) == 23
-    shown = run("threads").out.splitlines()
-    assert (len(shown), shown[-1]) == (21, "there are more: --limit N, or --all")
-    assert len(run("threads", "--limit", "22").out.splitlines()) == 23
+    shown = run("threads")
+    assert (len(shown.out.splitlines()), shown.err) == (20, "there are more: --limit N, or --all\n")
+    assert len(run("threads", "--limit", "22").out.splitlines()) == 22
     assert len(run("threads", "--limit", "23").out.splitlines()) == 23
     assert run("threads", "--limit", "0").code == 64
 
@@ -40,9 +40,9 @@ def test_a_talk_is_shown_over_as_many_pages_as_it_has() -> None:
     items = run("threads", long, "--limit", "101", "--json").json["items"]
     assert len({item["item_id"] for item in items}) == 101
     ended = run("threads", long, "--limit", "119")
-    assert "--all" in ended.out.splitlines()[0]
+    assert "--all" in ended.err
     assert ended.out.count("Tide 7 of") == 59
-    assert "--all" not in run("threads", long, "--limit", "120").out
+    assert "--all" not in run("threads", long, "--limit", "120").err
 
 
 def test_a_thread_is_renamed_and_deleted_with_a_yes(talks: list[str]) -> None:
@@ -65,7 +65,7 @@ def test_workspaces_are_listed_and_an_export_says_which_it_is_of() -> None:
     told = run("workspaces", "--json").json["workspaces"]
     assert [workspace["workspace_id"] for workspace in told] == ["ws_harbour", "ws_cafe"]
     assert [line.split("\t")[0] for line in run("workspaces").out.splitlines()] == ["ws_harbour", "ws_cafe"]
-    assert "workspace ws_harbour" in run("export", "b.jsonl", "--workspace", "ws_harbour").out
+    assert "workspace ws_harbour" in run("export", "b.jsonl", "--workspace", "ws_harbour").err
 
 
 def test_a_workspace_is_deleted_with_its_memory_and_a_yes() -> None:
@@ -86,7 +86,7 @@ def test_what_waits_is_approved_or_rejected() -> None:
     assert run("candidates").code == 1
     kept, refused = propose("Prefers green tea."), propose("Prefers seat four.")
     assert {line.split("\t")[0] for line in run("candidates").out.splitlines()} == {kept, refused}
-    assert "there are more" in run("candidates", "--limit", "1").out
+    assert "there are more" in run("candidates", "--limit", "1").err
     assert run("candidates", "--approve", kept, "--reject", refused).code == 64
     record = run("candidates", "--approve", kept, "--json").json["record"]
     assert set(ids()) == {mine, record["memory_id"]}

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.config import ConfigError, ConfigStore, read, shown_url
+from gateway.config_keys import UnknownKey, find_nearest
 from protocol.errors import CallerError, Unavailable
 from protocol.settings import GatewayConfig, MemorySettings, SettingsUpdateParams
 
@@ -38,7 +39,7 @@ def test_a_file_gives_what_it_says_and_defaults_for_the_rest():
     config, unknown = read(
         "[other]\nx = 1\n[gateway.memory]\nenabled = false\n[gateway.thread_episodic]\nmin_relevancy = 1\n" + PROVIDER
     )
-    assert unknown == []
+    assert unknown == ["other"]
     assert config.memory == MemorySettings(enabled=False)
     assert config.thread_episodic.min_relevancy == 1.0
     assert config.providers["local"].timeout_ms == 120_000
@@ -49,7 +50,13 @@ def test_unknown_keys_are_set_aside_and_told_at_every_depth():
         "x = 1\n[gateway]\ncolour = 1\n[gateway.memory]\nenabeld = false\n[gateway.nothing.deep]\ny = 1\n"
         '[gateway.providers.p]\nkind = "openai"\napi_key = "sk-1"\n'
     )
-    assert unknown == ["gateway.colour", "gateway.memory.enabeld", "gateway.nothing", "gateway.providers.p.api_key"]
+    assert unknown == [
+        "gateway.colour",
+        "gateway.memory.enabeld",
+        "gateway.nothing",
+        "gateway.providers.p.api_key",
+        "x",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,11 +65,11 @@ def test_unknown_keys_are_set_aside_and_told_at_every_depth():
         ("[gateway\n", "TOML"),
         ("gateway = 3", "gateway: must be a table"),
         ("[gateway]\nmemory = 3", "gateway.memory: must be a table"),
-        ('[gateway.memory]\nretention_days = "x"', "gateway.memory.retention_days: Expected `int`"),
-        ("[gateway.memory]\nretention_days = 0", "gateway.memory.retention_days: Expected `int` >= 1"),
-        ("[gateway.memory]\nenabled = 1", "gateway.memory.enabled: Expected `bool`"),
+        ('[gateway.memory]\nretention_days = "x"', "gateway.memory.retention_days: must be a whole number, not text"),
+        ("[gateway.memory]\nretention_days = 0", "gateway.memory.retention_days: must be at least 1"),
+        ("[gateway.memory]\nenabled = 1", "gateway.memory.enabled: must be true or false, not a whole number"),
         ("[gateway.thread_episodic]\nmin_relevancy = nan", "gateway.thread_episodic.min_relevancy: must be a number"),
-        ("[gateway.thread_episodic]\nmin_relevancy = inf", "gateway.thread_episodic.min_relevancy: Expected `float`"),
+        ("[gateway.thread_episodic]\nmin_relevancy = inf", "gateway.thread_episodic.min_relevancy: must be"),
         ('[gateway.providers."a b"]\nmodel = "m"', "gateway.providers.a b.kind: is required"),
         ('[gateway.providers.p]\nkind = "sk-secret"', "gateway.providers.p.kind: must be one of openai, anthropic"),
         ('[gateway.roles]\nmain = "sk-secret"', "gateway.roles.main: names no provider"),
@@ -72,7 +79,7 @@ def test_unknown_keys_are_set_aside_and_told_at_every_depth():
         ),
         ("[gateway.thread_episodic]\nsnippet_chars = 2000", "gateway.thread_episodic.snippet_chars: must not be"),
         ('[gateway.memory]\ncapsules_dir = "../up"', "gateway.memory.capsules_dir: must not hold `.`"),
-        ("[gateway.memory]\nenabled = 2020-01-01", "gateway.memory.enabled: Expected `bool`"),
+        ("[gateway.memory]\nenabled = 2020-01-01", "gateway.memory.enabled: must be true or false"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_line_that_names_the_key_and_not_the_value(text, names):
@@ -214,7 +221,7 @@ def test_a_file_that_became_bad_leaves_the_settings_in_force_until_it_is_mended(
     path.write_text("[gateway.memory]\nretention_days = 50\nx = 1\n")
     assert store.refresh() is True
     assert (store.config.memory.retention_days, store.problem) == (50, None)
-    assert store.unknown_keys == ["gateway.memory.x"]
+    assert store.unknown_keys == [UnknownKey("gateway.memory.x", None, 3)]
 
     path.unlink()
     assert store.refresh() is True
@@ -264,3 +271,104 @@ def test_the_view_shows_that_there_is_a_key_and_no_key(tmp_path, monkeypatch):
 
 def test_relative_paths_start_at_the_file(tmp_path):
     assert store_of(tmp_path).folder == tmp_path.resolve()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "nearest"),
+    [
+        ("memory", "gateway.memory"),
+        ("mcp", "gateway.mcp"),
+        ("Memory", "gateway.memory"),
+        ("gateway.memry", "gateway.memory"),
+        ("retention_days", "gateway.memory.retention_days"),
+        ("memory.retention_days", "gateway.memory.retention_days"),
+        ("gateway.memory.enabeld", "gateway.memory.enabled"),
+        ("gateway.agent.retention_days", "gateway.memory.retention_days"),
+        ("gateway.providers.my.api_key", "gateway.providers.my.api_key_env"),
+        ("gateway.memory.x", None),
+        ("theirs", None),
+    ],
+)
+def test_a_wrong_name_is_told_with_the_one_that_it_most_likely_means(wrong, nearest):
+    assert find_nearest(wrong) == nearest
+
+
+def test_unknown_names_come_in_the_order_of_the_file_with_their_lines(tmp_path):
+    store = store_of(tmp_path, "[memory]\nretention_days = 3\n\n[gateway.agent]\nmax_round = 2\n")
+    assert store.unknown_keys == [
+        UnknownKey("memory", "gateway.memory", 1),
+        UnknownKey("gateway.agent.max_round", "gateway.agent.max_rounds", 5),
+    ]
+    with pytest.raises(
+        ConfigError, match=r"^line 1: there is no setting memory; did you mean gateway.memory\? \(and 1 more"
+    ):
+        store.require_known()
+
+
+def layered(tmp_path: Path, text: str, **environ: str) -> ConfigStore:
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return ConfigStore(path, environ=environ)
+
+
+def test_the_environment_is_stronger_than_the_file_and_origins_say_so(tmp_path):
+    text = "[gateway.memory]\nretention_days = 5\nenabled = false\n" + PROVIDER
+    store = layered(tmp_path, text, PIONEER_MEMORY__RETENTION_DAYS="7", PIONEER_RECALL__FLOORS="{ total = 0.5 }")
+    assert (store.config.memory.retention_days, store.config.memory.enabled) == (7, False)
+    assert store.config.recall.floors.total == 0.5
+    origins = store.origins()
+    assert (origins["memory.retention_days"], origins["memory.enabled"]) == ("environment", "file")
+    assert (origins["agent.max_rounds"], origins["providers.local"]) == ("default", "file")
+
+    store.update(patch(memory={"retention_days": 9, "enabled": None}))
+    assert (store.config.memory.retention_days, store.config.memory.enabled) == (7, True)
+    assert tomllib.loads((tmp_path / "config.toml").read_text())["gateway"]["memory"] == {"retention_days": 9}
+    assert store.origins()["memory.enabled"] == "default"
+
+
+def test_a_changed_file_stays_below_the_environment(tmp_path):
+    store = layered(tmp_path, "", PIONEER_AGENT__MAX_ROUNDS="3")
+    (tmp_path / "config.toml").write_text("[gateway.agent]\nmax_rounds = 4\nhistory_turns_min = 2\n")
+    assert store.refresh() is True
+    assert (store.config.agent.max_rounds, store.config.agent.history_turns_min) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "names"),
+    [
+        (
+            "PIONEER_MEMORY__RETENTION_DAYS",
+            "sk-secret",
+            "PIONEER_MEMORY__RETENTION_DAYS: takes whole number, 1 to 3650",
+        ),
+        (
+            "PIONEER_THREAD_EPISODIC__MIN_RELEVANCY",
+            "nan",
+            "PIONEER_THREAD_EPISODIC__MIN_RELEVANCY: takes number, 0 to 1",
+        ),
+        (
+            "PIONEER_THREAD_EPISODIC__SNIPPET_CHARS",
+            "9999",
+            "gateway.thread_episodic.snippet_chars, with what the environ",
+        ),
+        ("PIONEER_MEMORY__CAPSULES_DIR", "../up", "gateway.memory.capsules_dir, with what the environment says"),
+    ],
+)
+def test_a_wrong_value_of_the_environment_is_refused_by_the_name_of_its_variable(tmp_path, variable, value, names):
+    with pytest.raises(ConfigError) as caught:
+        layered(tmp_path, "", **{variable: value})
+    assert names in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_variable_that_names_no_setting_is_told_with_the_nearest(tmp_path):
+    environ = {
+        "PIONEER_MEMRY__ENABLED": "1",
+        "PIONEER_PROVIDERS__MODEL": "m",
+        "PIONEER_HOME": "h",
+        "PIONEER_FAULT_STRIDE": "1",
+    }
+    assert layered(tmp_path, "", **environ).unknown_keys == [
+        UnknownKey("PIONEER_MEMRY__ENABLED", "PIONEER_MEMORY__ENABLED", None),
+        UnknownKey("PIONEER_PROVIDERS__MODEL", "gateway.providers.model", None),
+    ]

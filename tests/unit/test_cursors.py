@@ -3,6 +3,7 @@
 import base64
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ FORGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("cursor", FORGED, ids=ascii)
+@each("cursor", FORGED)
 def test_what_we_never_gave_out_is_refused(cursor: str) -> None:
     with pytest.raises(CallerError) as caught:
         place_of(cursor, (0, 0))

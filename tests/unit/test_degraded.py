@@ -1,22 +1,12 @@
 import msgspec
+from clock import SetClock
 
 from gateway.degraded import LAST_ERRORS, Health
 
 
-class Wall:
-    def __init__(self):
-        self.at = 1000
-
-    def now(self):
-        return self.at
-
-    def monotonic(self):
-        return 0.0
-
-
 def health_with_ears():
     heard = []
-    clock = Wall()
+    clock = SetClock(1000)
 
     def notify(method, params):
         heard.append((method, msgspec.to_builtins(params)))

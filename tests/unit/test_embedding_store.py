@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_home import fresh_database
+from fresh import fresh_database
 
 from gateway import embedding as embedding_module
 from gateway import model_choice

@@ -19,6 +19,7 @@ from protocol.hooks import (
     RecallPlan,
     TurnContext,
 )
+from protocol.settings import RecallDeadlines, RecallSettings
 from protocol.threads import ArtifactRef, Permission, TurnOptions, TurnPolicy
 from thread_episodic.hooks import build_hooks, size_of
 
@@ -327,5 +328,53 @@ def test_the_newest_that_sounds_like_a_decision_comes_before_what_is_newer(home:
         newest = EpisodicQuery(mode="workspace_threads", query="decided agreed", newest=True)
         shown = [item.ref.id.split("/")[1] for item in (await recalled(home, given(newest))).items]
         assert shown[:2] == ["i2", "i1"]
+
+    run(story)
+
+
+@pytest.mark.parametrize(("served", "status"), [(1, "partial"), (0, "failed")])
+def test_at_its_deadline_the_hook_gives_what_is_there(
+    home: Home, monkeypatch: pytest.MonkeyPatch, served: int, status: str
+) -> None:
+    async def story() -> None:
+        await valves(home)
+        search, calls = home.service.recall, iter(range(served))
+        patience = anyio.CancelScope()
+        waited: list[float] = []
+
+        def move_on_after(seconds: float) -> anyio.CancelScope:
+            waited.append(seconds)
+            return patience
+
+        async def late(*args: Any, **more: Any) -> Any:
+            if next(calls, None) is None:
+                patience.cancel()  # the deadline, in the middle of a search
+                await anyio.sleep_forever()
+            return await search(*args, **more)
+
+        monkeypatch.setattr(home.service, "recall", late)
+        monkeypatch.setattr("thread_episodic.hooks.anyio.move_on_after", move_on_after)
+        context = await recalled(home, given(VALVE, VALVE))
+        assert (context.status, context.reason, bool(context.items)) == (status, "deadline", bool(served))
+        assert waited == [0.75], "the hook has 800 ms, whatever the setting says"
+
+    run(story)
+
+
+def test_the_hook_waits_as_long_as_the_setting_says(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        await valves(home)
+        waited: list[float] = []
+        wait = anyio.move_on_after
+
+        def move_on_after(seconds: float) -> anyio.CancelScope:
+            waited.append(seconds)
+            return wait(None)
+
+        monkeypatch.setattr("thread_episodic.hooks.anyio.move_on_after", move_on_after)
+        recall = RecallSettings(deadline_ms=RecallDeadlines(hook=40))
+        (subscription,) = build_hooks(home.service, lambda: msgspec.structs.replace(home.config(), recall=recall))
+        await subscription.call(given(VALVE))
+        assert waited == [0.04]
 
     run(story)

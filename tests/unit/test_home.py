@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", GOOD, ids=ascii)
+@each("path", GOOD)
 def test_a_plain_relative_path_is_used(path: str, tmp_path: Path) -> None:
     assert problem_of_relative(path) is None
     root = Home(tmp_path / "home").root
@@ -53,7 +54,7 @@ def test_a_plain_relative_path_is_used(path: str, tmp_path: Path) -> None:
     assert child != root
 
 
-@pytest.mark.parametrize("path", BAD, ids=ascii)
+@each("path", BAD)
 def test_any_other_path_is_refused_by_name(path: str, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     assert problem_of_relative(path) is not None

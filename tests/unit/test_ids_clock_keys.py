@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from clock import SetClock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,19 +23,6 @@ from protocol.errors import Unavailable
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
 
 
-class HandClock:
-    """A clock that shows what it is set to."""
-
-    def __init__(self, at: int) -> None:
-        self.at = at
-
-    def now(self) -> int:
-        return self.at
-
-    def monotonic(self) -> float:
-        return 0.0
-
-
 # -- ids -------------------------------------------------------------------------------------------------------------
 
 
@@ -46,7 +34,7 @@ def test_an_id_has_its_prefix_and_fits_the_contract() -> None:
 
 @given(st.lists(st.integers(-(10**12), 10**14), min_size=1, max_size=50))
 def test_ids_rise_whatever_the_clock_does(times: list[int]) -> None:
-    clock = HandClock(0)
+    clock = SetClock(0)
     ids = SortableIds(clock)
     made: list[str] = []
     for clock.at in times:
@@ -57,16 +45,16 @@ def test_ids_rise_whatever_the_clock_does(times: list[int]) -> None:
 
 @given(st.integers(0, 10**14), st.integers(1, 10**12))
 def test_ids_of_other_processes_sort_by_time(at: int, later: int) -> None:
-    assert SortableIds(HandClock(at)).new("x") < SortableIds(HandClock(at + later)).new("x")
+    assert SortableIds(SetClock(at)).new("x") < SortableIds(SetClock(at + later)).new("x")
 
 
 @pytest.mark.parametrize("at", [0, -5, 1_700_000_000_000])
 def test_processes_that_start_at_one_moment_do_not_collide(at: int) -> None:
-    assert len({SortableIds(HandClock(at)).new("x") for _ in range(1000)}) == 1000
+    assert len({SortableIds(SetClock(at)).new("x") for _ in range(1000)}) == 1000
 
 
 def test_ids_of_many_threads_are_distinct() -> None:
-    ids = SortableIds(HandClock(1_700_000_000_000))
+    ids = SortableIds(SetClock(1_700_000_000_000))
     made: list[list[str]] = [[] for _ in range(4)]
 
     def make(into: list[str]) -> None:

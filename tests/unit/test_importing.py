@@ -106,7 +106,8 @@ def test_a_long_conversation_is_sent_in_parts_that_fit() -> None:
     looks = [params for params in gateway.asked if params.dry_run]
     sent = [params for params in gateway.asked if not params.dry_run]
     assert len(sent) == len(looks) > 2
-    assert [params.mode for params in sent] == ["replace", *["append"] * (len(sent) - 1)]
-    ids = [turn.turn_id for params in sent for turn in params.turns]
-    assert len(set(ids)) == len(ids)
-    assert None not in ids
+    assert {params.mode for params in sent} == {"replace"}
+    assert [params.has_more for params in sent] == [*[True] * (len(sent) - 1), False]
+    assert [params.offset for params in sent] == [
+        sum(len(before.turns) for before in sent[:place]) for place in range(len(sent))
+    ]

@@ -4,6 +4,7 @@ from itertools import product
 from typing import get_args
 
 import pytest
+from cases import each
 
 from gateway.job_states import FINAL, TRANSITIONS, IllegalMoveError, JobEvent, after
 from protocol.ports import JobState
@@ -27,7 +28,7 @@ MOVES: dict[tuple[str, str], str] = {
 }
 
 
-@pytest.mark.parametrize(("state", "event"), list(product(STATES, EVENTS)))
+@each(("state", "event"), product(STATES, EVENTS))
 def test_each_pair_is_a_move_or_an_error(state: JobState, event: JobEvent) -> None:
     if (state, event) in MOVES:
         assert after(state, event) == MOVES[state, event]

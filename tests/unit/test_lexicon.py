@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 import pytest
+from cases import each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -57,7 +58,7 @@ INDEXED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "terms"), INDEXED)
+@each(("text", "terms"), INDEXED)
 def test_text_becomes_terms(text: str, terms: str):
     assert " ".join(LEXICON.index_terms(text)) == terms
 
@@ -82,7 +83,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "terms"), ASKED)
+@each(("text", "terms"), ASKED)
 def test_query_keeps_what_carries_meaning(text: str, terms: str):
     assert " ".join(LEXICON.query_terms(text)) == terms
 
@@ -192,7 +193,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("text", "asked"), SAME)
+@each(("text", "asked"), SAME)
 def test_what_is_typed_in_two_ways_shares_its_terms(text: str, asked: str):
     assert set(LEXICON.query_terms(asked)) <= set(LEXICON.index_terms(text))
 

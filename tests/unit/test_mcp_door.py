@@ -33,6 +33,7 @@ from gateway.wiring import App
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.memory import Category, Context, RememberParams
+from protocol.settings import RecallDeadlines
 from protocol.threads import ThreadImportParams, ToolReply
 
 NOW = 1_780_000_000_000
@@ -253,3 +254,31 @@ def test_the_workspace_is_the_first_that_is_said(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(folder)
     assert workspace_of(Wish(), None) == workspace_of(Wish(folder=folder), None)
     assert workspace_of(Wish(folder=tmp_path / "none"), None).workspace_id == "ws_default"
+
+
+def test_what_is_late_is_an_error_and_the_other_search_is_there(tmp_path: Path) -> None:
+    async def story(stage: Stage) -> None:
+        await render(stage.door, "remember", {"fact": "I play the cello"}, MODEL)
+        await stage.door.call("memory_remember", CELLO, MODEL)
+
+        async def late(_context: ToolContext, _name: str, _arguments: dict[str, Any]) -> ToolReply:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        def wait_for(millis: int) -> None:
+            store = stage.app.base.config
+            recall = msgspec.structs.replace(store.config.recall, deadline_ms=RecallDeadlines(mcp=millis))
+            store.config = msgspec.structs.replace(store.config, recall=recall)
+
+        stage.app = replace(stage.app, tools={**stage.app.tools, "thread_search": late})
+        door = stage.at("ws_here")
+        wait_for(10)
+        answer = await door.call("thread_search", {"query": "cello"}, MODEL)
+        assert answer.code == "unavailable"
+        assert "within 10 ms (`recall.deadline_ms.mcp`)" in answer.text
+        wait_for(1500)
+        both = await render(door, "recall", {"query": "cello"}, MODEL)
+        assert CELLO["content"] in both
+        assert "within 1500 ms" in both
+
+    play(tmp_path, story)

@@ -2,16 +2,17 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from clock import START
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from memory_home import DAY, HERE, MIDDLING, START, SURE, USER, WISH, WS1, MemoryHome
+from memory_home import DAY, HERE, MIDDLING, SURE, USER, WISH, WS1, MemoryHome
+from sizes import size
 
 from gateway.keys import HomeKey
 from memory import bundle as codec
@@ -33,7 +34,7 @@ from protocol.memory import (
     StatsParams,
 )
 
-LIVES = int(os.environ.get("PIONEER_BUNDLE_LIVES", "12"))
+LIVES = size("bundle_lives")
 """How many lives travel: each needs three homes, which is a third of a second."""
 
 

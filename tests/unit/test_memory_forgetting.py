@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from memory_home import DAY, HERE, MIDDLING, NAME, START, SURE, USER, WS1, WS2, MemoryHome
+from clock import START
+from memory_home import DAY, HERE, MIDDLING, NAME, SURE, USER, WS1, WS2, MemoryHome
 
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable

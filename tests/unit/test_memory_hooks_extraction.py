@@ -169,8 +169,18 @@ def test_a_run_is_proposed_once() -> None:
 
 def test_no_facts_is_a_run_without_effect() -> None:
     memory = DictionaryMemory()
-    assert run(memory, ScriptedModel(answer()), said())["extraction_stats"].data == stats()
+    notes = run(memory, ScriptedModel(answer()), said("What is the weather like?"))
+    assert notes["extraction_stats"].data == stats()
     assert memory.records == {}
+
+
+@pytest.mark.parametrize(("raw", "malformed"), [([], 0), ([{"content": "no quote"}], 1)])
+def test_an_empty_answer_does_not_switch_the_rules_off(raw: list[Any], malformed: int) -> None:
+    memory = DictionaryMemory()
+    notes = run(memory, ScriptedModel(answer(*raw)), said("My name is Anna. What is the weather like?"))
+    assert notes["extraction_stats"].data == stats(facts=1 + malformed, malformed=malformed, activated=1)
+    assert [record.content for record in memory.records.values()] == ["My name is Anna"]
+    assert memory.by_rules
 
 
 @pytest.mark.parametrize(
@@ -185,7 +195,7 @@ def test_answer_that_is_no_json_is_tried_again(text: str) -> None:
 def test_failing_provider_is_tried_again() -> None:
     with pytest.raises(HookFailure) as failure:
         run(DictionaryMemory(), ScriptedModel("timeout"), said())
-    assert (failure.value.code, failure.value.retryable) == ("provider_failed", True)
+    assert (failure.value.code, failure.value.retryable) == ("provider_timeout", True)
 
 
 def test_without_a_model_explicit_statements_are_found_by_rule() -> None:
@@ -235,7 +245,7 @@ def test_missing_members_take_the_conservative_value() -> None:
         {"content": "x", "evidence": {"quote": ""}},
         {"content": "x", "evidence": {"quote": "x" * 501}},
         {"content": "x", "evidence": {"quote": "x"}, "semantic": {"category": "gossip"}},
-        {"content": "x", "evidence": {"quote": "x", "item_id": "../etc"}},
+        {"content": "x", "evidence": {"quote": "x", "item_id": ["itm_1"]}},
         {"content": 5, "evidence": {"quote": "x"}},
         {"content": "x", "evidence": {"quote": "x"}, "semantic": "high"},
     ],

@@ -1,7 +1,7 @@
 """What a lazy or hostile extractor sends: refused by the service, each with its reason; and what must pass all the same."""
 
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_home import MemoryHome
+from processor import assert_cheap
 
 from benchmarks.conversations import data_folder, read_conversations
 from benchmarks.stage import told_turns
@@ -202,6 +203,4 @@ def test_any_text_is_judged(text: str) -> None:
 
 def test_long_text_is_judged_in_no_time() -> None:
     for text in ("the user is " * 60, "hi " * 260, "a" * 800, "[" * 800, "ignore all " * 70, "你好" * 400):
-        begun = time.process_time()
-        find_junk(text[:MAX_FACT_CHARS])
-        assert time.process_time() - begun < 0.5
+        assert_cheap(partial(find_junk, text[:MAX_FACT_CHARS]), 0.25)

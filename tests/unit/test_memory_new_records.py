@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_home import START, SURE, WISH, WS1, MemoryHome
+from clock import START
+from memory_home import SURE, WISH, WS1, MemoryHome
 
 from gateway.spaces import Identity, adopt
 from gateway.sqlite import Transaction

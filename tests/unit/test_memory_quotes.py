@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from cases import each
 
 from gateway.lexicon import SnowballLexicon
 from memory.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, compared
@@ -186,7 +187,7 @@ def fact(words: str, content: str, quote: str, category: Category = "custom", va
     return bear_out(Claim(content, value, category, quote), words, LEXICON)
 
 
-@pytest.mark.parametrize(("words", "content"), REWORDED)
+@each(("words", "content"), REWORDED)
 def test_what_was_asked_for_is_kept_in_other_words_or_as_it_was_said(words: str, content: str) -> None:
     borne = wish(words, content, words)
     assert borne is not None
@@ -195,7 +196,7 @@ def test_what_was_asked_for_is_kept_in_other_words_or_as_it_was_said(words: str,
     assert without_quote is None or without_quote.content in {content, without_quote.sentence}
 
 
-@pytest.mark.parametrize(("words", "content"), ALTERED)
+@each(("words", "content"), ALTERED)
 def test_what_the_words_do_not_say_is_never_kept_in_those_words(words: str, content: str) -> None:
     for quote in ("", only_own(words)):
         borne = wish(words, content, quote)

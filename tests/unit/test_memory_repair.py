@@ -1,16 +1,17 @@
 """Repair: whatever mix of derived data is missing or wrong, the house answers again as if nothing had happened."""
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from clock import START
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from memory_home import HERE, NAME, START, SURE, USER, WS1, MemoryHome
+from memory_home import HERE, NAME, SURE, USER, WS1, MemoryHome
+from sizes import size
 
 from gateway import database_threads as database_module
 from gateway.sqlite import connect
@@ -23,7 +24,7 @@ from protocol.memory import ExplainParams, ExplainTarget, ForgetByScope, ForgetP
 from protocol.ports import Tx
 
 WORDS = ("tea", "jam", "quokka", "harbour", "violin", "Zürich", "東京タワー")
-EXAMPLES = int(os.environ.get("PIONEER_REPAIR_EXAMPLES", "8"))
+EXAMPLES = size("repair_examples")
 """A home is made for each; a hundred take a minute."""
 
 

@@ -1,13 +1,15 @@
 """What users state outright, found by rule; and all that only resembles it."""
 
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_home import MemoryHome
+from processor import assert_cheap
 
 from memory.rule_extraction import MEANING, extract_statements
 from protocol.memory import Fact, WriteResult
@@ -111,7 +113,7 @@ STATED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind", "content", "value"), STATED)
+@each(("text", "kind", "content", "value"), STATED)
 def test_statement_is_found(text: str, kind: str, content: str, value: str | None) -> None:
     (fact,) = facts(text)
     assert fact.content == content
@@ -416,12 +418,12 @@ WORDED_OTHERWISE = [
 ]
 
 
-@pytest.mark.parametrize("text", [*INNOCENT, *RESEMBLING])
+@each("text", [*INNOCENT, *RESEMBLING])
 def test_innocent_sentence_states_nothing(text: str) -> None:
     assert facts(text) == []
 
 
-@pytest.mark.parametrize("text", WORDED_OTHERWISE)
+@each("text", WORDED_OTHERWISE)
 def test_statement_in_other_words_is_found(text: str) -> None:
     assert len(facts(text)) == 1
 
@@ -447,7 +449,7 @@ NICKNAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NICKNAMES)
+@each("text", NICKNAMES)
 def test_a_nickname_is_one_thing_in_every_language(text: str) -> None:
     (fact,) = facts(text)
     assert (fact.semantic.category, fact.semantic.attribute, fact.value) == ("identity", "nickname", "Bo")
@@ -530,6 +532,4 @@ def test_hostile_text_is_read_in_no_time() -> None:
         "记住" * 9000,
         "a " * 10_000,
     ):
-        started = time.process_time()
-        facts(text)
-        assert time.process_time() - started < 1.0
+        assert_cheap(partial(facts, text), 0.5)

@@ -380,6 +380,22 @@ def test_facts_stand_alone_and_a_run_counts_once(home: MemoryHome) -> None:
     assert home.do(home.service.turns.proposal_of("run_2")) is None
 
 
+def test_a_quote_under_a_wrong_name_counts_where_one_message_alone_holds_it(home: MemoryHome) -> None:
+    first, second = home.say("I like tea and jam"), home.say("I like tea and jam, I like rye")
+    items = {said.item_id or "": said.quote for said in (first, second)}
+
+    def reason(quote: str, name: str | int | None) -> str:
+        named = Fact(content=quote, semantic=SURE, evidence=FactEvidence(quote=quote, item_id=name))
+        turn = home.turn(turn_id=second.turn_id)
+        asked = home.service.turns.propose(turn, [named], run_id=f"{quote}{name}", user_items=items, policy_allows=True)
+        return home.do(asked)[0].decision.reason_code
+
+    assert reason("I like tea and jam, I like rye", "itm_wrong") == "active_created"
+    for wrong in ("itm_wrong", 0):
+        assert reason("I like tea and jam", wrong) == "quote_not_found"
+    assert reason("I like tea and jam", second.item_id) == "active_created"
+
+
 def test_a_policy_that_says_no(home: MemoryHome) -> None:
     said = home.say("I like tea")
     results = home.do(

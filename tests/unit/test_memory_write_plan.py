@@ -4,6 +4,7 @@ import itertools
 from typing import Any, get_args
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,7 +54,7 @@ WISHED_AWAY = {"regulated_needs_request"}
 """Gates that a person's explicit wish opens."""
 
 
-@pytest.mark.parametrize(("changes", "reason"), GATES)
+@each(("changes", "reason"), GATES)
 def test_each_gate_stops_alone(changes: dict[str, Any], reason: str) -> None:
     plan = plan_write(PLAIN._replace(**changes))
     assert plan.decision.reason_code == reason
@@ -63,13 +64,13 @@ def test_each_gate_stops_alone(changes: dict[str, Any], reason: str) -> None:
     assert plan.decision.action == plan.action
 
 
-@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(GATES, 2)))
+@each(("first", "second"), itertools.combinations(GATES, 2))
 def test_the_earlier_gate_speaks(first: tuple[dict[str, Any], str], second: tuple[dict[str, Any], str]) -> None:
     merged = second[0] | first[0]
     assert plan_write(PLAIN._replace(**merged)).decision.reason_code == first[1]
 
 
-@pytest.mark.parametrize(("changes", "reason"), [gate for gate in GATES if "wants_rejection" not in gate[0]])
+@each(("changes", "reason"), [gate for gate in GATES if "wants_rejection" not in gate[0]])
 def test_what_an_explicit_wish_opens(changes: dict[str, Any], reason: str) -> None:
     plan = plan_write(PLAIN._replace(is_explicit=True, **changes))
     is_open = reason in WISHED_AWAY or "is_suppressed" in changes

@@ -1,8 +1,10 @@
 """What people say to steer memory, in seven languages, and what only sounds like it."""
 
-import time
+from functools import partial
 
 import pytest
+from cases import each
+from processor import assert_cheap
 
 from promt.layout import MASK, mask_quotes
 from promt.phrases import Intents, detect
@@ -259,33 +261,33 @@ def found(text: str) -> set[str]:
     return says(**intents)
 
 
-@pytest.mark.parametrize("text", NO_SAVE)
+@each("text", NO_SAVE)
 def test_no_save_is_heard(text: str) -> None:
     assert "no_save" in found(text)
     assert "remember" not in found(text)
 
 
-@pytest.mark.parametrize("text", REMEMBER)
+@each("text", REMEMBER)
 def test_remember_is_heard(text: str) -> None:
     assert found(text) & {"remember", "no_save", "forget"} == {"remember"}
 
 
-@pytest.mark.parametrize("text", FORGET)
+@each("text", FORGET)
 def test_forget_is_heard(text: str) -> None:
     assert found(text) & {"remember", "no_save", "forget"} == {"forget"}
 
 
-@pytest.mark.parametrize("text", HISTORY)
+@each("text", HISTORY)
 def test_reference_to_history_is_heard(text: str) -> None:
     assert found(text) & {"refers_to_history", "remember", "no_save", "forget"} == {"refers_to_history"}
 
 
-@pytest.mark.parametrize("text", ASKS)
+@each("text", ASKS)
 def test_question_about_memory_is_heard(text: str) -> None:
     assert found(text) & {"asks_memory", "remember", "no_save", "forget"} == {"asks_memory"}
 
 
-@pytest.mark.parametrize("text", INNOCENT)
+@each("text", INNOCENT)
 def test_innocent_sentence_says_nothing(text: str) -> None:
     assert detect(text) == Intents()
 
@@ -349,6 +351,4 @@ def test_detection_is_fast_also_on_hostile_input() -> None:
     ]
     for text in hostile:
         detect(text)
-        started = time.process_time()
-        detect(text)
-        assert time.process_time() - started < 0.25
+        assert_cheap(partial(detect, text), 0.125)

@@ -11,7 +11,7 @@ from gateway import config as configuration
 from gateway.provider_connection import problem_of
 from gateway.provider_tries import MAX_RETRY_AFTER_SECONDS, MAX_TRIES, TRIED_ONCE
 from protocol.gateway import ProviderProblem
-from protocol.models import PASSING_FAULTS, ProviderFault
+from protocol.models import PASSING_FAULTS, ProviderFailed, ProviderFault
 from protocol.settings import AgentSettings, ProviderConfig
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "providers.md").read_text(encoding="utf-8")
@@ -52,9 +52,10 @@ def test_every_key_stands_there_with_its_default() -> None:
 
 def test_every_problem_and_fault_stands_there_with_its_tries() -> None:
     assert set(rows("| `problem` | what to do |")) == set(get_args(ProviderProblem))
-    table = rows("| `error`, `last_error` | meaning | tried |")
+    table = rows("| `error`, `last_error` | reason of `turn/failed` | meaning | tried |")
     assert set(table) == set(get_args(ProviderFault))
-    for fault, (_, tried) in table.items():
+    for fault, (reason, _, tried) in table.items():
+        assert reason == f"`{ProviderFailed(fault).reason}`"  # type: ignore[arg-type]
         again = fault in PASSING_FAULTS - TRIED_ONCE
         assert tried == ("three times" if again else "once")
     assert MAX_TRIES == 3

@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import msgspec
 import pytest
+from cases import each
 from jsonschema import Draft202012Validator
 
 import protocol
@@ -58,7 +59,7 @@ def test_documents_are_the_same_every_time_and_end_with_a_newline():
     assert set(first) == {f"{name}.json" for name in names}
 
 
-@pytest.mark.parametrize("struct", declared(), ids=lambda struct: struct.__name__)
+@each("struct", declared())
 def test_every_message_says_what_it_is(struct):
     assert (vars(struct).get("__doc__") or "").strip()
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clock import START, SetClock
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_home import START, SetClock
 
 from gateway.providers import Providers
 from gateway.scripted import Script, ScriptError, pieces
@@ -164,13 +164,18 @@ def test_a_stream_has_as_many_deltas_as_asked(tmp_path: Path, chunks: int, delta
 
 
 @pytest.mark.parametrize(
-    ("error", "tries"), [("timeout", 3), ("disconnect", 3), ("http_429", 3), ("http_500", 3), ("bad_json", 1)]
-)
-def test_errors_are_tried_as_often_as_they_deserve(tmp_path: Path, error: str, tries: int) -> None:
+    ("error", "reason", "tries"),
+    [
+        ("timeout", "provider_timeout", 3), ("disconnect", "provider_unavailable", 3),
+        ("http_429", "provider_rate_limited", 3), ("http_500", "provider_unavailable", 3),
+        ("bad_json", "provider_failed", 1),
+    ],
+)  # fmt: skip
+def test_errors_are_tried_as_often_as_they_deserve(tmp_path: Path, error: str, reason: str, tries: int) -> None:
     stage = Stage(tmp_path, fails(error))
     with pytest.raises(ProviderFailed) as caught:
         stage.ask(round=2)
-    assert (caught.value.fault, caught.value.reason) == (error, "provider_failed")
+    assert (caught.value.fault, caught.value.reason) == (error, reason)
     assert [(line["attempt"], line["round"], line["seq"]) for line in stage.recorded()] == [(n, 2, n) for n in range(1, tries + 1)]  # fmt: skip
     assert stage.resets == tries - 1
 

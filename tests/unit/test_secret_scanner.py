@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -287,22 +288,22 @@ def spans(text: str) -> list[tuple[str, str]]:
     return [(span.kind, text[span.start : span.end]) for span in SCANNER.find(text)]
 
 
-@pytest.mark.parametrize(("kind", "secret"), TOKENS, ids=[f"{i}-{kind}" for i, (kind, _) in enumerate(TOKENS)])
-@pytest.mark.parametrize("place", ["{}", "here it is: {} thanks", "line\n{}\nline", '"{}"', "({})", "Вот {}, держи"])
+PLACES = ["{}", "here it is: {} thanks", "line\n{}\nline", '"{}"', "({})", "Вот {}, держи"]
+
+
+@each(("kind", "secret", "place"), [(*token, place) for token in TOKENS for place in PLACES])
 def test_token_of_a_vendor_is_found_wherever_it_stands(kind: str, secret: str, place: str):
     found = SCANNER.find(place.format(secret))
     assert kind in {span.kind for span in found}
     assert secret not in SCANNER.mask(place.format(secret))
 
 
-@pytest.mark.parametrize(
-    ("kind", "secret", "place"), PLACED, ids=[f"{i}-{kind}" for i, (kind, _, _) in enumerate(PLACED)]
-)
+@each(("kind", "secret", "place"), PLACED)
 def test_secret_in_context_is_found_and_only_it(kind: str, secret: str, place: str):
     assert spans(place.format(secret)) == [(kind, secret)]
 
 
-@pytest.mark.parametrize("text", INNOCENT)
+@each("text", INNOCENT)
 def test_innocent_text_passes(text: str):
     assert spans(text) == []
 
@@ -340,7 +341,7 @@ HIDDEN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind"), HIDDEN, ids=range(len(HIDDEN)))
+@each(("text", "kind"), HIDDEN)
 def test_hiding_does_not_help(text: str, kind: str):
     assert [k for k, _ in spans(text)] == [kind]
 

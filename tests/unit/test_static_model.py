@@ -55,10 +55,11 @@ def cosine(model: StaticModel, one: str, other: str) -> float:
 
 def test_the_tokens_are_those_of_the_models_own_tokenizer(files: StaticFiles) -> None:
     own = Tokenizer.from_file(str(files.tokens))
+    vocabulary = own.get_vocab()
     documents = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
     for text in [*TEXTS, *(line for document in documents for line in document.splitlines() if line.strip())]:
         expected = own.encode(" ".join(text.lower().split()), add_special_tokens=False).ids
-        assert tokens_of(text, own.get_vocab()) == expected, text
+        assert tokens_of(text, vocabulary) == expected, text
 
 
 def test_a_vector_is_the_mean_of_its_tokens_in_unit_length(files: StaticFiles, model: StaticModel) -> None:

@@ -11,8 +11,8 @@ from email.utils import format_datetime
 from typing import Any, get_args
 
 import pytest
+from clock import SetClock
 from fake_vendor import PATHS, Said, Vendor, recorded, refused, silent, vendor
-from memory_home import SetClock
 
 from gateway import config as configuration
 from gateway import provider_tries
@@ -353,12 +353,10 @@ def test_a_cancelled_call_closes_its_connection(kind: str, pieces: int) -> None:
         await stage.fake.begun.wait()
         if pieces:
             await stage.streams.wait()
-        began = time.monotonic()
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        await stage.fake.left.wait()
-        assert time.monotonic() - began < 2  # milliseconds; a journey measures it in a process of its own
+        await stage.fake.left.wait()  # the server never ends by itself; how soon it is left, a journey measures
 
     play(kind, scene, recorded(f"{kind}_text", pieces=pieces, then="hang") if pieces else silent())
 

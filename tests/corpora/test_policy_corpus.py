@@ -6,18 +6,18 @@ wishes in unusual words, and half of the messages have the words of a wish and a
 """
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 
 import pytest
+from sizes import size
 
 from promt.phrases import Intents, detect
 
-CORPORA = Path(__file__).parents[1] / "corpora" / "policy"
+CORPORA = Path(__file__).parent / "policy"
 LANGUAGES = {"en", "ru", "de", "es", "fr", "zh", "ja"}
 INTENTS = ("no_save", "no_recall", "remember", "forget")
-_SOME = int(os.environ.get("PIONEER_POLICY_EVERY", "4"))
+_SOME = size("policy_every")
 EVERY = {"dev": _SOME, "blind": 1, "hard": _SOME, "hard_blind": 1}
 """Of `dev.jsonl` and `hard.jsonl` each fourth phrasing is heard; all of them with PIONEER_POLICY_EVERY=1."""
 BOUNDS = {

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from clock import START, SetClock
+from fresh import fresh_database
 from worded_meaning import WordedMeaning
 
+from agent.forgotten import conversation
 from agent.ledger import Ledger
-from agent.redaction import forget_copies, redact_items
+from agent.redaction import forget_copies
 from agent.store import (
     SQL,
     add_item,
@@ -28,7 +31,6 @@ from gateway.ids import SortableIds
 from gateway.jobs import Jobs
 from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
-from gateway.migrations import migrate
 from gateway.secret_scanner import RuleScanner
 from gateway.wiping import wipe
 from memory.ports import Collaborators
@@ -42,6 +44,7 @@ from protocol.memory import (
     ForgetParams,
     ForgetResult,
     GetParams,
+    LeftPlace,
     ListParams,
     Record,
     RememberParams,
@@ -55,6 +58,7 @@ from protocol.memory import (
     WriteResult,
 )
 from protocol.ports import Tx
+from protocol.saying import Saying
 from protocol.settings import MemorySettings, RecallSettings
 from protocol.threads import Item, Role, TurnOptions
 
@@ -65,7 +69,6 @@ WS1 = Scope(kind="workspace", key="ws_1")
 WS2 = Scope(kind="workspace", key="ws_2")
 HERE = Context(workspace_id="ws_1")
 ELSEWHERE = Context(workspace_id="ws_2")
-START = 1_700_000_000_000
 DAY = 86_400_000
 
 SURE = SemanticFields(
@@ -78,20 +81,6 @@ NAME = msgspec.structs.replace(SURE, category="identity", attribute="name")
 
 _LEXICON = SnowballLexicon()
 _SCANNER = RuleScanner()
-_template: list[Path] = []
-
-
-class SetClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.at = START
-
-    def now(self) -> int:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at / 1000
 
 
 class Told(NamedTuple):
@@ -99,16 +88,6 @@ class Told(NamedTuple):
 
     method: str
     params: Any
-
-
-def fresh_database(folder: Path) -> Path:
-    """A file at the newest schema: migrated once, then copied."""
-    if not _template or not _template[0].exists():
-        made = folder / "template"
-        made.mkdir()
-        migrate(made / "gateway.db", made, made / "backups")
-        _template[:] = [made / "gateway.db"]
-    return Path(shutil.copy(_template[0], folder / "gateway.db"))
 
 
 class MemoryHome:
@@ -149,10 +128,14 @@ class MemoryHome:
             settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run, generation_of_turn=generation_of_turn, open_runs=open_runs,
             end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
-            echo_spans=self.ledger.echo_spans, redact_items=redact_items, forget_copies=forget_copies, report_damage=self.damage.append,
+            echo_spans=self.ledger.echo_spans, forget_copies=forget_copies, searched=[conversation(lambda _tx, _items: None)],
+            look_into_files=self._look_into_files, report_damage=self.damage.append,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
             truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",
         ))  # fmt: skip
+
+    async def _look_into_files(self, _saying: Saying) -> list[LeftPlace]:
+        return []
 
     async def _truncate(self) -> bool:
         return False if self.wal_is_held else await wipe(self.db)

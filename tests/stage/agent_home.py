@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from memory_home import SetClock, Told, fresh_database
+from clock import SetClock
+from fresh import fresh_database
+from memory_home import Told
 
 from agent.artifacts import Artifacts
 from agent.background import Background

@@ -16,7 +16,7 @@ from processor import MARGIN, slowness, untraced
 from gateway.secret_rules import VENDORS
 from gateway.secret_scanner import RuleScanner
 
-CORPORA = Path(__file__).parents[1] / "corpora" / "secrets"
+CORPORA = Path(__file__).parent / "secrets"
 SCANNER = RuleScanner()
 MIN_CAUGHT = 0.97
 MAX_FALSE_ALARMS = 0.005

@@ -20,7 +20,7 @@ from protocol.hooks import TurnContext
 from protocol.threads import TurnOptions
 from thread_episodic.planning import make_planner
 
-CORPORA = Path(__file__).parents[1] / "corpora" / "preflight"
+CORPORA = Path(__file__).parent / "preflight"
 NOW = 1_778_686_200_000  # Wednesday, 13 May 2026
 TURN = TurnContext(
     workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",

@@ -1,12 +1,13 @@
 """A home's queue with a clock that is turned by hand, for the tests of jobs."""
 
 from collections.abc import Awaitable, Callable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+from clock import START, SetClock
+from fresh import fresh_database
 
 from gateway.database import Database
 from gateway.ids import SortableIds
@@ -14,24 +15,7 @@ from gateway.job_runner import JobRunner
 from gateway.jobs import Jobs
 from gateway.owners import SQL
 from gateway.retry import RetryLimits
-from gateway.sqlite import connect
 from protocol.ports import JobHandle, JobKind, JobState, Tx
-
-NOW = 1_700_000_000_000
-
-
-class HandClock:
-    """A clock that a test turns by hand."""
-
-    def __init__(self) -> None:
-        self.at = NOW
-        self.seconds = 0.0
-
-    def now(self) -> int:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 class Yard:
@@ -39,7 +23,7 @@ class Yard:
 
     def __init__(self, db: Database) -> None:
         self.db = db
-        self.clock = HandClock()
+        self.clock = SetClock()
         self.jobs = Jobs(SortableIds(self.clock), self.clock, "own_test")
         self.limits = RetryLimits(1_000, 8_000, 3)
         self.paused: list[tuple[str, str]] = []
@@ -84,11 +68,7 @@ async def done(held: JobHandle) -> None:
 
 def play(scene: Callable[[Yard], Awaitable[None]], tmp_path: Path) -> None:
     async def main() -> None:
-        connection = connect(tmp_path / "x.db", synchronous="full")
-        for _ in connection.execute(files("gateway").joinpath("schema.sql").read_text(encoding="utf-8")):
-            pass
-        connection.close()
-        db = Database(tmp_path / "x.db")
+        db = Database(fresh_database(tmp_path))
         try:
             with anyio.fail_after(20):
                 await scene(Yard(db))
@@ -112,8 +92,8 @@ def dead(tx: Tx, subject: str, ids: list[str]) -> None:
         "thread_id": None,
         "turn_id": None,
         "maker": "own_test",
-        "now": NOW,
-        "due": NOW,
+        "now": START,
+        "due": START,
     }
     ids.append(f"job_{subject}_{len(ids)}")
     tx.run(SQL["add_job"], values | {"job_id": ids[-1]})

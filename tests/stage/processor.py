@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 YARDSTICK_SECONDS = 0.0041
@@ -27,6 +27,21 @@ def slowness() -> float:
     """How many times as long as the reference machine this one takes at the moment, at least 1."""
     with untraced():
         return max(1.0, min(_yardstick() for _ in range(TRIES)) / YARDSTICK_SECONDS)
+
+
+def assert_cheap(work: Callable[[], object], seconds: float) -> None:
+    """Assert that the best of a few tries takes no more processor time than promised, as this machine is at the moment."""
+    best = bound = 0.0
+    for _ in range(TRIES):
+        with untraced():
+            begun = time.process_time()
+            work()
+            took = time.process_time() - begun
+        best = min(best or took, took)
+        bound = MARGIN * seconds * slowness()
+        if best <= bound:
+            return
+    raise AssertionError(f"{best:.3f} s of processor time, {bound:.3f} s were promised")
 
 
 def _yardstick() -> float:

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from clock import SetClock
+from fresh import fresh_database
 from worded_meaning import WordedMeaning
 
 from gateway.database import Database
@@ -16,7 +17,6 @@ from gateway.jobs import Jobs
 from gateway.keys import HomeKey
 from gateway.lexicon import SnowballLexicon
 from gateway.secret_scanner import RuleScanner
-from gateway.sqlite import connect
 from gateway.written_dates import WrittenDates
 from protocol.hooks import ItemFact, ThreadFact
 from protocol.ports import Job, Lexicon, Tx
@@ -27,21 +27,6 @@ from thread_episodic.service import EpisodicService
 
 DAY = 86_400_000
 NOON = 1_772_366_400_000  # Sunday, 1 March 2026, 12:00 UTC
-
-
-class StillClock:
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.at = NOON
-        self.ticks = 0.0
-
-    def now(self) -> int:
-        return self.at
-
-    def monotonic(self) -> float:
-        self.ticks += 0.001
-        return self.ticks
 
 
 @dataclass
@@ -58,14 +43,8 @@ class Home:
     """The index over items in memory. Threads `a_*` belong to the workspace `a`, `b_*` to `b`."""
 
     def __init__(self, folder: Path, lexicon: Lexicon | None = None) -> None:
-        path = folder / "gateway.db"
-        connection = connect(path, synchronous="off")
-        for house in ("gateway", "thread_episodic"):
-            for _ in connection.execute(files(house).joinpath("schema.sql").read_text(encoding="utf-8")):
-                pass
-        connection.close()
-        self.db = Database(path)
-        self.clock = StillClock()
+        self.db = Database(fresh_database(folder))
+        self.clock = SetClock(NOON)
         self.items: dict[str, ItemFact] = {}
         self.names: dict[str, str] = {}
         self.artifacts: dict[str, list[ArtifactRef]] = {}

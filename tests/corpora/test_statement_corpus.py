@@ -10,7 +10,7 @@ from memory.rule_extraction import extract_statements
 from promt.phrases import detect
 from protocol.memory import Fact
 
-CORPUS = Path(__file__).parent.parent / "corpora" / "statements"
+CORPUS = Path(__file__).parent / "statements"
 PRECISION = 0.98
 RECALL = {"dev": 0.95, "test": 0.9, "blind": 0.65}
 FORGET_RECALL = {"dev": 0.9, "test": 0.75, "blind": 0.75}

@@ -1,0 +1,59 @@
+"""Settings from the environment, which are stronger than the file: `PIONEER_<SECTION>__<KEY>`.
+
+Rule 1: pure. A value of the wrong kind is a problem that names its variable; the value itself is never shown.
+Rule 2: providers have names of their own and stand in the file alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gateway.config_keys import UnknownKey, find_nearest, from_variable, to_variable
+from protocol.setting_table import Setting, settings
+from protocol.settings import GatewayConfig
+
+
+class WrongValue(NamedTuple):
+    """A variable whose value its setting does not take, and what it takes."""
+
+    variable: str
+    allowed: str
+
+
+class Overlay(NamedTuple):
+    """What the environment says: values by table and key, variables that name no setting, and wrong values."""
+
+    values: dict[str, dict[str, Any]]
+    unknown: list[UnknownKey]
+    wrong: list[WrongValue]
+
+    def apply(self, config: GatewayConfig) -> GatewayConfig:
+        """Return the settings with the environment's values in place of theirs."""
+        changed = {
+            table: msgspec.structs.replace(getattr(config, table), **values) for table, values in self.values.items()
+        }
+        return msgspec.structs.replace(config, **changed) if changed else config
+
+    def has(self, setting: Setting) -> bool:
+        """Return whether the environment gives this setting its value."""
+        return setting.name in self.values.get(setting.group, {})
+
+
+def read_environment(environ: Mapping[str, str]) -> Overlay:
+    """Return what the variables of an environment say of the settings."""
+    named = {name: key for name in sorted(environ) if (key := from_variable(name)) is not None}
+    overlay = Overlay({}, [], [])
+    known = {one.key: one for one in settings() if one.group != "providers"} if named else {}
+    for name, key in named.items():
+        setting = known.get(key)
+        if setting is None:
+            near = find_nearest(key)
+            is_variable = near is not None and near.removeprefix("gateway.") in known
+            overlay.unknown.append(UnknownKey(name, to_variable(near) if near and is_variable else near, None))
+            continue
+        try:
+            overlay.values.setdefault(setting.group, {})[setting.name] = setting.parse(environ[name])
+        except ValueError:
+            overlay.wrong.append(WrongValue(name, setting.allowed))
+    return overlay

@@ -1,0 +1,194 @@
+"""What a forgotten memory said, where a text says it, and the text without it.
+
+Rule 1: pure. Words are compared by their letters, whatever their case, white space and typography.
+Rule 2: words stand for themselves: within a longer word of a script that puts blanks between words they are another word.
+Rule 3: what was said around them stays; where they stood there is a fixed mark.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+MARK = "[forgotten]"
+
+_TYPOGRAPHY = {
+    **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u2032"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb\u2033"), '"'),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
+}
+_TERMINAL = " .!?\u3002\uff01\uff1f\u2026;,:"
+_FIRST_UNSPACED = "\u0e00"
+"""From Thai on scripts write no blanks, or join small words to others."""
+_JOINING_JAMO = range(0x1160, 0x1200)
+"""Vowels and ends of Korean syllables that are written letter by letter."""
+
+_anchors_of: Final = re.compile("[a-z0-9]+").findall
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+
+
+def _joins(letter: str) -> bool:
+    return unicodedata.category(letter).startswith("M") or ord(letter) in _JOINING_JAMO
+
+
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
+    """Ranges of a character with what joins it."""
+    start = 0
+    for place in range(1, len(text) + 1):
+        if place == len(text) or not _joins(text[place]):
+            yield start, place
+            start = place
+
+
+def folded(text: str) -> str:
+    """A text as it is compared."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    return " ".join(unicodedata.normalize("NFKC", text.translate(_TYPOGRAPHY)).casefold().split())
+
+
+def _placed(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """A text as it is compared, and for each of its characters the range of the original that it stands for."""
+    letters: list[str] = []
+    ranges: list[tuple[int, int]] = []
+    for start, end in _clusters(text):
+        for letter in unicodedata.normalize("NFKC", text[start:end].translate(_TYPOGRAPHY)).casefold():
+            if not letter.isspace():
+                letters.append(letter)
+                ranges.append((start, end))
+            elif letters and letters[-1] != " ":
+                letters.append(" ")
+                ranges.append((start, end))
+    return "".join(letters), ranges
+
+
+def _is_one_word(before: str, after: str) -> bool:
+    return before.isalnum() and after.isalnum() and before < _FIRST_UNSPACED and after < _FIRST_UNSPACED
+
+
+def _places(flat: str, phrase: str) -> Iterator[int]:
+    """Where a folded phrase stands for itself in a folded text."""
+    place = flat.find(phrase)
+    while place >= 0:
+        end = place + len(phrase)
+        is_cut = (place > 0 and _is_one_word(flat[place - 1], phrase[0])) or (
+            end < len(flat) and _is_one_word(phrase[-1], flat[end])
+        )
+        if not is_cut:
+            yield place
+        place = flat.find(phrase, place + 1 if is_cut else end)
+
+
+class Saying:
+    """Phrases that are looked for in texts: any number at the cost of a few."""
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self.phrases = frozenset(phrase for text in phrases if (phrase := folded(text).strip(_TERMINAL)))
+        """The phrases as they are compared."""
+        self._anchored: dict[str, list[str]] = {}
+        for phrase in sorted(self.phrases):
+            self._anchored.setdefault(max(_anchors_of(phrase), key=len, default=""), []).append(phrase)
+
+    def without(self, phrases: Collection[str]) -> "Saying":
+        """The same but for some phrases."""
+        return Saying(self.phrases.difference(phrases))
+
+    def said_in(self, text: str) -> frozenset[str]:
+        """The phrases that a text says."""
+        flat = folded(text)
+        anchors = self._anchored.keys() & {*_anchors_of(flat), ""} if flat else ()
+        phrases = (phrase for anchor in anchors for phrase in self._anchored[anchor])
+        return frozenset(phrase for phrase in phrases if next(_places(flat, phrase), None) is not None)
+
+    def taken_out(self, text: str) -> str:
+        """The text with a mark in the place of every phrase."""
+        said = self.said_in(text)
+        if not said:
+            return text
+        flat, ranges = _placed(text)
+        spans = sorted(
+            (ranges[place][0], ranges[place + len(phrase) - 1][1]) for phrase in said for place in _places(flat, phrase)
+        )
+        parts: list[str] = []
+        done = 0
+        for start, end in spans:
+            if start >= done:
+                parts += [text[done:start], MARK]
+            done = max(done, end)
+        return "".join([*parts, text[done:]])
+
+    def taken_out_of_json(self, text: str, free: Collection[str]) -> str:
+        """The same of a JSON text, in what members of these names hold; one that is no JSON is changed as a text."""
+        if not self.phrases:
+            return text
+        try:
+            value = _decode(text)
+        except msgspec.DecodeError:
+            return self.taken_out(text)
+        changed = self._taken_out_of(value, free)
+        return text if changed == value else _encode(changed).decode()
+
+    def _taken_out_of(self, value: Any, free: Collection[str]) -> Any:
+        def free_too(inner: Any) -> Any:
+            return mapped(inner, self.taken_out)
+
+        if isinstance(value, list):
+            return [self._taken_out_of(entry, free) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, dict):
+            return {
+                name: free_too(entry) if name in free else self._taken_out_of(entry, free)
+                for name, entry in value.items()  # pyright: ignore[reportUnknownVariableType]
+            }
+        return value
+
+    def said_in_json(self, text: str, free: Collection[str]) -> frozenset[str]:
+        """The phrases that those members say."""
+        try:
+            value = _decode(text)
+        except msgspec.DecodeError:
+            return self.said_in(text)
+        return frozenset(phrase for part in _free_texts(value, free) for phrase in self.said_in(part))
+
+
+def mapped(value: Any, of_text: Callable[[str], str]) -> Any:
+    """A JSON value with its texts and its names changed."""
+    if isinstance(value, str):
+        return of_text(value)
+    if isinstance(value, list):
+        return [mapped(entry, of_text) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+    if _is_number(value):
+        return value if of_text(str(value)) == str(value) else MARK
+    if isinstance(value, dict):
+        return {of_text(str(name)): mapped(entry, of_text) for name, entry in value.items()}  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+    return value
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text of a JSON value, its names too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for entry in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from texts_in(entry)
+    elif isinstance(value, dict):
+        for name, entry in value.items():  # pyright: ignore[reportUnknownVariableType]
+            yield str(name)  # pyright: ignore[reportUnknownArgumentType]
+            yield from texts_in(entry)
+    elif _is_number(value):
+        yield str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _free_texts(value: Any, free: Collection[str]) -> Iterator[str]:
+    if isinstance(value, list):
+        for entry in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _free_texts(entry, free)
+    elif isinstance(value, dict):
+        for name, entry in value.items():  # pyright: ignore[reportUnknownVariableType]
+            yield from texts_in(entry) if name in free else _free_texts(entry, free)

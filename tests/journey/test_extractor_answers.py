@@ -1,0 +1,65 @@
+"""What an extractor's answer is worth: the user's words decide, not how well a model fills in a form."""
+
+import pytest
+from spawned import Den, drain, every, journey, take_turn
+
+SAID = "My sister Ines lives in Trieste."
+SURE = {"intent": "implicit_candidate", "explicitness": "explicit", "category": "relationship", "certainty": "high",
+        "durability": "long_lived"}  # fmt: skip
+
+
+def facts(*given):
+    return {"role": "extractor", "respond": {"json": {"facts": list(given)}}}
+
+
+async def learnt(tmp_path, rule, *said):
+    """What is kept after turns with these words, and the statistics of the last one's extraction."""
+    den = Den(tmp_path, scripted=True)
+    den.write_script([rule])
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr", "workspace_id": "ws_here"})
+        for number, text in enumerate(said):
+            await take_turn(client, "thr", text, f"trn_{number}")
+        await drain(client)
+        records = await every(client, "memory/list", "records")
+        candidates = await every(client, "memory/candidates/list", "candidates")
+        runs = (await client.request("hooks/runs", {"turn_id": f"trn_{len(said) - 1}"}))["runs"]
+        told = {one["code"]: one.get("data") for run in runs for one in run["diagnostics"]}
+        items = (await client.request("turn/items", {"turn_id": f"trn_{len(said) - 1}"}))["items"]
+    return records + candidates, told.get("extraction_stats"), items[0]["item_id"]
+
+
+@pytest.mark.parametrize("item_id", ["itm_invented", "the user's message", 1])
+@journey
+async def test_an_exact_quote_under_a_wrong_id_counts(item_id, tmp_path):
+    wrong = {"content": SAID, "evidence": {"quote": SAID, "item_id": item_id}, "semantic": SURE}
+    kept, stats, said_in = await learnt(tmp_path, facts(wrong), f"{SAID} Which train goes there?")
+    assert [one["content"] for one in kept] == [SAID]
+    assert (stats["malformed"], stats["quote_not_found"]) == (0, 0)
+    if "provenance" in kept[0]:
+        assert kept[0]["provenance"]["item_id"] == said_in
+
+
+@journey
+async def test_words_of_another_turn_or_nobodys_do_not_count_under_any_id(tmp_path):
+    of_before = {"content": SAID, "evidence": {"quote": SAID, "item_id": "itm_invented"}, "semantic": SURE}
+    nobodys = {"content": "The user owns a boat.", "evidence": {"quote": "I own a boat in the harbour"}}
+    kept, stats, _ = await learnt(tmp_path, facts(of_before, nobodys), f"{SAID} Bye.", "And what is the weather like?")
+    assert [one["content"] for one in kept] == [SAID]  # of the turn in which it was said
+    assert (stats["facts"], stats["quote_not_found"]) == (2, 2)
+
+
+@pytest.mark.parametrize("answer", [[], [{"content": "no quote"}]])
+@journey
+async def test_an_empty_answer_leaves_explicit_statements_to_the_rules(answer, tmp_path):
+    kept, stats, _ = await learnt(tmp_path, facts(*answer), "Remember that I keep my bike in the shed. And the news?")
+    assert [one["content"] for one in kept] == ["I keep my bike in the shed"]
+    assert kept[0]["status"] == "active"
+    assert (stats["activated"], stats["malformed"]) == (1, len(answer))
+
+
+@journey
+async def test_an_empty_answer_to_no_statement_keeps_nothing(tmp_path):
+    kept, stats, _ = await learnt(tmp_path, facts(), "Should I remember to lock the door? What do people say?")
+    assert kept == []
+    assert stats["facts"] == 0

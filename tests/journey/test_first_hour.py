@@ -1,0 +1,274 @@
+"""What a newcomer meets in the first hour, from outside: the installed command, its words and its configuration."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spawned import journey
+
+from gateway.client import Client, console_script
+
+
+class Newcomer:
+    """A person at a shell with a home of their own, whose output goes into a pipe."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PIONEER_")}
+        self.environ = {**kept, "PIONEER_HOME": str(self.home)}
+
+    def run(self, *arguments: str, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
+        ended = subprocess.run(
+            [*console_script(), *arguments], cwd=self.folder, env=self.environ | environ, input=stdin, capture_output=True,
+            check=False,
+        )  # fmt: skip
+        out, err = ended.stdout.decode(), ended.stderr.decode()
+        assert "Traceback" not in err
+        return subprocess.CompletedProcess(ended.args, ended.returncode, out, err)
+
+    def json(self, *arguments: str, **environ: str) -> Any:
+        return json.loads(self.run(*arguments, "--json", **environ).stdout)
+
+    def configure(self, text: str) -> None:
+        self.home.mkdir(exist_ok=True)
+        (self.home / "config.toml").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
+    return Newcomer(tmp_path)
+
+
+# -- the first words ---------------------------------------------------------------------------------------------------
+
+
+def test_the_bare_command_shows_five_first_commands_that_exist(newcomer: Newcomer) -> None:
+    shown = newcomer.run()
+    assert (shown.returncode, shown.stderr) == (0, "")
+    first = re.findall(r"^  (?:.* -- )?pioneer (\w+)", shown.stdout, re.MULTILINE)
+    assert len(first) == 5
+    for command in first:
+        assert newcomer.run("help", command).stdout.startswith(f"usage: pioneer {command}")
+    assert not newcomer.home.exists()
+
+
+def test_help_and_version_are_had_by_every_name(newcomer: Newcomer) -> None:
+    versions = {newcomer.run(word).stdout for word in ("version", "-V", "--version")}
+    assert len(versions) == 1
+    assert re.fullmatch(r"pioneer \d+\.\d+\.\d+\n", versions.pop())
+    assert newcomer.run("help").stdout == newcomer.run("--help").stdout
+    wrong = newcomer.run("help", "serach")
+    assert (wrong.returncode, wrong.stdout) == (64, "")
+    assert "did you mean 'search'?" in wrong.stderr
+
+
+COFFEE, BEANS, TEA = "I take my coffee without sugar.", "Coffee beans are from Trieste.", "The tea shop is in Graz."
+
+
+def keep(newcomer: Newcomer, *texts: str) -> list[str]:
+    return [newcomer.json("remember", text)["record"]["memory_id"] for text in texts]
+
+
+def test_a_memory_is_named_by_words_where_only_one_has_them(newcomer: Newcomer) -> None:
+    coffee, beans, tea = keep(newcomer, COFFEE, BEANS, TEA)
+    assert newcomer.json("show", "tea", "shop")["record"]["memory_id"] == tea
+    edited = newcomer.json("edit", "trieste", "Coffee beans are from Rijeka.")
+    assert edited["superseded_memory_id"] == beans
+    assert {line.split("\t")[4] for line in newcomer.run("history", "rijeka").stdout.splitlines()} >= {beans}
+    forgotten = newcomer.run("forget", "sugar", "coffee")
+    assert forgotten.stdout.startswith(coffee)
+    assert f"it said: {COFFEE}\nto undo: pioneer restore {coffee}\n" in forgotten.stderr
+    assert newcomer.json("restore", "without sugar")["record"]["memory_id"] == coffee
+    assert newcomer.run("forget", "the boat").returncode == 1
+    assert newcomer.run("edit", "boat", "The boat is sold.").returncode == 1
+    assert newcomer.run("restore", "boat").returncode == 1
+
+
+@pytest.mark.parametrize("command", [["forget"], ["show"], ["history"], ["edit"]], ids=" ".join)
+def test_words_of_several_memories_show_the_choices_and_change_nothing(newcomer: Newcomer, command: list[str]) -> None:
+    kept = keep(newcomer, COFFEE, BEANS, TEA)
+    more = ["Coffee is off."] if command == ["edit"] else []
+    for words, choices in (("coffee", kept[:2]), ("coffee boat", kept[:2])):
+        ended = newcomer.run(*command, words, *more)
+        assert (ended.returncode, ended.stdout) == (64, "")
+        shown = [line.split("\t")[0] for line in ended.stderr.splitlines()[:-1]]
+        assert sorted(shown) == sorted(choices)
+        error = newcomer.json(*command, words, *more)["error"]
+        assert sorted(error["choices"]) == sorted(choices)
+    listed = newcomer.json("list", "--all")["records"]
+    assert sorted(one["memory_id"] for one in listed) == sorted(kept)
+
+
+def test_the_whole_words_of_a_memory_name_it_beside_longer_ones(newcomer: Newcomer) -> None:
+    short, _ = keep(newcomer, "Coffee is fine.", "Coffee is fine in the morning, and tea at night.")
+    assert newcomer.json("show", "coffee is fine")["record"]["memory_id"] == short
+
+
+def test_choices_of_what_was_forgotten_do_not_show_its_words(newcomer: Newcomer) -> None:
+    kept = keep(newcomer, COFFEE, BEANS)
+    for one in kept:
+        assert newcomer.run("forget", one).returncode == 0
+    ended = newcomer.run("restore", "coffee")
+    assert (ended.returncode, ended.stdout) == (64, "")
+    assert all(one in ended.stderr for one in kept)
+    assert "Trieste" not in ended.stderr
+    assert newcomer.json("restore", "trieste")["record"]["memory_id"] == kept[1]
+
+
+def test_remember_finds_the_category_and_a_single_attribute_takes_the_place_of_the_old_one(newcomer: Newcomer) -> None:
+    first = newcomer.json("remember", "I", "live", "in", "Graz.")["record"]
+    assert (first["category"], first["content"], first["value"]) == ("biography", "I live in Graz.", "Graz")
+    ended = newcomer.run("remember", "I live in Linz.")
+    assert [line.split("\t")[-1] for line in ended.stdout.splitlines()] == ["I live in Linz."]
+    assert "in place of: I live in Graz.\n" in ended.stderr
+    undo = re.search(r"^to undo: pioneer (.+)$", ended.stderr, re.MULTILINE)
+    assert undo is not None
+    assert newcomer.run(*shlex.split(undo[1])).returncode == 0
+    [now] = newcomer.json("list")["records"]
+    assert (now["content"], now["value"]) == ("I live in Graz.", "Graz")
+
+
+@pytest.mark.parametrize(
+    ("said", "category"),
+    [
+        ("My name is Mira.", "identity"),
+        ("Ich heiße Mira.", "identity"),
+        ("I'm allergic to nuts.", "constraint"),
+        ("Always answer in German.", "recurring_instruction"),
+        ("My favourite colour is blue.", "preference"),
+        ("My name is Mira and I live in Graz.", "custom"),
+        ("The harbour office opens at nine.", "custom"),
+        ("Is my name Mira?", "custom"),
+    ],
+)
+def test_a_statement_has_the_category_that_its_words_call_for(newcomer: Newcomer, said: str, category: str) -> None:
+    assert newcomer.json("remember", said)["record"]["category"] == category
+
+
+def test_a_named_category_is_taken_as_it_is(newcomer: Newcomer) -> None:
+    for said in ("My favourite colour is blue.", "My favourite colour is red."):
+        kept = newcomer.json("remember", said, "--category", "custom")
+        assert (kept["record"]["category"], kept["superseded_memory_id"]) == ("custom", None)
+
+
+def test_a_home_without_conversations_says_so(newcomer: Newcomer) -> None:
+    keep(newcomer, COFFEE)
+    ended = newcomer.run("threads")
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert "there are no conversations yet" in ended.stderr
+    assert newcomer.run("threads", "--json").returncode == 1
+    assert newcomer.json("threads")["threads"] == []
+
+
+def test_into_a_pipe_go_data_only(newcomer: Newcomer) -> None:
+    kept = newcomer.run("remember", COFFEE)
+    assert len(kept.stdout.splitlines()) == 1
+    assert [line.split(":")[0] for line in kept.stderr.splitlines()] == ["kept", "why", "to undo"]
+    for command in (["search", "zeppelin"], ["recall", "zeppelin"], ["show", "zeppelin"], ["forget", "zeppelin"]):
+        ended = newcomer.run(*command)
+        assert (ended.returncode, ended.stdout) == (1, ""), command
+        assert ended.stderr
+    keep(newcomer, BEANS)
+    ended = newcomer.run("list", "--limit", "1")
+    assert (len(ended.stdout.splitlines()), ended.stderr) == (1, "there are more: --limit N, or --all\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "code", "words"),
+    [
+        (["remember", "-"], b"x" * 17_000, 64, "must have at most 16384 characters"),
+        (["remember", ""], b"", 64, "must not be empty"),
+        (["remember", "-"], b"tea\0cup", 65, "NUL character (character 4)"),
+        (["search", "-"], b"tea\0cup", 65, "NUL character"),
+        (["remember", "x", "--importance", "3"], b"", 64, "must be at most 1"),
+        (["remember", "x", "--workspace", "a b"], b"", 64, "must be an id: letters, digits"),
+        (["recall", "x", "--thread", "a b"], b"", 64, "must be an id: letters, digits"),
+        (["search", "x", "--limit", "1000"], b"", 64, "must be at most 100"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_person_s_words(
+    newcomer: Newcomer, arguments: list[str], stdin: bytes, code: int, words: str
+) -> None:
+    keep(newcomer, COFFEE)
+    ended = newcomer.run(*arguments, stdin=stdin)
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert words in ended.stderr
+    assert not re.search(r"Expected|regex|`|\$|\{|null", ended.stderr), ended.stderr
+
+
+# -- configuration -----------------------------------------------------------------------------------------------------
+
+FORGOT_GATEWAY = "# mine\n[memory]\nretention_days = 3\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["config", "check"], ["remember", "Tea."], ["search", "tea", "--words"], ["settings"], ["models"], ["status"], ["doctor"],
+        ["import", "."], ["settings", "set", "memory.enabled", "false"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_table_without_gateway_in_front_is_told_by_every_command(newcomer: Newcomer, arguments: list[str]) -> None:
+    if arguments[0] in {"search", "status", "doctor"}:
+        newcomer.run("remember", "Coffee.")
+    newcomer.configure(FORGOT_GATEWAY)
+    ended = newcomer.run(*arguments)
+    told = ended.stdout + ended.stderr
+    assert ended.returncode == 78, told
+    assert "line 2" in told
+    assert "did you mean gateway.memory?" in told
+    assert (newcomer.home / "config.toml").read_text() == FORGOT_GATEWAY
+
+
+def test_the_environment_is_a_layer_above_the_file(newcomer: Newcomer) -> None:
+    newcomer.configure("[gateway.memory]\nretention_days = 5\n[gateway.agent]\nmax_rounds = 2\n")
+    shown = newcomer.json("settings", "--origin", PIONEER_MEMORY__RETENTION_DAYS="7")
+    assert shown["settings"]["memory"]["retention_days"] == 7
+    assert shown["settings"]["agent"]["max_rounds"] == 2
+    named = ("memory.retention_days", "agent.max_rounds", "memory.enabled")
+    assert [shown["origins"][key] for key in named] == ["environment", "file", "default"]
+    one = newcomer.json(
+        "settings", "get", "gateway.memory.retention_days", "--origin", PIONEER_MEMORY__RETENTION_DAYS="7"
+    )
+    assert (one["value"], one["origin"]) == (7, "environment")
+    assert newcomer.run("settings", "get", "agent.max_rounds", "--origin").stdout.split("\t")[1:3] == ["2", "file"]
+
+    ended = newcomer.run("settings", "set", "memory.retention_days", "9", PIONEER_MEMORY__RETENTION_DAYS="7")
+    assert ended.returncode == 0
+    assert "PIONEER_MEMORY__RETENTION_DAYS" in ended.stderr
+    assert newcomer.json("settings")["settings"]["memory"]["retention_days"] == 9
+
+    wrong = newcomer.run("settings", PIONEER_MEMORY__RETENTION_DAYS="hunter2")
+    assert (wrong.returncode, "hunter2" in wrong.stderr) == (78, False)
+    assert "PIONEER_MEMORY__RETENTION_DAYS: takes whole number, 1 to 3650" in wrong.stderr
+    wrong = newcomer.run("config", "check", PIONEER_MEMRY__ENABLED="true")
+    assert (wrong.returncode, "did you mean PIONEER_MEMORY__ENABLED?" in wrong.stdout) == (78, True)
+
+
+def test_a_served_home_names_the_origins_of_its_settings(newcomer: Newcomer, monkeypatch: pytest.MonkeyPatch) -> None:
+    newcomer.configure("[gateway.memory]\nretention_days = 5\n")
+    monkeypatch.setenv("PIONEER_AGENT__MAX_ROUNDS", "3")
+
+    @journey
+    async def story():
+        async with await Client.start([*console_script(), "serve", "--home", str(newcomer.home)]) as client:
+            hello = {"protocol_version": "2026-11", "client": {"name": "app", "version": "1"}}
+            await client.request("initialize", hello)
+            assert (await client.request("settings/get", {}))["origins"] is None
+            got = await client.request("settings/get", {"origins": True})
+            assert got["settings"]["agent"]["max_rounds"] == 3
+            named = ("agent.max_rounds", "memory.retention_days", "memory.enabled")
+            assert [got["origins"][key] for key in named] == ["environment", "file", "default"]
+            updated = await client.request("settings/update", {"update": {"agent": {"max_rounds": 5}}})
+            assert updated["settings"]["agent"]["max_rounds"] == 3
+            assert "max_rounds = 5" in (newcomer.home / "config.toml").read_text()
+
+    story()

@@ -1,0 +1,32 @@
+"""Which loop of work runs a test: the one place that says it."""
+
+from pathlib import Path
+
+import pytest
+
+LOOPS = {
+    "test": "what a person runs after every change",
+    "check": "the rest of what holds before a change is merged",
+    "campaign": "kills, power cuts, faults of the disk and floods, as large as PIONEER_SIZE says",
+}
+"""Each is a command of the Makefile that continuous integration runs."""
+LOOPS_OF_FOLDER = {
+    "unit": ("test",),
+    "contract": ("test",),
+    "journey": ("check",),
+    "corpora": ("check",),
+    "faults": ("campaign",),
+}
+"""Where no `@pytest.mark.loop(...)` of the test or its module says otherwise: a journey through a door belongs to `test`, a unit that
+takes seconds to `check`, and what has a size to a campaign, too."""
+TESTS = Path(__file__).resolve().parents[1]
+
+
+def loops_of(item: pytest.Item) -> tuple[str, ...]:
+    """Return the loops that run a test: those of the nearest mark, else of its folder. A test in none is an error."""
+    mark = item.get_closest_marker("loop")
+    folder = item.path.relative_to(TESTS).parts[0]
+    loops = mark.args if mark is not None else LOOPS_OF_FOLDER.get(folder, ())
+    if not loops or not set(loops) <= set(LOOPS):
+        raise pytest.UsageError(f"{item.nodeid} is in no loop: {loops} are not of {', '.join(LOOPS)}")
+    return loops

@@ -1,0 +1,28 @@
+"""How much the campaigns do: small beside other tests, `ci` in continuous integration, `full` before a release."""
+
+import os
+
+SIZES = {
+    # what                  small     ci    full
+    "kills":              (   24,    150,  1_000),
+    "job_kills":          (    6,     30,    300),
+    "jobs":               (  240,    600,  5_000),
+    "cuts":               (1_500,  1_500, 20_000),
+    "fault_stride":       (    8,      2,      1),
+    "operations":         (2_000, 10_000, 10_000),
+    "records":            (20_000, 20_000, 20_000),
+    "repair_records":     (1_500,  1_500,  1_500),
+    "repair_examples":    (    8,     20,    200),
+    "bundle_lives":       (   12,     12,    100),
+    "driver_examples":    (   12,     12,    200),
+    "hostile_turns":      (    6,      6,    100),
+    "echo_turns":         (   20,     20,    200),
+    "policy_every":       (    4,      1,      1),
+}  # fmt: skip
+"""Of kills, faults and examples how many; a stride or `every` is the share that is looked at."""
+_COLUMN = ("small", "ci", "full").index(os.environ.get("PIONEER_SIZE") or "small")
+
+
+def size(name: str) -> int:
+    """Return how much of something is done: PIONEER_<NAME> says it for one, PIONEER_SIZE for all."""
+    return int(os.environ.get(f"PIONEER_{name.upper()}") or SIZES[name][_COLUMN])

@@ -1,0 +1,53 @@
+"""Complaints of the checks in words: each kind that msgspec makes, and no type name or pattern in any."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from gateway.complaints import to_words
+from protocol.base import Id
+
+
+class Checked(msgspec.Struct, forbid_unknown_fields=True):
+    whole: Annotated[int, Meta(ge=1, le=5)] = 1
+    unit: Annotated[float, Meta(ge=0, le=1)] = 1
+    text: Annotated[str, Meta(min_length=1, max_length=5)] = "x"
+    texts: Annotated[list[Annotated[str, Meta(min_length=2)]], Meta(max_length=3)] = []
+    id: Id = "x"
+    choice: Literal["a", "b"] = "a"
+    switch: bool = True
+    maybe: int | None = None
+    form: Annotated[str, Meta(pattern="^x$")] = "x"
+    table: dict[str, int] = {}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"whole": 0}, "must be at least 1"),
+        ({"whole": 6}, "must be at most 5"),
+        ({"unit": 1.5}, "must be at most 1"),
+        ({"text": ""}, "must not be empty"),
+        ({"text": "secret words"}, "must have at most 5 characters"),
+        ({"texts": ["ab"] * 4}, "must have at most 3 entries"),
+        ({"texts": ["a"]}, "must have at least 2 characters"),
+        ({"id": "a b"}, "must be an id: letters, digits and _ . : -, at most 128 of them"),
+        ({"form": "y"}, "must have another form"),
+        ({"choice": "secret"}, "is not one of the values that it takes"),
+        ({"switch": 3}, "must be true or false, not a whole number"),
+        ({"maybe": "x"}, "must be a whole number or null, not text"),
+        ({"table": 3}, "must be an object, not a whole number"),
+        ({"texts": None}, "must be a list, not null"),
+        ({"other": 1}, "there is no `other`"),
+    ],
+)
+def test_each_complaint_is_told_in_words(value: dict[str, Any], words: str) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.convert(value, Checked)
+    assert to_words(str(caught.value).partition(" - at ")[0]) == words
+
+
+def test_another_complaint_stays_as_it_is() -> None:
+    assert to_words("It is larger than 4 bytes") == "It is larger than 4 bytes"
