@@ -112,9 +112,7 @@ class _Write:
     """One proposal on one transaction."""
 
     def __init__(self, tx: Tx, means: Collaborators, proposed: Proposed, scope: Scope) -> None:
-        self._tx = tx
-        self._means = means
-        self._p = proposed
+        self._tx, self._means, self._p = tx, means, proposed
         self._value = encoded(proposed.value) if proposed.value is not None else None
         self._scope = scope
         self._gist = means.lexicon.query_terms(proposed.content)
@@ -123,8 +121,8 @@ class _Write:
         self._notices: list[Notice] = []
         self._meets_candidate = False
         self._findings = self._judge()
-        p, keyed = proposed, means.keyed
-        self._identity = identify(scope, p.semantic, p.content, p.value, p.alias, keyed)
+        said = proposed.semantic, proposed.content, proposed.value, proposed.alias
+        self._identity = identify(scope, *said, means.keyed)
         self._scope_id = ensure_scope(tx, scope)
 
     # -- gather ----------------------------------------------------------------------------------------------------

@@ -333,7 +333,7 @@ class ThreadImportResult(Wire):
     replaced: int
     removed: int
     """Turns of this source that it has no longer."""
-    generation: int
+    generation: int = 0
     """How much had been forgotten in the home when it was asked."""
 
 
