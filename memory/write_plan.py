@@ -100,9 +100,9 @@ def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
     gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
         (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
         (bool(s.secret_kinds), "secret_detected", secrets),
-        (s.is_forgotten, "source_forgotten", [_fact("forgotten", "what it came from was forgotten since")]),
         (s.intent_forbids, "no_memory_requested", []),
         (s.write_forbidden is not None, s.write_forbidden or "memory_write_disabled", []),
+        (s.is_forgotten, "source_forgotten", [_fact("forgotten", "what it came from was forgotten since")]),
         (not s.has_scope, "invalid_scope", []),
         (s.quote_failed, "quote_not_found", [_fact("quote", "the quoted words are not in the message")]),
         (s.owner == "task", "task_owned", []),
