@@ -10,16 +10,16 @@ STAMP := $(VENV)/.stamp
 CODE := gateway agent memory thread_episodic promt protocol
 CHECKED := $(CODE) tests benchmarks examples
 
-.PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas format lock clean
+.PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas format picture lock clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
 $(STAMP): pyproject.toml constraints.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	@echo "setting up $(VENV) (once) ..."
+	@echo "setting up $(VENV) (once): some 90 packages, 830 MB on disk, most of it for the tests ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt -e .
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -r requirements-dev.txt -e .
 	@touch $(STAMP)
 
 setup: $(STAMP) ## make .venv with the locked dependencies and the pioneer command
@@ -63,6 +63,9 @@ bench: setup ## every promised figure of speed and size beside its floor, on hom
 
 bench-quick: setup ## the same on small homes, in three minutes
 	@$(BIN)/python -m benchmarks speed --quick
+
+picture: setup ## make the README's picture of the demo from what the demo shows
+	@$(BIN)/pioneer demo --svg docs/demo.svg > /dev/null
 
 lock: setup ## renew constraints.txt from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml requirements-dev.txt -o constraints.txt

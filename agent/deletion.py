@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from agent.store import SQL, get_thread, get_workspace, workspace_threads
-from agent.threads import DEFAULT_WORKSPACE, Neighbours
-from protocol.base import Cancelled, Scope
+from agent.threads import Neighbours
+from protocol.base import DEFAULT_WORKSPACE, Cancelled, Scope
 from protocol.errors import CallerError, Refused
 from protocol.forgettings import Forgettings
 from protocol.ports import JobHandle, JobQueue, Transact, Tx

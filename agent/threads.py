@@ -26,6 +26,7 @@ from agent.store import (
     workspace_exists,
     workspace_of,
 )
+from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused
 from protocol.gateway import HooksRunsParams, HooksRunsResult
@@ -51,9 +52,6 @@ from protocol.threads import (
     WorkspaceParams,
     WorkspaceResult,
 )
-
-DEFAULT_WORKSPACE = "ws_default"
-"""Always exists; a thread without a workspace lives here."""
 
 
 class Neighbours(NamedTuple):

@@ -59,16 +59,15 @@ def read_sets(folder: Path) -> list[Set]:
     homes = sorted({row.get("home", "") for row in files[0]})
     sets: list[Set] = []
     for home, is_held_out in product(homes, (False, True)):
-        messages = [row for row in files[0] if row.get("home", "") == home and row["role"] != "tool"]
+        mine = [[row for row in file if row.get("home", "") == home and row.get("role") != "tool"] for file in files]
         sentences, innocent, questions, unanswered = (
-            [row for row in file if row.get("home", "") == home and row.get("held_out", False) == is_held_out]
-            for file in files[1:]
+            [row for row in rows if row.get("held_out", False) == is_held_out] for rows in mine[1:]
         )
         pointing = [*sentences, *(row for row in questions if row.get("past"))]
         plain = [row for row in questions if not row.get("past")]
         name = f"{folder.name} {home}".strip()
         if pointing or innocent or plain or unanswered:
-            sets.append(Set(name, is_held_out, messages, pointing, innocent, plain, unanswered))
+            sets.append(Set(name, is_held_out, mine[0], pointing, innocent, plain, unanswered))
     return sets
 
 

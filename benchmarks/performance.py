@@ -20,11 +20,12 @@ TITLES = {
 }  # fmt: skip
 OPENING = """# Performance
 
-Made by `python -m benchmarks performance` from the results of `python -m benchmarks speed` and `python -m benchmarks peers`;
+Made by `python -m benchmarks performance` from the results of `python -m benchmarks speed`, `peers` and `recall`;
 nothing here is written by hand. CPU is processor time of the gateway's process, and what is judged: wall time depends on who else
 uses the machine. A floor is measured in the same run: the least that the work could cost, or what another implementation costs.
 Each part begins with what an empty Python took just then, beside the machine that the goals come from: others use this one too, and
-its pace changes by half and more within an hour. Goals are held against figures as they are.
+its pace changes by half and more within an hour. Where the load is above the number of processors, processor time is dearer too:
+ratios of the same run hold, absolute figures are too large. Goals are held against figures as they are.
 Homes and texts are generated from one seed; conversations beside peers are LoCoMo's.
 """
 
@@ -60,6 +61,18 @@ def _peers(result: dict[str, Any], folder: Path) -> str:
     )
 
 
+def _recall(result: dict[str, Any], _folder: Path) -> str:
+    """The shares of messages with a needed fact among the first five of a search: a row for each way, a column for each set."""
+    shares = {(way, group): share for group, way, share in result["first_five"]}
+    groups, ways = (sorted({place[n] for place in shares}) for n in (1, 0))
+    table = as_markdown([[way, *(shares.get((way, group), "") for group in groups)] for way in ways], ["way", *groups])
+    return (
+        f"## Facts beside others\n\n{_where(result)}\nThe share of a person's messages whose needed fact is among the first five that a"
+        " search finds. The same facts, messages and embedding model for all; ways of ours are told by what searches: words,"
+        f" the static model, the model. What each set is stands in [recall.md](recall.md).\n\n{table}\n"
+    )
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Write it."""
     parser = argparse.ArgumentParser(
@@ -69,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--speed", default="speed", help="the name of the result of speed")
     options = parser.parse_args(arguments)
     sections = [OPENING]
-    for name, write in ((options.speed, _speed), ("peers", _peers)):
+    for name, write in ((options.speed, _speed), ("peers", _peers), ("recall", _recall)):
         result = kept(name)
         sections.append(write(result, options.folder) if result else f"Not measured: `python -m benchmarks {name}`\n")
     (options.folder / "performance.md").write_text("\n".join(sections), encoding="utf-8")

@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.conversations import data_folder, read_conversations
+from benchmarks.goals import keep, kept
 from benchmarks.inputs import embed_texts, model_folder, read_rows
 from benchmarks.peers import run_peer
 from benchmarks.report import machine, show_table
@@ -279,8 +280,8 @@ def main(arguments: list[str]) -> int:
             rows.append((group.name, way, len(group.facts), *figures(outcomes)))
         for mode in (mode for mode in given.modes if mode in modes):
             with tempfile.TemporaryDirectory() as place:
-                outcomes, kept = asyncio.run(_outcomes(group, Path(place), modes[mode]))
-            rows.append((group.name, f"ours, {mode}", kept, *figures(outcomes)))
+                outcomes, count = asyncio.run(_outcomes(group, Path(place), modes[mode]))
+            rows.append((group.name, f"ours, {mode}", count, *figures(outcomes)))
             curve = [figures(at_floor(outcomes, floor)) for floor in FLOORS]
             curves.append((group.name, mode, *(f"{needed:.2f} / {stray:.2f}" for needed, stray, _, _ in curve)))
     heads = ("group", "way", "facts", "needed in prompt", "unrelated with any", "facts a message", "needed in first 5")
@@ -290,4 +291,8 @@ def main(arguments: list[str]) -> int:
         ("group", "mode", *map(str, FLOORS)),
         curves,
     )
+    before = {(group, way): share for group, way, share in kept("recall").get("first_five", [])}
+    now = {(str(group), str(way)): share for group, way, *_, share in rows}
+    whole = [[*place, share] for place, share in (before | now).items()]
+    keep("recall", {"command": "python -m benchmarks recall --peers " + " ".join(PEERS), "first_five": whole})
     return 0

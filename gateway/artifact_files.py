@@ -112,14 +112,20 @@ class ArtifactFiles:
 
     def holds(self, sha256: str) -> bool:
         """Whether the content of that digest is kept."""
-        return self.path(sha256).is_file()
+        return self._is_there(self.path(sha256))
 
     def open(self, sha256: str) -> BinaryIO | None:
         """The content of that digest to be read, or None where it is not kept."""
+        path = self.path(sha256)
         try:
-            return self.path(sha256).open("rb")
+            return path.open("rb") if self._is_there(path) else None
         except FileNotFoundError:
             return None
+
+    @staticmethod
+    def _is_there(path: Path) -> bool:
+        """Whether a content is a file of the home itself: a link in its place is not followed."""
+        return path.is_file() and not path.is_symlink()
 
     def remove(self, sha256: str) -> None:
         """Have the content of that digest no more; one that a crash brings back is swept after it."""

@@ -3,6 +3,7 @@
 Rule 1: everything shown comes over the wire from a real gateway; nothing is computed or remembered here.
 """
 
+import re
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
@@ -35,6 +37,10 @@ from protocol.threads import TextInput, ThreadHistoryParams, ThreadStartParams, 
 TURN_SECONDS = 20
 """A turn of the demo takes well under a second; a machine in trouble gets a clear end instead of a hanging terminal."""
 
+PICTURE_WIDTH = 100
+PICTURE_BEGINS_ON = 2
+"""The day of the story that the picture begins with: a secret, a correction, a question and a forgetting fit on one screen."""
+
 WHY = {
     "active_created": "stated by the user, durable, clear",
     "duplicate_active": "known already: evidence merged, no second record",
@@ -48,8 +54,22 @@ WHY = {
 class Stage:
     """What a person sees."""
 
-    def __init__(self) -> None:
-        self.out = Console(highlight=False, soft_wrap=False, width=min(Console().width, 110))
+    def __init__(self, picture: Path | None = None) -> None:
+        width = min(Console().width, 110) if picture is None else PICTURE_WIDTH
+        self.out = Console(highlight=False, soft_wrap=False, width=width, record=picture is not None)
+        self._picture = picture
+
+    def begin_picture(self) -> None:
+        """Leave out of the picture what was shown so far."""
+        if self._picture is not None:
+            self.out.export_text(clear=True)
+
+    def end_picture(self) -> None:
+        """Write the picture of what was shown since it began, without a font that a reader would fetch."""
+        if self._picture is not None:
+            plain = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+            self.out.save_svg(str(self._picture), title="pioneer demo", code_format=plain, unique_id="demo")
+            self._picture = None
 
     def scene(self, said: Said, at: int) -> None:
         """A heading for a new day."""
@@ -194,9 +214,9 @@ async def _epilogue(client: Client, stage: Stage) -> None:
     stage.line("status", f"version {status.version}, database {sizes}, degraded: {len(status.degraded)}")
 
 
-async def perform() -> None:
-    """The whole demo."""
-    stage, begun = Stage(), time.monotonic()
+async def perform(picture: Path | None = None) -> None:
+    """The whole demo; a part of it is written as a picture where one is wanted."""
+    stage, begun = Stage(picture), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pioneer-demo-") as folder:
         home = Path(folder)
         clock, config = _home_files(home)
@@ -206,12 +226,15 @@ async def perform() -> None:
             at = MONDAY + said.day * DAY_MS + number * 60_000
             clock.write_text(str(at), encoding="ascii")
             if said.title is not None:
+                if said.day == PICTURE_BEGINS_ON:
+                    stage.begin_picture()
                 stage.scene(said, at)
             else:
                 stage.out.print()
             await _play(client, stage, said)
             await client.call(call.DRAIN, DrainParams())
         await client.close()
+        stage.end_picture()
         stage.out.print()
         stage.out.rule("[bold]restart[/bold]  [dim]a new process on the same home[/dim]", align="left")
         client = await _spawned(home, clock, config)
@@ -223,7 +246,7 @@ async def perform() -> None:
     )
 
 
-def main() -> int:
-    """Run the demo in this terminal."""
-    anyio.run(perform)
+def main(picture: Path | None = None) -> int:
+    """Run the demo in this terminal; with a path, write a picture of its middle there."""
+    anyio.run(perform, picture)
     return 0

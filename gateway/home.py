@@ -3,7 +3,6 @@
 import os
 import sys
 import unicodedata
-from contextlib import suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import platformdirs
@@ -24,6 +23,11 @@ OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "models", 
 PASSED_OVER = frozenset({"lost+found", "desktop.ini", "DS_Store", "localized"})
 """What systems put into any folder, with or without a dot."""
 STRANGE = "The home would be a folder that holds other things; name an empty or a new one."
+
+LINKED = "Links in a home are not followed; put in their place what they stand for:"
+LINKS_NAMED = 5
+MOUNT_POINT = 0xA0000003
+"""What Windows calls a junction."""
 
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
@@ -92,6 +96,25 @@ def is_strange(root: Path) -> bool:
     )  # what stands beside those for a while
 
 
+LOOKED_INTO = ("run", "keys", "logs", "backups", "artifacts")
+"""Folders of a home that are looked into for links at a start: none of them has many entries. A file's own content is looked at when it is opened."""
+
+
+def is_link(path: Path) -> bool:
+    """Whether a name stands for something elsewhere: a link, or a junction of Windows."""
+    if sys.platform == "win32":
+        reparsed = getattr(path.lstat(), "st_reparse_tag", 0) if path.exists() else 0
+        return path.is_symlink() or reparsed == MOUNT_POINT
+    return path.is_symlink()
+
+
+def links_in(root: Path) -> list[str]:
+    """The links of a home by their names in it."""
+    folders = [root, *(root / name for name in LOOKED_INTO if not is_link(root / name))]
+    found = (path for folder in folders if folder.is_dir() for path in folder.iterdir() if is_link(path))
+    return sorted(path.relative_to(root).as_posix() for path in found)
+
+
 class Home:
     """A home folder that exists, is ours alone and can be written."""
 
@@ -106,6 +129,8 @@ class Home:
                 raise Unavailable(
                     message=f"The home is on a network file system ({kind}), whose locks cannot be trusted."
                 )
+            if links := links_in(self.root):
+                raise Unavailable(message=f"{LINKED} {', '.join(map(repr, links[:LINKS_NAMED]))}")
             for folder in ("run", "keys", "logs"):
                 (self.root / folder).mkdir(exist_ok=True, mode=0o700)
             if sys.platform != "win32":
@@ -163,23 +188,14 @@ class Home:
         folder = self.backups
         return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
 
-    def _holds(self, path: Path) -> bool:
-        """Whether the path leads below the home, also through links that point at nothing yet."""
-        try:
-            with suppress(FileNotFoundError, NotADirectoryError):
-                path.stat()  # a loop of links: from Python 3.13 on `resolve` says nothing of it
-            return path.resolve().is_relative_to(self.root)
-        except (OSError, RuntimeError):  # a loop of links leads nowhere
-            return False
-
     def child(self, relative: str, *, key: str) -> Path:
-        """A configured folder below the home. Raises `CallerError` naming `key` when the path would leave it."""
+        """A configured folder below the home. Raises `CallerError` naming `key` where it is none, or has a link in it."""
         problem = problem_of_relative(relative)
         if problem is not None:
             raise CallerError.at(f"$.{key}", problem)
         path = self.root
         for part in unicodedata.normalize("NFKC", relative).replace("\\", "/").split("/"):
             path = path / part
-            if not self._holds(path):
-                raise CallerError.at(f"$.{key}", "must not leave the home by a link")
+            if is_link(path):
+                raise CallerError.at(f"$.{key}", "must not have a link in it")
         return path

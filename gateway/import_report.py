@@ -78,6 +78,8 @@ class Report:
         self.messages = 0
         self.repaired = 0
         self.conversations: Counter[Outcome] = Counter()
+        self.workspaces: Counter[str] = Counter()
+        """Conversations by the workspace that they belong to."""
         self.turns: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
@@ -90,10 +92,18 @@ class Report:
             self.skipped.append(skipped._replace(place=shown(skipped.place)))
 
     def add(
-        self, conversation: Conversation, outcome: Outcome, *, imported: int, replaced: int, unchanged: int
+        self,
+        conversation: Conversation,
+        workspace_id: str,
+        outcome: Outcome,
+        *,
+        imported: int,
+        replaced: int,
+        unchanged: int,
     ) -> None:
         """Note a conversation and what became of its turns."""
         self.conversations[outcome] += 1
+        self.workspaces[workspace_id] += 1
         self.messages += len(conversation.messages)
         self.repaired += conversation.repaired
         self.left_out += conversation.left_out
@@ -109,6 +119,7 @@ class Report:
         return {
             **({"error": {"message": self.problem}} if self.problem is not None else {}),
             "workspace_id": self.workspace_id,
+            "workspaces": dict(self.workspaces.most_common()),
             "dry_run": self.is_dry_run,
             "interrupted": self.is_interrupted,
             "files": self.files,
@@ -132,10 +143,14 @@ class Report:
         """A short account for a person."""
         done = self.conversations
         verb = "would be imported" if self.is_dry_run else "imported"
+        places = list(self.workspaces) or [self.workspace_id]
+        into = places[0] if len(places) == 1 else f"{len(places)} workspaces"
         out.write(
             f"{done.total()} conversations with {self.messages} messages from {self.files} files into "
-            f"{self.workspace_id}: {done['new']} {verb}, {done['changed']} changed, {done['unchanged']} unchanged\n"
+            f"{into}: {done['new']} {verb}, {done['changed']} changed, {done['unchanged']} unchanged\n"
         )
+        if len(places) > 1:
+            out.writelines(f"  {count:>8}  in {place}\n" for place, count in self.workspaces.most_common())
         if self.repaired:
             out.write(f"{self.repaired} characters could not be stored and were replaced\n")
         if self.left_out:

@@ -8,7 +8,7 @@ Rule 3: nothing is noted of what was done: the same input gives the same ids, so
 import asyncio
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -16,19 +16,22 @@ from typing import NamedTuple
 
 import msgspec
 
+from agent.imports import derived_id
 from gateway.client import CallFailed, Client, ConnectionClosed, console_script
 from gateway.import_formats.draft import Conversation, Skipped, Unreadable, shown, stable_id
 from gateway.import_formats.sources import Source, read, walk
 from gateway.import_formats.turns import Sizes, requests, turns
 from gateway.import_report import Outcome, Report, Ticker
+from gateway.repository import Project, project_of_session
 from protocol import methods as call
-from protocol.base import ID_TEXT, PROTOCOL_VERSION
+from protocol.base import DEFAULT_WORKSPACE, ID_TEXT, PROTOCOL_VERSION
 from protocol.gateway import ClientInfo, InitializeParams
 from protocol.threads import (
     ImportSource,
     ImportTurn,
     ThreadImportParams,
     ThreadImportResult,
+    ThreadListParams,
     WorkspaceCreateParams,
     WorkspaceParams,
 )
@@ -39,7 +42,6 @@ EXIT_NO_INPUT = 66
 EXIT_UNUSABLE = 69
 EXIT_INTERRUPTED = 130
 
-DEFAULT_WORKSPACE = "ws_default"
 MAX_SOURCE_ID = 512
 MAX_NAME = 256
 IN_FLIGHT = 2
@@ -92,6 +94,11 @@ class _Done:
         return "changed" if self.replaced or self.unchanged or self.removed else "new"
 
 
+def _source_id(conversation: Conversation) -> str:
+    known = conversation.source_id
+    return known if len(known) <= MAX_SOURCE_ID else stable_id(known)
+
+
 class _Part(NamedTuple):
     """Turns of a conversation that fit one request, how many stand before them, and whether others follow."""
 
@@ -101,7 +108,7 @@ class _Part(NamedTuple):
 
 
 class Importer:
-    """Brings conversations into one workspace of one gateway."""
+    """Brings conversations into the workspaces of one gateway: that of the repository in which one was held, else the given one."""
 
     def __init__(self, client: Client, wish: Wish, report: Report, max_message_bytes: int) -> None:
         self._client = client
@@ -110,19 +117,49 @@ class Importer:
         self._line = max_message_bytes
         self._sizes = Sizes.of(max_message_bytes)
         self._seen: set[bytes] = set()
-        self._has_workspace = True
+        self._open: dict[str, bool] = {}
+        self._threads: dict[str, str] | None = None
 
-    async def open_workspace(self) -> None:
-        """See that the workspace is there; a dry run makes none."""
-        workspace_id = self._wish.workspace_id
-        try:
-            await self._client.call(call.WORKSPACE_GET, WorkspaceParams(workspace_id=workspace_id))
-        except CallFailed as failed:
-            if failed.reason != "not_found":
-                raise
-            self._has_workspace = not self._wish.is_dry_run
-            if self._has_workspace:
-                await self._client.call(call.WORKSPACE_CREATE, WorkspaceCreateParams(workspace_id=workspace_id))
+    async def _has_workspace(self, project: Project) -> bool:
+        """Whether the workspace is there; where it is not it is made, but not by a dry run."""
+        workspace_id = project.workspace_id
+        if workspace_id not in self._open:
+            try:
+                await self._client.call(call.WORKSPACE_GET, WorkspaceParams(workspace_id=workspace_id))
+                self._open[workspace_id] = True
+            except CallFailed as failed:
+                if failed.reason != "not_found":
+                    raise
+                self._open[workspace_id] = not self._wish.is_dry_run
+                if not self._wish.is_dry_run:
+                    wanted = WorkspaceCreateParams(workspace_id=workspace_id, name=project.title or None)
+                    await self._client.call(call.WORKSPACE_CREATE, wanted)
+        return self._open[workspace_id]
+
+    async def _project_of(self, conversation: Conversation) -> Project:
+        """Where a conversation belongs. One whose repository cannot be found any more stays where it was imported to before."""
+        found = project_of_session(conversation.cwd, conversation.remote)
+        if found is not None or not conversation.cwd:
+            return found or Project(self._wish.workspace_id, "")
+        source = conversation.kind, _source_id(conversation)
+        for workspace_id in {*(await self._known_threads()).values()}:
+            if derived_id("thr", workspace_id, *source) in await self._known_threads():
+                return Project(workspace_id, "")
+        return Project(self._wish.workspace_id, "")
+
+    async def _known_threads(self) -> Mapping[str, str]:
+        """Every thread of the home with its workspace, as they were when the first conversation asked."""
+        if self._threads is None:
+            threads: dict[str, str] = {}
+            params = ThreadListParams(limit=100)
+            while True:
+                page = await self._client.call(call.THREAD_LIST, params)
+                threads |= {thread.thread_id: thread.workspace_id for thread in page.threads}
+                if page.next_cursor is None:
+                    break
+                params = msgspec.structs.replace(params, cursor=page.next_cursor)
+            self._threads = threads
+        return self._threads
 
     def is_repeated(self, conversation: Conversation) -> bool:
         """Whether this run had a conversation of that id already."""
@@ -136,7 +173,8 @@ class Importer:
         """Import one conversation and report what became of it. Raises `Stopped`."""
         self._client.received.clear()  # nobody here waits for notifications, and there is one for each indexed turn
         try:
-            done = await self._brought(conversation)
+            project = await self._project_of(conversation)
+            done = await self._brought(conversation, project)
         except CallFailed as failed:
             if failed.reason not in FAULTS_OF_CONVERSATION:
                 raise Stopped(EXIT_UNUSABLE, f"the gateway refused: {failed.message}") from failed
@@ -145,10 +183,15 @@ class Importer:
             self._report.skip(Skipped(file, conversation.title or conversation.source_id, problem.reason))
         else:
             self._report.add(
-                conversation, done.outcome, imported=done.imported, replaced=done.replaced, unchanged=done.unchanged
+                conversation,
+                project.workspace_id,
+                done.outcome,
+                imported=done.imported,
+                replaced=done.replaced,
+                unchanged=done.unchanged,
             )
 
-    async def _brought(self, conversation: Conversation) -> _Done:
+    async def _brought(self, conversation: Conversation, project: Project) -> _Done:
         """Looked at first, which no writer waits for, and written only if something is different."""
         groups = list(requests(turns(conversation, self._sizes), self._sizes))
         *first, total = accumulate(map(len, groups), initial=0)
@@ -157,23 +200,23 @@ class Importer:
             for group, offset in zip(groups, first, strict=True)
         ]
         seen = _Done()
-        if not self._has_workspace:
+        if not await self._has_workspace(project):
             seen.imported = total
             return seen
         for part in parts:
-            seen.add(await self._send(conversation, part, seen.generation, is_dry_run=True))
+            seen.add(await self._send(conversation, project, part, seen.generation, is_dry_run=True))
         if not self._wish.is_dry_run and seen.outcome != "unchanged":
             for part in parts:
-                await self._send(conversation, part, seen.generation)
+                await self._send(conversation, project, part, seen.generation)
         return seen
 
     async def _send(
-        self, conversation: Conversation, part: _Part, generation: int | None, *, is_dry_run: bool = False
-    ) -> ThreadImportResult:
-        known = conversation.source_id
+        self, conversation: Conversation, project: Project, part: _Part, generation: int | None, *,
+        is_dry_run: bool = False,
+    ) -> ThreadImportResult:  # fmt: skip
         params = ThreadImportParams(
-            workspace_id=self._wish.workspace_id,
-            source=ImportSource(kind=conversation.kind, id=known if len(known) <= MAX_SOURCE_ID else stable_id(known)),
+            workspace_id=project.workspace_id,
+            source=ImportSource(kind=conversation.kind, id=_source_id(conversation)),
             turns=part.turns,
             offset=part.offset,
             has_more=part.has_more,
@@ -279,7 +322,6 @@ async def _run(wish: Wish, report: Report) -> None:
     ticker = Ticker(sum(source.size for source in sources))
     try:
         importer = Importer(client, wish, report, max_message_bytes)
-        await importer.open_workspace()
         await _import_all(importer, sources, report, ticker)
     except CallFailed as failed:
         raise Stopped(EXIT_UNUSABLE, failed.message) from failed

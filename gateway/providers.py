@@ -37,7 +37,7 @@ TEST_QUESTION = "Answer with the one word: ready"
 ROLES: tuple[RoleName, ...] = ("main", "preflight", "extractor")
 
 PROBLEM_HINTS: Mapping[ProviderProblem, str] = {
-    "extra_missing": "The provider's library is not installed: pip install 'pioneer-gateway[providers]'.",
+    "extra_missing": "The provider's library is not installed: in the clone, `uv tool install '.[providers]'` or `pipx install --force '.[providers]'`.",
     "key_missing": "api_key_env must name an environment variable of this process that holds the key.",
     "model_missing": "Set model to the name of a model that the server has.",
     "base_url_invalid": "base_url must be an address that begins with http:// or https://.",

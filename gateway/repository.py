@@ -1,4 +1,4 @@
-"""Which project a folder belongs to: the identity of its git repository, or else of the folder itself.
+"""Which workspace a folder belongs to: that of its git repository, by its address or else its path; else the default one.
 
 Rule 1: the ways to one repository agree: ssh, https and git addresses, clones, worktrees and folders inside.
 Rule 2: a user name, a password, a token or a query of an address is dropped before anything is made from it.
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
+
+from protocol.base import DEFAULT_WORKSPACE
 
 MAX_CONFIG_BYTES = 1024 * 1024  # a config of thousands of branches has a tenth of it
 MAX_TITLE = 120
@@ -191,31 +193,49 @@ def of_remote(identity: str) -> Project:
 
 
 def of_path(path: str) -> Project:
-    """The project of a folder's own path, as the system compares paths; its title is the folder's name."""
+    """The project of a repository's own path, as the system compares paths; its title is the folder's name."""
     plain = os.path.normcase(path)
     return _project("path", plain, Path(path).name or "folder")
 
 
 def project_of(folder: Path) -> Project | None:
-    """The project of a folder, or None where it is no project: a root, a home, a place that does not exist."""
+    """The project of the repository that a folder is in, or None where there is none."""
     try:
-        real = folder.resolve(strict=True)
-        git = git_folder(real)
-        if git is not None:
-            remote = normalised_remote(origin_of(_text(git / "config") or "") or "")
-            if remote is not None:
-                return of_remote(remote)
-            whole = git.resolve(strict=True)
-            return of_path(str(whole.parent if whole.name == ".git" else whole))
-        if real.parent == real or real in _shared_places():
+        git = git_folder(folder.resolve(strict=True))
+        if git is None:
             return None
+        remote = normalised_remote(origin_of(_text(git / "config") or "") or "")
+        if remote is not None:
+            return of_remote(remote)
+        whole = git.resolve(strict=True)
     except (OSError, RuntimeError):  # not there, not for us, or a circle of links
         return None
-    return of_path(str(real))
+    return of_path(str(whole.parent if whole.name == ".git" else whole))
 
 
-def _shared_places() -> set[Path]:
-    """Folders in which programs are started that have no project."""
-    named = (os.path.expanduser("~"), os.environ.get("SYSTEMROOT"))  # noqa: PTH111  # Path.home() raises without a home
-    places = {Path(name).resolve() for name in named if name}
-    return places | {place / "System32" for place in places}
+def project_of_session(cwd: str, remote: str) -> Project | None:
+    """The project of the repository in which a session was held, by what its own records say of it.
+
+    A folder that is not there any more may still be known by the repository's address.
+    """
+    folder = Path(cwd) if cwd and not _UNSEEN.search(cwd) else None
+    is_here = (
+        folder is not None and folder.is_absolute() and not cwd.startswith(("\\\\", "//"))
+    )  # no other machine is asked
+    found = project_of(folder) if folder is not None and is_here else None
+    identity = normalised_remote(remote) if found is None else None
+    return of_remote(identity) if identity is not None else found
+
+
+def workspace_of(folder: Path | None = None, *, named: str | None = None) -> Project:
+    """The workspace of who stands in a folder (None: this process's): the named one, else the repository's, else the default.
+
+    The one rule of the command line, of MCP and of the sessions that are imported.
+    """
+    if named is not None:
+        return Project(named, "")
+    try:
+        found = project_of(folder if folder is not None else Path.cwd())
+    except OSError:  # this process stands in a folder that was deleted
+        found = None
+    return found or Project(DEFAULT_WORKSPACE, "")

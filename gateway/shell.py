@@ -12,7 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from agent.background import Background
-from agent.threads import DEFAULT_WORKSPACE, Threads
+from agent.threads import Threads
 from gateway import __version__
 from gateway.degraded import Health
 from gateway.embedding import Embedding
@@ -22,7 +22,7 @@ from gateway.job_runner import JobRunner
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import SQL, fact_of_home
 from gateway.providers import Providers
-from protocol.base import PROTOCOL_VERSION, Empty, Nothing
+from protocol.base import DEFAULT_WORKSPACE, PROTOCOL_VERSION, Empty, Nothing
 from protocol.errors import GatewayError
 from protocol.gateway import (
     MAX_BATCH,

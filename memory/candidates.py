@@ -5,7 +5,7 @@ Rule 2: what becomes a record goes through the write pipeline as the approver's 
 Rule 3: a candidate outside the active scopes is answered exactly like one that does not exist.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from memory.admission import said_in_turns
@@ -72,7 +72,7 @@ USER_ACTOR = Actor(kind="user")
 class Doorway(NamedTuple):
     """What every call is asked at the front door."""
 
-    place: Callable[[Context], tuple[list[Scope], str | None]]
+    place: Callable[[Context], Awaitable[tuple[list[Scope], str | None]]]
     require_enabled: Callable[[], None]
     require_writable: Callable[[Tx, Context, Scope | None, Sequence[Scope]], None]
 
@@ -97,7 +97,7 @@ class Candidates:
 
     async def list_candidates(self, params: CandidateListParams) -> CandidateListResult:
         """Candidates, newest first."""
-        scopes = narrowed(self._door.place(params.context)[0], params.scopes)
+        scopes = narrowed((await self._door.place(params.context))[0], params.scopes)
         mark = mark_of(params)
         start, marked = place_of(params.cursor, (LAST, mark))
         if marked != mark:
@@ -120,7 +120,7 @@ class Candidates:
 
     async def get(self, params: CandidateParams) -> CandidateResult:
         """One candidate, with the record that came of it."""
-        scopes = self._door.place(params.context)[0]
+        scopes = (await self._door.place(params.context))[0]
 
         def read(tx: Tx) -> CandidateResult:
             found = _found(tx, params.candidate_id, scopes)
@@ -160,7 +160,7 @@ class Candidates:
         if (params.target_candidate_id is None) == (params.target_memory_id is None):
             raise CallerError.at("$", "Give either `target_candidate_id` or `target_memory_id`")
         self._door.require_enabled()
-        scopes = self._door.place(params.context)[0]
+        scopes = (await self._door.place(params.context))[0]
 
         def merge(tx: Tx) -> CandidateResult:
             found = self._pending(tx, params, scopes)
@@ -185,7 +185,7 @@ class Candidates:
 
     async def _approve(self, params: CandidateReasonParams, edit: CandidateEditParams | None) -> CandidateResult:
         self._door.require_enabled()
-        scopes, workspace_id = self._door.place(params.context)
+        scopes, workspace_id = await self._door.place(params.context)
         began = await self._means.db.read(generation)
 
         def approve(tx: Tx) -> tuple[Outcome, StoredCandidate]:
@@ -201,7 +201,7 @@ class Candidates:
 
     async def _close(self, params: CandidateReasonParams, status: CandidateStatus) -> CandidateResult:
         self._door.require_enabled()
-        scopes = self._door.place(params.context)[0]
+        scopes = (await self._door.place(params.context))[0]
 
         def close(tx: Tx) -> CandidateResult:
             found = self._pending(tx, params, scopes)

@@ -158,10 +158,10 @@ def pending_erases(tx: Tx) -> list[str]:
 
 
 class _Rehearsed(Exception):
-    """Carries the result of a rehearsal out of the transaction, which is rolled back by it."""
+    """Carries what a rehearsal did out of the transaction, which is rolled back by it."""
 
-    def __init__(self, result: ForgetResult) -> None:
-        self.result = result
+    def __init__(self, forgotten: Forgotten) -> None:
+        self.forgotten = forgotten
         super().__init__()
 
 
@@ -187,10 +187,8 @@ class Eraser:
             receipt = forgotten.result.receipt
             if receipt is not None:
                 forgotten.notices.extend(self._sources.take_out(tx, plan))
-                receipt = _with_places(receipt, plan.left, plan.sources)
-                forgotten = forgotten._replace(result=msgspec.structs.replace(forgotten.result, receipt=receipt))
             if forgotten.result.dry_run:
-                raise _Rehearsed(forgotten.result)
+                raise _Rehearsed(forgotten)
             if receipt is not None:
                 finish_later(tx, self._means, receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
             tell_after(tx, self._means, forgotten.notices)
@@ -199,17 +197,27 @@ class Eraser:
         try:
             result, _, said = await self._means.db.write(told, is_vital=True)
         except _Rehearsed as rehearsed:
-            return rehearsed.result
+            return await self._rehearsed(rehearsed.forgotten, plan if include_sources else None)
         if result.receipt is None:
             return result
         left = await self._rest(said, include_sources=include_sources)
         is_gone = await self._finish_now(result.receipt.memory_ids)
         receipt = msgspec.structs.replace(
-            _with_places(result.receipt, left, result.receipt.sources),
+            _with_places(result.receipt, left, plan.sources),
             wal="truncated" if is_gone else "pending",
             complete=is_gone and not (include_sources and left),
         )
         return msgspec.structs.replace(result, receipt=receipt)
+
+    async def _rehearsed(self, forgotten: Forgotten, plan: Plan | None) -> ForgetResult:
+        """The result of a rehearsal, with what would stay."""
+        result, _, said = forgotten
+        receipt = result.receipt
+        if receipt is None or said is None:
+            return result
+        if plan is None:
+            plan = await self._sources.plan(said, receipt.memory_ids, include_sources=False)
+        return msgspec.structs.replace(result, receipt=_with_places(receipt, plan.left, plan.sources))
 
     async def _planned(self, targets: Callable[[Tx], Sequence[Stored]]) -> Plan:
         """What the words of the targets are to be taken out of."""

@@ -138,6 +138,10 @@ FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LE
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
 
+-- name: workspace_scopes
+-- The workspaces that have records, the newest first.
+SELECT key FROM scope WHERE kind = 'workspace' AND active > 0 ORDER BY id DESC LIMIT :limit
+
 -- name: count_in_scope
 -- How many active records a scope has.
 SELECT active FROM scope WHERE id = :scope_id

@@ -5,6 +5,7 @@ Rule 2: which records answer a question, and how well, is decided in `matching.p
 Rule 3: a query has one order of records: a page of any size is a part of it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -30,9 +31,9 @@ from memory.vectors import TABLE, records_by_row
 from memory.visibility import ACTIVE, ALL, KEPT, View, effective_status, is_visible
 from memory.withheld import holds_number, is_looked_through
 from promt.person import speaks_of_self
-from protocol.base import Diagnostic, Scope
+from protocol.base import Diagnostic, Elsewhere, Scope
 from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError
+from protocol.errors import CallerError, Unavailable
 from protocol.memory import (
     Filters,
     GetParams,
@@ -58,6 +59,9 @@ SEARCH_PATIENCE = (
 )
 QUERY_SECONDS = 0.25  # a query that takes longer is hostile or the machine is in trouble; either way the caller is told
 LAST = 2**62
+MOST_ELSEWHERE = 200
+"""Workspaces that are looked in where a search finds nothing: more than a person has, and one query in any case."""
+HITS_ELSEWHERE = 100
 ORDERS: dict[Order, str] = {
     "updated_at": "list_by_update", "created_at": "list_by_creation", "importance": "list_by_importance",
 }  # fmt: skip
@@ -147,7 +151,26 @@ class Reader:
         if is_cut or (ranking.may_be_more and len(hits) == len(ranking.found)):
             ticket = ticket if len(matches or ()) == len(ranking.matches) else self._rankings.keep(ranking.matches)
             following = cursor_of(hits[params.limit].place if is_cut else len(ranking.matches), ticket, mark)
-        return SearchResult(hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics)
+        elsewhere = [] if hits or params.cursor is not None else await self._elsewhere(question, params, scopes, floor)
+        return SearchResult(
+            hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics, elsewhere=elsewhere
+        )
+
+    async def _elsewhere(
+        self, question: Question, params: SearchParams, scopes: Sequence[Scope], floor: float
+    ) -> list[Elsewhere]:
+        """How many hits other workspaces have, most first; nothing where no workspace was to be searched."""
+        here = [scope for scope in scopes if scope.kind == "workspace"]
+        if params.scopes is not None and not here:
+            return []
+        rows = await self._read(lambda tx: tx.all(SQL["workspace_scopes"], {"limit": MOST_ELSEWHERE}))
+        others = [scope for (key,) in rows if (scope := Scope(kind="workspace", key=key)) not in here]
+        try:
+            found = (await self.rank(question, params, others, Wanted(HITS_ELSEWHERE))).found
+        except Unavailable:  # a hint is not worth an error
+            return []
+        counts = Counter(one.hit.record.scope.key for one in found if one.hit.score >= floor)
+        return [Elsewhere(workspace_id=key, count=count) for key, count in counts.most_common()]
 
     async def ask(self, text: str, mode: SearchMode, patience: float) -> Question:
         """A query with its terms, and its vector where a model makes one in time."""

@@ -121,9 +121,13 @@ class MemoryService:
 
     # -- places ----------------------------------------------------------------------------------------------------
 
-    def _place(self, context: Context) -> _Place:
-        means = self._means
+    async def _place(self, context: Context) -> _Place:
+        """Where a call comes from. Raises for a context that names a thread of another workspace."""
+        means, thread_id = self._means, context.thread_id
         workspace_id = context.workspace_id or means.default_workspace()
+        thread = await means.db.read(lambda tx: means.read_thread(tx, thread_id)) if thread_id is not None else None
+        if thread is not None and workspace_id not in {None, thread.workspace_id}:
+            raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
         return _Place(of_context(context, means.settings(), means.default_workspace()), workspace_id)
 
     def _require_enabled(self) -> None:
@@ -154,16 +158,18 @@ class MemoryService:
     async def search(self, params: SearchParams) -> SearchResult:
         """Hits, best first."""
         self._require_enabled()
-        scopes = narrowed(self._place(params.context).scopes, params.scopes)
+        scopes = narrowed((await self._place(params.context)).scopes, params.scopes)
         return await self._reader.search(params, scopes)
 
     async def get(self, params: GetParams) -> GetResult:
         """One record, or null."""
-        return await self._reader.get(params, self._place(params.context).scopes)
+        return await self._reader.get(params, (await self._place(params.context)).scopes)
 
     async def list_records(self, params: ListParams) -> ListResult:
         """Records in an order."""
-        return await self._reader.list_records(params, narrowed(self._place(params.context).scopes, params.scopes))
+        return await self._reader.list_records(
+            params, narrowed((await self._place(params.context)).scopes, params.scopes)
+        )
 
     # -- writes ----------------------------------------------------------------------------------------------------
 
@@ -171,7 +177,7 @@ class MemoryService:
         """Keep something because the user wants it kept."""
         self._require_enabled()
         check_bounds(params.content, params.value, params.metadata)
-        place = self._place(params.context)
+        place = await self._place(params.context)
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
         wish = explicit_wish(params, provenance, place.workspace_id)
@@ -186,7 +192,7 @@ class MemoryService:
         """Decide on a proposal; a refusal is a result."""
         self._require_enabled()
         check_bounds(params.content, params.value, params.metadata)
-        place = self._place(params.context)
+        place = await self._place(params.context)
         proposed = await self._begun(from_write(params, place.workspace_id), place.scopes)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         return (
@@ -209,7 +215,7 @@ class MemoryService:
         self._require_enabled()
         content = params.content if params.content is not UNSET else None
         check_bounds(content, params.value if params.value is not UNSET else None, params.metadata or None)
-        place = self._place(params.context)
+        place = await self._place(params.context)
 
         def update(tx: Tx) -> UpdateResult:
             self._require_writable(tx, params.context, None, place.scopes)
@@ -221,7 +227,7 @@ class MemoryService:
 
     async def forget(self, params: ForgetParams) -> ForgetResult:
         """Forget what a target names. Goes on while memory is switched off."""
-        place = self._place(params.context)
+        place = await self._place(params.context)
 
         def check(tx: Tx) -> Forgotten:
             if not params.dry_run:
@@ -237,7 +243,7 @@ class MemoryService:
     async def restore(self, params: RestoreParams) -> RestoreResult:
         """Undo a forgetting."""
         self._require_enabled()
-        scopes = self._place(params.context).scopes
+        scopes = (await self._place(params.context)).scopes
 
         def restore(tx: Tx) -> RestoreResult:
             self._require_normal_thread(tx, params.context)
@@ -252,14 +258,14 @@ class MemoryService:
 
     async def history(self, params: HistoryParams) -> HistoryResult:
         """The events of a whole supersession chain, oldest first."""
-        scopes = self._place(params.context).scopes
+        scopes = (await self._place(params.context)).scopes
 
         events = await self._means.db.read(lambda tx: read_history(tx, params.memory_id, scopes))
         return HistoryResult(events=events)
 
     async def explain(self, params: ExplainParams) -> ExplainResult:
         """Why something was or was not saved or recalled."""
-        place = self._place(params.context)
+        place = await self._place(params.context)
         if params.target is not None:
             target = params.target
             return await self._means.db.read(lambda tx: self._explainer.explain(tx, target, place.scopes))
@@ -274,7 +280,7 @@ class MemoryService:
 
     async def stats(self, params: StatsParams) -> StatsResult:
         """Counts of the active scopes."""
-        scopes, now = self._place(params.context).scopes, self._means.clock.now()
+        scopes, now = (await self._place(params.context)).scopes, self._means.clock.now()
 
         return await self._means.db.read(lambda tx: read_stats(tx, scopes, now))
 
@@ -282,12 +288,12 @@ class MemoryService:
 
     async def export_bundle(self, params: ExportParams) -> ExportResult:
         """A page of everything in the scopes. Goes on while memory is switched off."""
-        return await self._exporter.export(params, narrowed(self._place(params.context).scopes, params.scopes))
+        return await self._exporter.export(params, narrowed((await self._place(params.context)).scopes, params.scopes))
 
     async def import_bundle(self, params: ImportParams) -> ImportResult:
         """Take a bundle in, as far as its scopes are active."""
         self._require_enabled()
-        scopes = self._place(params.context).scopes
+        scopes = (await self._place(params.context)).scopes
         return await self._importer.take(params, scopes, lambda tx: self._require_normal_thread(tx, params.context))
 
     # -- the clock, other processes, other houses ------------------------------------------------------------------

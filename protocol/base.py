@@ -42,6 +42,8 @@ DEFAULT_LIMIT = 20
 
 ScopeKind: TypeAlias = Literal["user", "workspace", "agent", "thread", "task"]
 USER_SCOPE_KEY = "default"
+DEFAULT_WORKSPACE = "ws_default"
+"""Always exists; what names no workspace belongs to it."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
@@ -88,6 +90,13 @@ class Cancelled(Wire):
     turn_id: str
     scope: Scope | None = None
     """What was forgotten, where the run still learns other things; none where the run itself has ended."""
+
+
+class Elsewhere(Wire):
+    """Another workspace that would have answered a search, and with how many hits; never with what."""
+
+    workspace_id: str
+    count: int
 
 
 class Diagnostic(Wire):

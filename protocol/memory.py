@@ -4,7 +4,21 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from protocol.base import Cancelled, Cursor, Diagnostic, Id, Limit, Millis, Params, Query, Reason, Scope, Unit, Wire
+from protocol.base import (
+    Cancelled,
+    Cursor,
+    Diagnostic,
+    Elsewhere,
+    Id,
+    Limit,
+    Millis,
+    Params,
+    Query,
+    Reason,
+    Scope,
+    Unit,
+    Wire,
+)  # fmt: skip
 
 MAX_CONTENT_BYTES = 16 * 1024
 MAX_VALUE_BYTES = 1024
@@ -227,12 +241,13 @@ class Hit(Wire):
 
 
 class SearchResult(Wire):
-    """Hits, best first."""
+    """Hits, best first; where there is none, `elsewhere` says which other workspaces have some."""
 
     hits: list[Hit]
     next_cursor: str | None
     semantic: SemanticState
     diagnostics: list[Diagnostic] = []
+    elsewhere: list[Elsewhere] = []
 
 
 class GetParams(Params):

@@ -183,17 +183,18 @@ MEMORY_RESTORE = Method(
     m.RestoreParams,
     m.RestoreResult,
     "Undo a forgetting.",
-    ("not_found", "conflict", "memory_disabled"),
+    ("not_found", "scope_out_of_context", "conflict", "memory_disabled"),
 )
 MEMORY_HISTORY = Method(
     "memory/history",
     m.HistoryParams,
     m.HistoryResult,
     "What happened to a record and those it replaced.",
-    ("not_found",),
+    ("not_found", "scope_out_of_context"),
 )
 _DECISIONS: tuple[ErrorReason, ...] = (
     "not_found",
+    "scope_out_of_context",
     "already_decided",
     "memory_disabled",
     "memory_write_disabled",
@@ -202,7 +203,13 @@ _DECISIONS: tuple[ErrorReason, ...] = (
 CANDIDATES_LIST = Method(
     "memory/candidates/list", m.CandidateListParams, m.CandidateListResult, "Proposals.", ("scope_out_of_context",)
 )
-CANDIDATES_GET = Method("memory/candidates/get", m.CandidateParams, m.CandidateResult, "One proposal.", ("not_found",))
+CANDIDATES_GET = Method(
+    "memory/candidates/get",
+    m.CandidateParams,
+    m.CandidateResult,
+    "One proposal.",
+    ("not_found", "scope_out_of_context"),
+)
 CANDIDATES_DECIDE = Method(
     "memory/candidates/decide",
     m.CandidateDecideParams,
@@ -250,9 +257,11 @@ MEMORY_EXPLAIN = Method(
     m.ExplainParams,
     m.ExplainResult,
     "Why something was or was not saved or recalled.",
-    ("not_found",),
+    ("not_found", "scope_out_of_context"),
 )
-MEMORY_STATS = Method("memory/stats", m.StatsParams, m.StatsResult, "Counts of the active scopes.")
+MEMORY_STATS = Method(
+    "memory/stats", m.StatsParams, m.StatsResult, "Counts of the active scopes.", ("scope_out_of_context",)
+)
 MEMORY_EXPORT = Method(
     "memory/export", m.ExportParams, m.ExportResult, "A checksummed bundle.", ("scope_out_of_context",)
 )
@@ -261,7 +270,15 @@ MEMORY_IMPORT = Method(
     m.ImportParams,
     m.ImportResult,
     "Take a bundle in; repeatable.",
-    ("checksum_mismatch", "version_too_new", "memory_disabled", "memory_write_disabled", "memory_ignored", "not_found"),
+    (
+        "scope_out_of_context",
+        "checksum_mismatch",
+        "version_too_new",
+        "memory_disabled",
+        "memory_write_disabled",
+        "memory_ignored",
+        "not_found",
+    ),
 )
 
 EPISODIC_SEARCH = Method("thread_episodic/search", e.ThreadSearchParams, e.ThreadSearchResult, "Find what was said.")

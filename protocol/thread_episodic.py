@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from protocol.base import ID_TEXT, Cursor, Diagnostic, Id, Limit, Millis, Params, Query, Reason, Unit, Wire
+from protocol.base import ID_TEXT, Cursor, Diagnostic, Elsewhere, Id, Limit, Millis, Params, Query, Reason, Unit, Wire
 from protocol.threads import ArtifactRef
 
 SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace_threads"]
@@ -79,12 +79,14 @@ class ThreadSearchResult(Wire):
     """Hits, best first; `diagnostics` says why there are none or not all.
 
     `understood` is the time that was read from the query, if it was given none: what was said then comes before all else.
+    Where a search of a whole workspace finds nothing, `elsewhere` says which others have hits.
     """
 
     hits: list[ThreadHit]
     status: SearchStatus
     diagnostics: list[Diagnostic]
     understood: Understood | None = None
+    elsewhere: list[Elsewhere] = []
 
 
 class ThreadStatusParams(Params):

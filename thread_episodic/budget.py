@@ -19,6 +19,12 @@ class Floor(NamedTuple):
 
     score: float
     kept: int
+    meant: float | None = None
+    """The least score where the query has a vector, if it is another one: scores by both are lower, and tell better."""
+
+    def in_force(self, *, has_meaning: bool) -> "Floor":
+        """Return the floor of a search with a vector or without."""
+        return Floor(self.score if self.meant is None or not has_meaning else self.meant, self.kept)
 
 
 class Snippet(NamedTuple):

@@ -35,6 +35,8 @@ class Limits:
     """Chunk ids that the asker has already."""
     known_facts: tuple[str, ...] = ()
     """What the asker is told otherwise."""
+    has_answers: bool = False
+    """Whether a user's message is shown with what was said to it."""
 
 
 class Ranking(NamedTuple):

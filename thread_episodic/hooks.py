@@ -33,7 +33,9 @@ HAND_OVER_MS = 50
 """Kept of that time for handing over what was found by then: a hook that is cut off gives nothing."""
 KEPT_PART = 3  # of the budget: at the usual sizes, two snippets
 UNASKED_FLOOR = 0.4
-"""The least score of what is shown to a message that does not speak of the past (`python -m benchmarks lookback`: the curve)."""
+UNASKED_FLOOR_MEANT = 0.3
+"""The least score of what is shown to a message that does not speak of the past, by words alone and with a model: the lowest at
+which at most one in twenty of foreign and of innocent questions is shown anything (`python -m benchmarks lookback`: the curve)."""
 UNASKED_HITS = 5
 ASKED_HITS = 8
 ASKED_FLOOR_PART = 0.2  # of the usual floor: who speaks of a conversation had it, so that a weak hit is likelier right
@@ -125,12 +127,12 @@ class EpisodicRecall:
             inside = [Wish(named[1], floor, ASKED_HITS, named[0])] if named is not None else []
             return [*inside, *(Wish(query, floor, ASKED_HITS) for query in plan.queries)]
         if plan.status == "recall":
-            strict = max(least, UNASKED_FLOOR)  # a time range raises the scores of all that is in it
-            return [Wish(query, Floor(least if query.from_at is None else strict, 0), most) for query in plan.queries]
+            timed = _strict(least)  # a time range raises the scores of all that is in it
+            return [Wish(query, Floor(least, 0) if query.from_at is None else timed, most) for query in plan.queries]
         if given.context.parent_thread_id is not None:
             return []  # a subagent is told what it needs
         query = EpisodicQuery(mode="workspace_threads", query=query_of(given.text))
-        return [Wish(query, Floor(max(least, UNASKED_FLOOR), 0), UNASKED_HITS)]
+        return [Wish(query, _strict(least), UNASKED_HITS)]
 
     async def _search(self, given: HookInput, wishes: Sequence[Wish], told: list[_Told], answers: list[Found]) -> None:
         """Search in order, within one budget; each finds only what those before it did not, and adds it as soon as it is there.
@@ -168,6 +170,10 @@ class EpisodicRecall:
                 )
             ]
         )  # fmt: skip
+
+
+def _strict(least: float) -> Floor:
+    return Floor(max(least, UNASKED_FLOOR), 0, max(least, UNASKED_FLOOR_MEANT))
 
 
 def _outcome(told: Sequence[_Told], answers: Sequence[Found]) -> tuple[RecallStatus, str]:

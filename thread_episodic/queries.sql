@@ -6,6 +6,10 @@ INSERT INTO chunk_scope (kind, key) VALUES (:kind, :key) ON CONFLICT (kind, key)
 -- The integer of a workspace or thread.
 SELECT id FROM chunk_scope WHERE kind = :kind AND key = :key
 
+-- name: workspaces
+-- The workspaces that have something indexed, the newest first.
+SELECT key FROM chunk_scope WHERE kind = 'workspace' ORDER BY id DESC LIMIT :limit
+
 -- name: remove_scope
 -- A workspace or thread is gone.
 DELETE FROM chunk_scope WHERE kind = :kind AND key = :key

@@ -16,7 +16,7 @@ from protocol.thread_episodic import DiagnosticCode, SearchStatus, ThreadHit
 from protocol.threads import ArtifactRef
 from thread_episodic import lookups, store
 from thread_episodic.display import Display, KnownSecrets, Limits, Ranking
-from thread_episodic.finding import Asked, Finder
+from thread_episodic.finding import SESSION_GAP_MS, Asked, Finder
 from thread_episodic.model import Filter, Places
 from thread_episodic.ports import ReadArtifacts
 from thread_episodic.ranking import Ranked, rank
@@ -60,6 +60,23 @@ def is_vague(lexicon: Lexicon, query: str) -> bool:
     return lexicon.query_terms(f"{TELLING_WORD} {query}") == lexicon.query_terms(TELLING_WORD)
 
 
+def add_answers(tx: Tx, places: Places, request: Request, ranking: Ranking) -> Ranking:
+    """Put behind each of the best messages of a user, with its score, what an assistant without a name answered."""
+    best = [ranking.candidates[one.row] for one in ranking.ranked[: request.limits.hits]]
+    said = [one.id for one in best if one.role == "user" and not one.is_named]
+    after = {row: beside.after for row, beside in lookups.chunks_beside(tx, said, SESSION_GAP_MS).items()}
+    missing = [row for row in after.values() if row is not None and row not in ranking.candidates]
+    candidates = {**ranking.candidates, **lookups.chunks_by_row(tx, missing, places, request.wanted)}
+    ranked: list[Ranked] = []
+    taken: set[int] = set()
+    for one in ranking.ranked:
+        answer = candidates.get(after.get(one.row) or 0)
+        pair = [one] if answer is None or answer.role != "assistant" else [one, one._replace(row=answer.id)]
+        ranked += [part for part in pair if part.row not in taken]
+        taken.update(part.row for part in pair)
+    return ranking._replace(ranked=ranked, candidates=candidates)
+
+
 class Searcher:
     """Searches in a read snapshot. What it needs of the messages it asks their owner for."""
 
@@ -86,6 +103,8 @@ class Searcher:
                 hits=[], whole=frozenset(), status="empty", diagnostics=["no_match"], cut_reason="nothing_there"
             )
         ranking = self._rank(tx, places, request)
+        if request.limits.has_answers:
+            ranking = add_answers(tx, places, request, ranking)
         shown = Display(
             tx, request.wanted, request.limits, ranking, lexicon=self._lexicon, secrets=self._secrets,
             hash_of=self._hash_of, read_items=self._read_items,

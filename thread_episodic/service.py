@@ -11,17 +11,9 @@ from functools import partial
 import anyio.to_thread
 from msgspec import structs
 
-from protocol.base import Diagnostic
+from protocol.base import Diagnostic, Elsewhere
 from protocol.errors import CallerError, IndexDamaged, Unavailable
-from protocol.hooks import (
-    EchoSpans,
-    EpisodicQuery,
-    ItemFact,
-    ReadItems,
-    ReadThread,
-    TurnContext,
-    WorkspaceExists,
-)
+from protocol.hooks import EchoSpans, EpisodicQuery, ItemFact, ReadItems, ReadThread, TurnContext, WorkspaceExists
 from protocol.ports import (
     Clock,
     Ids,
@@ -89,6 +81,8 @@ SEARCH_PATIENCE = (
 )
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
+ELSEWHERE_SECONDS = 0.5  # who found nothing waits so much longer to hear where there is something
+MOST_ELSEWHERE = 50
 KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
 THREAD_NAMES = 1000  # that a message is compared with, where it asks for what was said: three milliseconds
 MICROSECONDS = 1_000_000
@@ -229,10 +223,29 @@ class EpisodicService:
             found = await self._find(wanted, params.query, limits, SEARCH_PATIENCE)
         else:
             found = await self._find_by_time(wanted, params.query, when, limits)
+        is_whole = mode == "workspace_threads" and not found.hits and found.status in {"empty", "partial"}
         return ThreadSearchResult(
             hits=found.hits, status=found.status, diagnostics=[Diagnostic(code=code) for code in found.diagnostics],
             understood=understood(params.query, when) if when is not None else None,
+            elsewhere=await self._elsewhere(wanted, params.query, when, limits) if is_whole else [],
         )  # fmt: skip
+
+    async def _elsewhere(self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits) -> list[Elsewhere]:
+        """How many hits other workspaces have, most first, as far as there is time to look."""
+        until = self._clock.monotonic() + ELSEWHERE_SECONDS
+        is_newest = False
+        if when is not None:
+            wanted, query = replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
+            is_newest = not subject_of(query)
+        told: list[Elsewhere] = []
+        for workspace_id in await self._db.read(lambda tx: store.workspaces(tx, MOST_ELSEWHERE)):
+            if workspace_id == wanted.workspace_id or self._clock.monotonic() >= until:
+                continue
+            there = replace(wanted, workspace_id=workspace_id)
+            found = await self._found(there, query, limits, RECALL_PATIENCE, is_newest=is_newest)
+            if found.hits:
+                told.append(Elsewhere(workspace_id=workspace_id, count=len(found.hits)))
+        return sorted(told, key=lambda one: -one.count)
 
     async def _time_of(self, query: str) -> TimeRange | None:
         """The time that a query names. Not on the loop: the first date that is ever named loads what reads dates."""
@@ -268,6 +281,7 @@ class EpisodicService:
         limits = Limits(
             floor=wish.floor, hits=wish.hits, room=min(room, query.max_chars or room), snippet_chars=settings.snippet_chars,
             hit_chars=settings.max_hit_chars, known_chunks=frozenset(shown.chunks), known_facts=tuple(shown.facts),
+            has_answers=True,
         )  # fmt: skip
         is_newest = query.newest or (not query.query.strip() and None not in {query.from_at, query.to_at})
         return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest)
@@ -315,7 +329,8 @@ class EpisodicService:
             return Found(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
         vector = None if is_newest else await self._meaning.of_query(query, patience)
         request = Request(
-            wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector), limits=limits,
+            wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector),
+            limits=replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
         )  # fmt: skip
         try:

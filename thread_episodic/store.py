@@ -60,6 +60,11 @@ def find_scope(tx: Tx, kind: ScopeKind, key: str) -> int | None:
     return row[0] if row else None
 
 
+def workspaces(tx: Tx, limit: int) -> list[str]:
+    """The workspaces that have something indexed, the newest first."""
+    return [row[0] for row in tx.all(SQL["workspaces"], {"limit": limit})]
+
+
 def scope_of(tx: Tx, kind: ScopeKind, key: str) -> int:
     """The integer of a workspace or thread, made if needed."""
     tx.run(SQL["add_scope"], {"kind": kind, "key": key})

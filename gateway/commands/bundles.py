@@ -15,11 +15,22 @@ from gateway.commands import Command
 from gateway.commands.bundle_files import HEAD_BYTES, chunks_of, counts_of, is_bundle, left_outside, pages_of, write_out
 from gateway.commands.door import Door, configured, has_home, home_of, through_door
 from gateway.commands.exits import DATA, NO_INPUT, OK, USAGE, Stop, reading, writing
-from gateway.commands.options import add_context, add_place, context_of, path, present, scopes_of, stdin_file
+from gateway.commands.options import (
+    add_context,
+    add_place,
+    context_of,
+    given_workspace,
+    path,
+    present,
+    scopes_of,
+    stdin_file,
+    workspace_here,
+)
 from gateway.commands.paging import each_page
 from gateway.commands.terminal import hint, plain, say, show_json, show_table, words
 from gateway.durable_file import publish
 from protocol import methods as m
+from protocol.base import DEFAULT_WORKSPACE
 from protocol.memory import ExportResult, ImportResult
 
 DASH = Path("-")
@@ -83,6 +94,7 @@ def _tell_export(given: argparse.Namespace, pages: list[ExportResult], *, is_eve
 
 def _arrange_import(to: argparse.ArgumentParser) -> None:
     add_place(to)
+    to.set_defaults(workspace=None)  # conversations say themselves where they belong
     add_context(to)
     to.add_argument(
         "path", type=path, metavar="FILE|DIR",
@@ -125,8 +137,8 @@ def _import_talk(given: argparse.Namespace) -> int:
 
     configured(given)  # the spawned gateway would start all the same
     wish = Wish(
-        path=given.path, home=home_of(given), config=given.config, workspace_id=given.workspace, is_dry_run=given.dry_run,
-        is_json=given.json,
+        path=given.path, home=home_of(given), config=given.config, is_dry_run=given.dry_run, is_json=given.json,
+        workspace_id=given.workspace or given_workspace() or DEFAULT_WORKSPACE,
     )  # fmt: skip
     try:
         return main(wish)
@@ -135,6 +147,7 @@ def _import_talk(given: argparse.Namespace) -> int:
 
 
 def _take_in(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
+    given.workspace = given.workspace or workspace_here()
     head = next(chunks, b"")
     if not head:
         raise Stop(NO_INPUT, "there is nothing to read")

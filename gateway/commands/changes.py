@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, get_args
 from gateway.commands import Command
 from gateway.commands.door import Door, through_door
 from gateway.commands.exits import NEGATIVE, OK, USAGE, Stop
+from gateway.commands.left_words import tell_left, tell_sources
 from gateway.commands.memories import understand, value_of
 from gateway.commands.naming import find_memory, is_id, name_forgotten, name_memory
 from gateway.commands.options import (
@@ -159,7 +160,7 @@ def _forget(given: argparse.Namespace) -> int:
 
     wanted = through_door(given, work)
     if wanted.is_open and not given.dry_run:
-        _ask(wanted, is_erasing=given.erase)
+        _ask(wanted, is_erasing=given.erase, is_json=given.json)
         wanted = Wanted(through_door(given, lambda door: door.call(m.MEMORY_FORGET, params)), [])
     if given.json:
         show_json(wanted.result)
@@ -168,10 +169,12 @@ def _forget(given: argparse.Namespace) -> int:
     return OK if wanted.result.forgotten_memory_ids else NEGATIVE
 
 
-def _ask(wanted: Wanted, *, is_erasing: bool) -> None:
+def _ask(wanted: Wanted, *, is_erasing: bool, is_json: bool) -> None:
     """Go on only with a yes to what is shown. Raises `Stop`."""
     if is_asked():
         show_table(["id", "category", "content"], wanted.contents, to=sys.stderr)
+        if wanted.result.receipt is not None and not is_json:
+            _tell_receipt(wanted.result.receipt, is_rehearsal=True)
     count = len(wanted.result.forgotten_memory_ids)
     verb = "erase for ever" if is_erasing else "forget"
     confirm(f"{verb} {count} {'memory' if count == 1 else 'memories'}?", is_sure=False)
@@ -192,24 +195,17 @@ def _tell_forgotten(wanted: Wanted, *, is_erasing: bool) -> None:
             hint(f"to undo: pioneer restore {memory_id}")
     if result.cancelled:
         hint(f"learning under way from {len(result.cancelled)} turns: nothing of this comes of it")
-    if result.receipt is not None and not result.dry_run:
-        _tell_receipt(result.receipt)
+    if result.receipt is not None:
+        _tell_receipt(result.receipt, is_rehearsal=result.dry_run)
 
 
-def _tell_receipt(receipt: Receipt) -> None:
-    if not receipt.complete:
+def _tell_receipt(receipt: Receipt, *, is_rehearsal: bool) -> None:
+    tell_sources(receipt, is_rehearsal=is_rehearsal)
+    if receipt.wal == "pending" and not is_rehearsal:
         hint(
             "some bytes are left in the database file while others use it; the next gateway finishes the work", "yellow"
         )
-    if receipt.remaining.items:
-        hint(
-            f"{len(receipt.remaining.items)} messages still say it: --include-sources erases the words there, too",
-            "yellow",
-        )
-    if receipt.remaining.backups:
-        hint("backups of before may still hold it; remove those that you do not need:", "yellow")
-    for name in receipt.remaining.backups:
-        hint(f"  HOME/backups/{plain(name)}")
+    tell_left(receipt, is_rehearsal=is_rehearsal)
 
 
 def _arrange_restore(to: argparse.ArgumentParser) -> None:

@@ -67,9 +67,11 @@ def _recall(given: argparse.Namespace) -> int:
             sys.stderr.write(
                 f"pioneer: {waiting} pieces have no vector yet, and only words find them: `pioneer models index`\n"
             )
-        return await find_said(door, params)
+        result = await find_said(door, params)
+        await door.hint_at(result.elsewhere)
+        return result
 
-    result = through_door(given, work, "later" if given.words else "write", is_found=lambda result: result.hits)
+    result = through_door(given, work, "later" if given.words else "write")
     if given.json:
         show_json(result)
     else:

@@ -11,7 +11,7 @@ Rule 4: a question takes the vectors of a home as they are; only who writes or f
 import argparse
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from gateway.home import default_root
 from gateway.introduction import Client
 from gateway.memory_core import MemoryCore, build_core
 from gateway.rpc import params_of
-from protocol.base import PROTOCOL_VERSION
+from protocol.base import PROTOCOL_VERSION, Elsewhere
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
@@ -107,6 +107,7 @@ class Door:
 
     async def ensure_workspace(self, workspace_id: str) -> None:
         """Make a workspace if it is not there."""
+        from gateway.repository import workspace_of  # noqa: PLC0415
         from protocol.methods import WORKSPACE_CREATE, WORKSPACE_GET  # noqa: PLC0415
 
         try:
@@ -114,20 +115,20 @@ class Door:
         except GatewayError as error:
             if error.reason != "not_found":
                 raise
-            await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id, "name": self._workspace_name or None})
+            here = workspace_of()
+            name = self._workspace_name or (here.title if here.workspace_id == workspace_id else None)
+            await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id, "name": name or None})
 
-    async def hint_at_folder(self, workspace_id: str) -> None:
-        """Name the workspace that `pioneer mcp` has in this folder, where it is there and another one than was looked in."""
-        from gateway.mcp_door.process import Wish, workspace_of  # noqa: PLC0415
+    async def hint_at(self, elsewhere: Sequence[Elsewhere]) -> None:
+        """Say which other workspaces would have answered, and with how much."""
         from protocol.methods import WORKSPACE_GET  # noqa: PLC0415
 
-        own, title = workspace_of(Wish(), self._core.base.config.config.mcp.workspace_id)
-        if own == workspace_id:
-            return
-        with suppress(CallerError):  # it was never made: nothing is kept there
-            await self.call(WORKSPACE_GET, {"workspace_id": own})
-            named = plain(title) or "another project"
-            sys.stderr.write(f"pioneer: in this folder `pioneer mcp` keeps {named}: --workspace {own}\n")
+        for other in elsewhere:
+            with suppress(CallerError):  # it was deleted this moment
+                workspace = (await self.call(WORKSPACE_GET, {"workspace_id": other.workspace_id})).workspace
+                found = "1 hit" if other.count == 1 else f"{other.count} hits"
+                named = f" ({plain(workspace.name)})" if workspace.name else ""
+                sys.stderr.write(f"pioneer: {found} in another project{named}: --workspace {other.workspace_id}\n")
 
 
 def home_of(given: argparse.Namespace) -> Path:
@@ -226,15 +227,11 @@ async def _leave(base: Foundations) -> None:
 
 def through_door(
     given: argparse.Namespace, work: Callable[[Door], Awaitable[T]], meaning: Meaning = "off", *, makes_home: bool = False,
-    is_found: Callable[[T], object] | None = None,
 ) -> T:  # fmt: skip
-    """Open the home, do the work, close it; where nothing was found, say where else it may be."""
+    """Open the home, do the work, close it."""
 
     async def run() -> T:
         async with opened(given, meaning, makes_home=makes_home) as door:
-            result = await work(door)
-            if is_found is not None and not is_found(result):
-                await door.hint_at_folder(given.workspace)
-            return result
+            return await work(door)
 
     return asyncio.run(run())

@@ -170,9 +170,10 @@ def _search(given: argparse.Namespace) -> int:
         if not given.words and (count := await door.facts_without_vector()):
             told = "1 fact has" if count == 1 else f"{count} facts have"
             sys.stderr.write(f"pioneer: {told} no vector yet, and only words find them: `pioneer models index`\n")
+        await door.hint_at(result.elsewhere)
         return result
 
-    result = through_door(given, work, "off" if given.words else "ask", is_found=lambda result: result.hits)
+    result = through_door(given, work, "off" if given.words else "ask")
     if given.json:
         show_json(result)
     elif result.hits:
@@ -199,10 +200,7 @@ def _list(given: argparse.Namespace) -> int:
     if given.forgotten:
         return _list_forgotten(given)
     params = filters_of(given) | {"order": given.order}
-    result = through_door(
-        given, lambda door: paged(door, m.MEMORY_LIST, params, "records", limit_of(given)),
-        is_found=lambda result: result.records,
-    )  # fmt: skip
+    result = through_door(given, lambda door: paged(door, m.MEMORY_LIST, params, "records", limit_of(given)))
     if given.json:
         show_json(result)
         return OK

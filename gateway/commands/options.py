@@ -11,10 +11,9 @@ from typing import Any, BinaryIO, get_args
 
 from gateway.commands.exits import DATA, NO_INPUT, USAGE, Stop
 from gateway.home import path_of
-from protocol.base import USER_SCOPE_KEY
+from protocol.base import DEFAULT_WORKSPACE, USER_SCOPE_KEY
 from protocol.memory import Category, Status
 
-DEFAULT_WORKSPACE = "ws_default"
 MAX_INPUT_BYTES = 64 * 1024 * 1024
 """More than any method takes, and no more than a machine has."""
 
@@ -43,33 +42,45 @@ def add_json(to: argparse.ArgumentParser) -> None:
     to.add_argument("--json", action="store_true", help="the result as one JSON document")
 
 
+def given_workspace() -> str | None:
+    """The workspace that the environment names, if it does."""
+    return os.environ.get("PIONEER_WORKSPACE") or None
+
+
+def workspace_here() -> str:
+    """The workspace of a command that names none."""
+    from gateway.repository import workspace_of  # noqa: PLC0415
+
+    return workspace_of(named=given_workspace()).workspace_id
+
+
 def add_place(to: argparse.ArgumentParser) -> None:
     """Home, workspace and format: what nearly every command has."""
     add_home(to)
     project = to.add_mutually_exclusive_group()
     project.add_argument(
-        "--workspace", default=os.environ.get("PIONEER_WORKSPACE") or DEFAULT_WORKSPACE, metavar="ID",
-        help=f"the project that this is about (default: $PIONEER_WORKSPACE, else {DEFAULT_WORKSPACE})",
+        "--workspace", default=workspace_here(), metavar="ID",
+        help="the project that this is about (default: $PIONEER_WORKSPACE, else that of the repository one is in, "
+        f"else {DEFAULT_WORKSPACE})",
     )  # fmt: skip
     project.add_argument(
         "--folder", action=_OfFolder, type=path, default=argparse.SUPPRESS, metavar="DIR",
-        help="the project of this folder, as `pioneer mcp` has it there",
+        help="the project of the repository that this folder is in",
     )  # fmt: skip
     add_json(to)
 
 
 class _OfFolder(argparse.Action):
-    """The workspace that `pioneer mcp` has in a folder, and the name that it gives it."""
+    """The workspace of a folder, and its name."""
 
     def __call__(self, _parser: object, namespace: argparse.Namespace, values: Any, _option: str | None = None) -> None:
         """Note both."""
-        from gateway.repository import project_of  # noqa: PLC0415
+        from gateway.repository import workspace_of  # noqa: PLC0415
 
         folder: Path = values
         if not folder.is_dir():
             raise argparse.ArgumentError(self, f"there is no folder {str(folder)!r}")
-        project = project_of(folder)
-        namespace.workspace, namespace.workspace_name = project or (DEFAULT_WORKSPACE, None)
+        namespace.workspace, namespace.workspace_name = workspace_of(folder)
 
 
 def add_context(to: argparse.ArgumentParser) -> None:

@@ -56,14 +56,14 @@ def _mcp(given: argparse.Namespace) -> int:
     )
 
 
-def _arrange_nothing(_to: argparse.ArgumentParser) -> None:
-    """The command has no options."""
+def _arrange_demo(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--svg", type=path, metavar="FILE", help="also write a picture of its middle, as the README has it")
 
 
-def _demo(_given: argparse.Namespace) -> int:
+def _demo(given: argparse.Namespace) -> int:
     from gateway.demo import main  # noqa: PLC0415
 
-    return main()
+    return main(given.svg)
 
 
 def _arrange_replay(to: argparse.ArgumentParser) -> None:
@@ -128,7 +128,7 @@ def _completion(given: argparse.Namespace) -> int:
 COMMANDS = {
     "serve": Command(_arrange_serve, _serve),
     "mcp": Command(_arrange_mcp, _mcp, "  claude mcp add --scope user pioneer -- pioneer mcp"),
-    "demo": Command(_arrange_nothing, _demo),
+    "demo": Command(_arrange_demo, _demo),
     "replay": Command(_arrange_replay, _replay, "  pioneer replay tests/golden/ping.jsonl"),
     "schemas": Command(_arrange_schemas, _schemas),
     "completion": Command(

@@ -89,12 +89,7 @@ def _why(given: argparse.Namespace) -> int:
     kind = next((kind for start, kind in KINDS.items() if subject.startswith(start) and " " not in subject), None)
     if kind is not None:
         return _why_target(given, {"kind": kind, "id": subject})
-    sides = through_door(
-        given,
-        lambda door: _look(door, given, subject),
-        "ask",
-        is_found=lambda sides: sides.recall.outcome == "recalled",
-    )
+    sides = through_door(given, lambda door: _look(door, given, subject), "ask")
     if given.json:
         show_json({
             "recall": sides.recall, "former": sides.former.hits, "candidates": sides.candidates, "said": sides.said,

@@ -38,6 +38,7 @@ def read(chunks: Iterable[bytes], origin: Origin) -> Iterator[Found]:
     for record in records(chunks, draft):
         kind = words(record.get("type"))
         session = session or words(record.get("sessionId"))
+        draft.cwd = draft.cwd or words(record.get("cwd"))  # where it was begun; a tool may go elsewhere
         if kind in TITLES:
             titles[kind] = words(record.get(TITLES[kind]))
             continue

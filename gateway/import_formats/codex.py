@@ -35,6 +35,8 @@ def read(chunks: Iterable[bytes], origin: Origin) -> Iterator[Found]:
             meta = members(record.get("payload")) or record
             if not session:
                 session = words(meta.get("id"))
+                draft.cwd = words(meta.get("cwd"))
+                draft.remote = words(members(meta.get("git")).get("repository_url"))
                 draft.at = moment(meta.get("timestamp"))
         elif kind == "response_item" or (kind and "payload" not in record):
             _say(members(record.get("payload")) or record, moment(record.get("timestamp")), draft)

@@ -47,6 +47,10 @@ class Conversation(NamedTuple):
     messages: list[Message]
     left_out: Counter[str]
     repaired: int
+    cwd: str = ""
+    """The folder in which it was held, where its own records say so."""
+    remote: str = ""
+    """The address of the repository there, likewise."""
 
 
 class Skipped(NamedTuple):
@@ -137,6 +141,8 @@ class Draft:
 
     def __init__(self, kind: str, origin: Origin) -> None:
         self.at: int | None = None
+        self.cwd = ""
+        self.remote = ""
         self.repaired = 0
         self.messages: list[Message] = []
         self.left_out: Counter[str] = Counter()
@@ -174,4 +180,14 @@ class Draft:
         times = (self.at, *(said.at for said in self.messages), self._origin.at)
         at = next(time for time in times if time is not None)
         known = mended(source_id)[0] or stable_id(title, self.messages[0].at, self.messages[0].text)
-        return Conversation(self._kind, known, title or None, at, self.messages, self.left_out, self.repaired + count)
+        return Conversation(
+            self._kind,
+            known,
+            title or None,
+            at,
+            self.messages,
+            self.left_out,
+            self.repaired + count,
+            self.cwd,
+            self.remote,
+        )

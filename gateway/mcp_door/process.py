@@ -1,7 +1,7 @@
 """`pioneer mcp`: one process for one MCP client, on a home that others may serve at the same time.
 
 Rule 1: standard output is claimed before anything heavy is imported; a library that prints prints to stderr.
-Rule 2: the workspace is the one that is named, else the configuration's, else the launch folder's project, else the default.
+Rule 2: the workspace is the one that is named, else the configuration's, else that of the launch folder's repository, else the default.
 """
 
 import asyncio
@@ -13,12 +13,11 @@ from pathlib import Path
 
 import anyio
 
-from agent.threads import DEFAULT_WORKSPACE
 from gateway import __version__
 from gateway.foundations import EXIT_UNUSABLE, Foundations, Options, UnusableError, open_home
 from gateway.introduction import Client
 from gateway.process import Metronome, end, running, until_parent_is_gone, until_stopped
-from gateway.repository import Project, project_of
+from gateway.repository import Project, workspace_of
 from gateway.stdio import Pipes, Reader, Writer, claim
 from gateway.wiring import App
 from protocol import methods
@@ -29,7 +28,7 @@ from protocol.threads import WorkspaceCreateParams, WorkspaceParams
 from thread_episodic.time_words import zone_of
 
 EXIT_USAGE = 64
-HINT = "the MCP server needs the extra `mcp`: uv tool install 'pioneer-gateway[mcp]', or pip install 'pioneer-gateway[mcp]'"
+HINT = "its library `mcp` is missing: install pioneer anew from its clone, by `uv tool install --reinstall .` or `pipx install --force .`"
 SDK = frozenset({"mcp", "mcp_types", "pydantic"})
 
 
@@ -48,14 +47,6 @@ class Unheard:
 
     def send(self, line: bytes, coalesce_key: str | None = None) -> None:
         """Take a line; nobody hears it."""
-
-
-def workspace_of(wish: Wish, configured: str | None) -> Project:
-    """The workspace, by the first that says one."""
-    named = wish.workspace_id or configured
-    if named is not None:
-        return Project(named, "")
-    return project_of(wish.folder or Path.cwd()) or Project(DEFAULT_WORKSPACE, "")
 
 
 async def ensure(app: App, project: Project) -> None:
@@ -83,7 +74,7 @@ async def serve(options: Options, wish: Wish, pipes: Pipes) -> int:
     wire = Wire(reader, writer, max_message_bytes=limits.max_message_bytes, max_in_flight=limits.max_in_flight)
     try:
         async with running(base, Unheard(), client, metronome) as app:
-            project = workspace_of(wish, base.config.config.mcp.workspace_id)
+            project = workspace_of(wish.folder, named=wish.workspace_id or base.config.config.mcp.workspace_id)
             try:
                 await ensure(app, project)
             except GatewayError as error:

@@ -86,7 +86,7 @@ async def read(door: Door, uri: str, caller: Caller) -> str:
 
 async def _recalled(door: Door, words: str, caller: Caller) -> str:
     """Both searches side by side: where one is late or fails, the other is there."""
-    found = dict.fromkeys(("memory_search", "thread_search"), "")
+    found: dict[str, str] = dict.fromkeys(("memory_search", "thread_search"), "")
 
     async def search(name: str) -> None:
         found[name] = (await door.call(name, {"query": words}, caller)).text

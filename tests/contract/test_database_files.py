@@ -168,7 +168,7 @@ def test_a_file_that_may_not_grow_is_a_full_store(tmp_path: Path) -> None:
         [sys.executable, "-c", textwrap.dedent(LIMITED), str(tmp_path / "x.db")],
         capture_output=True,
         check=True,
-        timeout=30,
+        timeout=240,
     )
     assert json.loads(done.stdout) == [
         1, "storage_full", "storage_full", [["before"]], 1, 1, [["before"], ["small"], ["zzzzzz"]], ["ok"],
@@ -236,7 +236,7 @@ def test_processes_on_one_file_never_see_a_lock(tmp_path: Path) -> None:
         assert process.stdin is not None
         process.stdin.write(b"x")
         process.stdin.flush()
-    assert [process.communicate(timeout=60)[1] for process in started] == [b"", b"", b""]
+    assert [process.communicate(timeout=240)[1] for process in started] == [b"", b"", b""]
     connection = connect(path, synchronous="full")
     assert connection.execute(COUNT).fetchall() == [(3 * 4 * 40,)]
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -146,7 +146,7 @@ def test_a_process_is_dead_as_soon_as_it_ended(how: str, tmp_path: Path) -> None
     assert not owners.is_dead(other)
     if how == "killed":
         process.kill()
-    process.communicate(timeout=10)
+    process.communicate(timeout=240)
     assert owners.is_dead(other)
     owners.release()
 

@@ -62,7 +62,7 @@ def pipe_of(stream: IO[bytes] | None) -> IO[bytes]:
 
 def exchange(program: str, sent: bytes = b"") -> tuple[bytes, bytes, int]:
     with running(program) as process:
-        out, err = process.communicate(sent, timeout=30)
+        out, err = process.communicate(sent, timeout=240)
         return out, err, process.returncode
 
 
@@ -140,7 +140,7 @@ def test_what_was_printed_before_the_claim_is_not_held_back() -> None:
     code = (
         "print('before'); from gateway.stdio import claim; pipes = claim(); import os; os.write(pipes.write, b'after')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=240)
     assert done.stdout.splitlines() == [b"before", b"after"]
 
 

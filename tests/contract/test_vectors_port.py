@@ -298,7 +298,7 @@ def test_what_another_process_writes_is_followed(home: Home) -> None:
     vectors, flat = clustered(60, 16), FlatVectors()
     home.add(vectors)
     assert home.best(flat, vectors[2], count=1) == [3]
-    subprocess.run([sys.executable, "-c", OTHER, str(home.path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", OTHER, str(home.path)], check=True, timeout=240)
     assert 3 not in home.best(flat, vectors[2], count=99)
     assert home.best(flat, vectors[6], count=2) == [7, 900]
     assert home.best(FlatVectors(), vectors[6], count=99) == home.best(flat, vectors[6], count=99)

@@ -239,7 +239,7 @@ def may_mount(folder: Path) -> bool:
     if shutil.which("unshare") is None:
         return False
     tried = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(folder), "true"], check=False, capture_output=True, timeout=20
+        ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(folder), "true"], check=False, capture_output=True, timeout=240
     )
     return tried.returncode == 0
 
@@ -316,7 +316,7 @@ def test_a_full_disk_is_opened_searched_and_made_to_forget(tmp_path: Path) -> No
     path = os.pathsep.join(sys.path)
     done = subprocess.run(
         [*command, str(Path(__file__).parent), *console_script()],
-        check=False, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path},
+        check=False, capture_output=True, text=True, timeout=240, env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
     assert done.stdout.startswith("[0, 0, 0, 1, 73]"), done.stdout + done.stderr
 

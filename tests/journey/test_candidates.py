@@ -140,7 +140,7 @@ async def test_review_is_switched_off_and_on_while_it_runs(tmp_path):
 def why(den, question):
     """What `pioneer why` says beside the gateway."""
     arguments = [*console_script(), "why", question, "--home", str(den.home), "--config", str(den.config)]
-    ended = subprocess.run([*arguments, "--workspace", "ws_here"], capture_output=True, timeout=60, check=False)
+    ended = subprocess.run([*arguments, "--workspace", "ws_here"], capture_output=True, timeout=240, check=False)
     assert ended.returncode in {0, 1}, ended.stderr
     return ended.stdout.decode()
 

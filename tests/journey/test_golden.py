@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from spawned import Den, hello, journey
+from spawned import JOURNEY_SECONDS, Den, hello, journey
 
 from gateway.client import console_script
 from gateway.replay import run
@@ -17,7 +17,10 @@ NOT_OF_A_METHOD = "errors"
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_a_golden_session_goes_as_written(path):
+def test_a_golden_session_goes_as_written(path, monkeypatch):
+    monkeypatch.setattr(
+        "gateway.replay.STEP_SECONDS", JOURNEY_SECONDS
+    )  # a machine with much to do starts nothing in ten
     report = asyncio.run(run(path, console_script()))
     assert report.ok, f"line {report.line}: {report.mismatch}"
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
+from cases import each
 from leak_rows import CONTROLS, ROWS, SCOPES, SEMANTIC, TEXT, TOOL_ROWS, WORDS
 from msgspec import inspect
 from spawned import Den, drain, hello, journey, remember, take_turn
@@ -383,7 +384,7 @@ def members(value):
     return set()
 
 
-@pytest.mark.parametrize("name", sorted({row.method for row in ROWS}))
+@each("name", sorted({row.method for row in ROWS}))
 def test_every_id_that_a_method_takes_is_given_by_a_row(name):
     given = {member for row in ROWS if row.method == name for member in members(row.params)}
     taken = id_members(inspect.type_info(METHODS[name].params))
@@ -391,7 +392,7 @@ def test_every_id_that_a_method_takes_is_given_by_a_row(name):
     assert taken - given - (set() if fenced else PAGED) == set()
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@each("name", sorted(TOOLS))
 def test_every_id_that_a_tool_takes_is_given_by_a_row(name):
     given = {member for tool, arguments in TOOL_ROWS if tool == name for member in members(arguments)}
     assert id_members(inspect.type_info(TOOLS[name][1])) - given == set()

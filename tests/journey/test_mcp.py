@@ -287,7 +287,7 @@ async def test_memory_that_is_off_says_so(tmp_path):
 def git(folder, *arguments):
     """Run git as a user would, without the user's own settings."""
     environment = clean_environment(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1", HOME=str(folder))
-    subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True, timeout=30)
+    subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True, timeout=240)
 
 
 async def workspace_seen(den, cwd):
@@ -390,17 +390,17 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
     block = "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None; from gateway.cli import main; sys.exit(main())"
     ended = subprocess.run(
         [sys.executable, "-c", block, "mcp", "--home", str(tmp_path / "home")],
-        input=b"", capture_output=True, timeout=60, check=False,
+        input=b"", capture_output=True, timeout=240, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (69, b"")
-    assert b"pioneer-gateway[mcp]" in ended.stderr
+    assert b"uv tool install --reinstall ." in ended.stderr
     assert b"Traceback" not in ended.stderr
     assert not (tmp_path / "home").exists()
 
 
 def test_only_this_command_imports_the_sdk():
     block = "import sys; import gateway.wiring, gateway.process, gateway.cli, gateway.mcp_door.process; print('mcp' in sys.modules, 'pydantic' in sys.modules)"
-    ended = subprocess.run([sys.executable, "-c", block], capture_output=True, timeout=60, check=True)
+    ended = subprocess.run([sys.executable, "-c", block], capture_output=True, timeout=240, check=True)
     assert ended.stdout.split() == [b"False", b"False"]
 
 

@@ -312,7 +312,7 @@ def check_home(path: Path):
 
 
 @pytest.mark.loop("campaign")
-@pytest.mark.timeout(STORY_SECONDS + 60)
+@pytest.mark.timeout(STORY_SECONDS + 300)
 def test_two_processes_work_on_one_home_without_an_error(tmp_path):
     seed = random.randrange(2**32)
     den = Den(tmp_path)

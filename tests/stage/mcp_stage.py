@@ -130,7 +130,7 @@ def run(
     """What the server answers to raw lines, its exit code, and its stderr."""
     raw = b"".join((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines)
     ended = subprocess.run(
-        den.command_of(*arguments), input=raw, capture_output=True, timeout=60, check=False, cwd=den.folder
+        den.command_of(*arguments), input=raw, capture_output=True, timeout=240, check=False, cwd=den.folder
     )
     return [json.loads(line) for line in ended.stdout.splitlines()], ended.returncode, ended.stderr.decode()
 

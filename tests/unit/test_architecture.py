@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("gateway", "agent", "memory", "thread_episodic", "promt", "protocol")
 MODULES = [path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))]
 
-MAX_LINES = 400
+MAX_LINES = 500
+"""Four hundred are a warning; a thought is not cut in two for it."""
 TABLES = {"protocol/memory.py", "protocol/threads.py", "gateway/secret_rules.py"}
 """Declarations without logic: a table is as long as what it lists."""
 

@@ -129,7 +129,7 @@ def test_the_child_ends_itself_when_nobody_does(tmp_path: Path) -> None:
     path.write_bytes(pdf(["word " * 10] * 10_000))
     command = [sys.executable, "-P", "-m", "gateway.pdf_text", "0", "100000000", "1.0"]
     with path.open("rb") as file:
-        ended = subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, timeout=60, check=False)
+        ended = subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, timeout=240, check=False)
     assert ended.returncode in pdf_text.ENDED_BY_ITS_WATCH
 
 

@@ -76,3 +76,18 @@ def test_a_new_memory_is_shown_with_why_it_was_kept_and_how_to_undo_it() -> None
     [memory_id] = ids()
     assert "why: the user asked for it" in ended.err
     assert f"to undo: pioneer forget {memory_id}\n" in ended.err
+
+
+def test_an_erase_tells_in_plain_words_where_it_still_stands_and_what_it_is_taken_out_of() -> None:
+    code = "bcdfg-4711"
+    taken = remember(f"The shed opens with {code}.", "--scope", "workspace")
+    kept = remember(f"The gate opens with {code}.")
+    ended = run("forget", taken, "--erase", "--yes")
+    assert ended.code == 0
+    assert f"memory\t{kept}\tanother memory that you keep says the same\n" in ended.err
+    again = remember(f"The gate opens with {code} at night.")
+    preview = run("forget", again, "--erase", "--include-sources", "--dry-run")
+    assert "would stay, and why:\n" in preview.err
+    assert "another memory that you keep" in preview.err
+    assert run("forget", kept, "--yes").code == 0
+    assert "can be restored" in run("forget", again, "--erase", "--include-sources", "--yes").err

@@ -16,11 +16,12 @@ BOAT = "The boat is called Tern."
 
 @pytest.fixture(autouse=True)
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project's folder, in which one works."""
+    """A repository, in which one works."""
     monkeypatch.setenv("PIONEER_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
     folder = tmp_path / "boats"
-    folder.mkdir()
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     monkeypatch.chdir(folder)
     return folder
 
@@ -35,13 +36,28 @@ def keep_there(folder: Path) -> Ended:
     return run("remember", BOAT, "--scope", "workspace", "--folder", str(folder))
 
 
-def test_a_folder_is_the_project_that_mcp_has_there(shop: Path) -> None:
-    assert keep_there(shop).code == 0
-    for place in (["--folder", "."], ["--workspace", own_id(shop)]):
-        assert BOAT in run("search", "boat", *place).out
-    assert run("search", "boat").code == 1
+def test_a_command_is_about_the_repository_that_one_stands_in(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("remember", BOAT, "--scope", "workspace").code == 0
     names = {made["workspace_id"]: made["name"] for made in run("workspaces", "--json").json["workspaces"]}
     assert names[own_id(shop)] == "boats"
+    (shop / "hull").mkdir()
+    monkeypatch.chdir(shop / "hull")
+    assert BOAT in run("search", "boat").out
+    assert ["workspace:" + own_id(shop)] == [
+        f"{record['scope']['kind']}:{record['scope']['key']}" for record in run("list", "--json").json["records"]
+    ]
+    monkeypatch.chdir(tmp_path)  # no repository
+    assert run("search", "boat").code == 1
+    for place in (["--folder", str(shop)], ["--workspace", own_id(shop)]):
+        assert BOAT in run("search", "boat", *place).out
+    monkeypatch.setenv("PIONEER_WORKSPACE", own_id(shop))
+    assert BOAT in run("search", "boat").out
+    assert run("search", "boat", "--folder", ".").code == 1
+    assert run("remember", "It rains.", "--scope", "workspace", "--workspace", "ws_new").code == 0
+    names = {made["workspace_id"]: made["name"] for made in run("workspaces", "--json").json["workspaces"]}
+    assert names["ws_new"] is None
 
 
 def test_a_folder_that_is_none_and_two_places_are_refused() -> None:
@@ -49,17 +65,30 @@ def test_a_folder_that_is_none_and_two_places_are_refused() -> None:
     assert run("list", "--folder", ".", "--workspace", "boats").code == 64
 
 
-@pytest.mark.parametrize(
-    "command", [["search", "boat"], ["list"], ["recall", "boat"], ["why", "what is the boat called"]]
-)
-def test_who_finds_nothing_is_told_of_the_folder_s_own_project(shop: Path, command: list[str]) -> None:
+def test_who_finds_nothing_is_told_of_other_workspaces(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("remember", "It rains.", "--scope", "workspace", "--workspace", "elsewhere").code == 0
-    assert "--workspace" not in run(*command).err  # nothing is kept here yet
+    assert "project" not in run("search", "boat", "--workspace", "elsewhere").err  # nothing is kept anywhere yet
     assert keep_there(shop).code == 0
-    ended = run(*command)
-    assert f"boats: --workspace {own_id(shop)}" in ended.err
-    assert ended.err.count("--workspace") == 1
-    assert "--workspace" not in run(*command, "--folder", ".").err
+    assert run("remember", "The boat needs paint.", "--scope", "workspace", "--workspace", "painters").code == 0
+    assert (
+        run("remember", "A boat in May, a boat in June.", "--scope", "workspace", "--workspace", "painters").code == 0
+    )
+    ended = run("search", "boat", "--workspace", "elsewhere")
+    assert ended.code == 1
+    assert [line for line in ended.err.splitlines() if "project" in line] == [
+        "pioneer: 2 hits in another project: --workspace painters",
+        f"pioneer: 1 hit in another project (boats): --workspace {own_id(shop)}",
+    ]
+    asked = run("search", "boat", "--workspace", "elsewhere", "--json")
+    assert asked.json["elsewhere"] == [
+        {"workspace_id": "painters", "count": 2},
+        {"workspace_id": own_id(shop), "count": 1},
+    ]
+    assert "paint." not in asked.out + ended.out + ended.err
+    assert (
+        run("search", "boat", "--workspace", "elsewhere", "--scope", "user").err.count("project") == 0
+    )  # no project was meant
+    assert run("search", "rains", "--workspace", "elsewhere", "--json").json["elsewhere"] == []
 
 
 def test_mcp_takes_the_workspace_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

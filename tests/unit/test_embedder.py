@@ -555,7 +555,7 @@ def in_child(model, cache, *, download, path=None, before="", endpoint="http://1
         text=True,
         cwd=ROOT,
         env=surroundings,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert (told.returncode, told.stderr) == (0, "")

@@ -20,7 +20,9 @@ from protocol.hooks import (
     TurnContext,
 )
 from protocol.settings import RecallDeadlines, RecallSettings
+from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import ArtifactRef, Permission, TurnOptions, TurnPolicy
+from thread_episodic.budget import Floor
 from thread_episodic.hooks import build_hooks, size_of
 
 TURN = TurnContext(
@@ -378,3 +380,57 @@ def test_the_hook_waits_as_long_as_the_setting_says(home: Home, monkeypatch: pyt
         assert waited == [0.04]
 
     run(story)
+
+
+async def _talk(home: Home, *, name: str | None = None) -> None:
+    """A question, an answer without a word of it, and what was said long after both."""
+    await home.say("q1", "Which leaking valve did the plumber replace?", thread="a_2", at=NOON - DAY, name=name)
+    reply = name and "Olga"
+    await home.say("r1", "That one under the sink.", thread="a_2", at=NOON - DAY + 1000, role="assistant", name=reply)
+    await home.say("u2", "Fine.", thread="a_2", at=NOON - DAY + 2000, name=name)
+    await home.index()
+
+
+def test_a_question_is_shown_with_its_answer_and_no_more(home: Home) -> None:
+    async def story() -> None:
+        await _talk(home)
+        context = await recalled(home, given(VALVE))
+        assert [item.text for item in context.items] == [
+            "Which leaking valve did the plumber replace?", "That one under the sink.",
+        ]  # fmt: skip
+        seen = await recalled(home, given(VALVE, history_turn_ids=["t_r1"]))
+        assert [item.ref.id for item in seen.items] == ["thread:t_q1/q1/chunk_0"]
+        found = await home.service.search(ThreadSearchParams(workspace_id="a", query=VALVE.query))
+        assert [hit.item_id for hit in found.hits] == ["q1"], "a search lists what fits, each by itself"
+
+    run(story)
+
+
+def test_an_answer_is_shown_once_and_only_where_it_follows(home: Home) -> None:
+    async def story() -> None:
+        await home.say("q1", "Which leaking valve was it?", thread="a_2", at=NOON - DAY)
+        await home.say("r1", "The leaking valve of the boiler.", thread="a_2", at=NOON - DAY + 1000, role="assistant")
+        await home.say("q2", "Another leaking valve?", thread="a_2", at=NOON - 20 * DAY)
+        await home.index()
+        context = await recalled(home, given(VALVE))
+        ids = [item.ref.id for item in context.items]
+        assert sorted(ids) == [f"thread:t_{one}/{one}/chunk_0" for one in ("q1", "q2", "r1")]
+
+    run(story)
+
+
+def test_what_people_with_names_say_is_ranked_by_what_was_said_beside_it_and_brings_nothing_along(home: Home) -> None:
+    async def story() -> None:
+        await _talk(home, name="Ira")
+        found = await home.service.search(ThreadSearchParams(workspace_id="a", query=VALVE.query))
+        context = await recalled(home, given(VALVE))
+        assert [item.ref.id for item in context.items] == [hit.chunk_id for hit in found.hits]
+
+    run(story)
+
+
+def test_the_floor_of_an_unasked_search_is_lower_where_it_has_a_vector() -> None:
+    floor = Floor(0.4, 1, 0.3)
+    assert floor.in_force(has_meaning=False) == (0.4, 1, None)
+    assert floor.in_force(has_meaning=True) == (0.3, 1, None)
+    assert Floor(0.2, 0).in_force(has_meaning=True) == (0.2, 0, None)

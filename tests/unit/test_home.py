@@ -86,23 +86,42 @@ def test_whatever_is_accepted_stays_inside(path: str) -> None:
 
 @posix_only
 @pytest.mark.parametrize("target", ["/tmp", "/does/not/exist/yet", "..", "../elsewhere", "loop"])  # noqa: S108
-def test_a_link_out_of_the_home_is_refused(target: str, tmp_path: Path) -> None:
+def test_a_configured_folder_is_reached_by_no_link(target: str, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     (home.root / "loop").symlink_to(target)
     for path in ("loop", "loop/deeper"):
-        with pytest.raises(CallerError, match="must not leave the home by a link"):
+        with pytest.raises(CallerError, match="must not have a link in it"):
             home.child(path, key="memory.capsules_dir")
 
 
 @posix_only
-def test_a_link_within_the_home_and_a_linked_home_are_used(tmp_path: Path) -> None:
+def test_a_linked_home_is_used_and_a_link_within_it_is_not(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "real")
     home = Home(tmp_path / "linked")
     assert home.root == (tmp_path / "real").resolve()
     (home.root / "inside").mkdir()
     (home.root / "link").symlink_to(home.root / "inside")
-    assert home.child("link/x", key="k") == home.root / "link" / "x"
+    with pytest.raises(CallerError, match="must not have a link in it"):
+        home.child("link/x", key="k")
+
+
+@posix_only
+@pytest.mark.parametrize(
+    "name",
+    ["gateway.db", "config.toml", "logs", "keys/fingerprint.key", "artifacts/ab", "backups/monday.backup", "notes"],
+)
+def test_a_home_with_a_link_in_it_is_refused_and_the_link_is_named(name: str, tmp_path: Path) -> None:
+    link = tmp_path / "home" / name
+    link.parent.mkdir(parents=True)
+    (tmp_path / "home" / "gateway.db").touch()
+    link.unlink(missing_ok=True)
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Unavailable) as caught:
+        Home(tmp_path / "home")
+    assert repr(name) in caught.value.message
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_the_layout(tmp_path: Path) -> None:

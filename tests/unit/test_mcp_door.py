@@ -25,7 +25,7 @@ from gateway.mcp_door.door import (
     agent_id_of,
     question_of,
 )
-from gateway.mcp_door.process import Unheard, Wish, ensure, workspace_of
+from gateway.mcp_door.process import Unheard, ensure
 from gateway.mcp_door.prompts import read, render
 from gateway.process import Metronome, running
 from gateway.repository import Project
@@ -243,17 +243,6 @@ def test_a_question_shows_the_proposal_whole_or_is_not_asked() -> None:
     assert question_of({"content": "x" * (MAX_ASKED_CHARS + 1)}) is None
     assert question_of({"content": "x", "value": "y" * MAX_ASKED_CHARS}) is None
     assert question_of({}) is None
-
-
-def test_the_workspace_is_the_first_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "boats"
-    folder.mkdir()
-    assert workspace_of(Wish(workspace_id="ws_a", folder=folder), "ws_b").workspace_id == "ws_a"
-    assert workspace_of(Wish(folder=folder), "ws_b").workspace_id == "ws_b"
-    assert workspace_of(Wish(folder=folder), None).title == "boats"
-    monkeypatch.chdir(folder)
-    assert workspace_of(Wish(), None) == workspace_of(Wish(folder=folder), None)
-    assert workspace_of(Wish(folder=tmp_path / "none"), None).workspace_id == "ws_default"
 
 
 def test_what_is_late_is_an_error_and_the_other_search_is_there(tmp_path: Path) -> None:

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from gateway.repository import git_folder, normalised_remote, of_path, of_remote, origin_of, project_of
-from protocol.base import ID_TEXT
+from gateway.repository import (
+    git_folder,
+    normalised_remote,
+    of_path,
+    of_remote,
+    origin_of,
+    project_of,
+    project_of_session,
+    workspace_of,
+)
+from protocol.base import DEFAULT_WORKSPACE, ID_TEXT
 
 WORD = st.text(string.ascii_letters + string.digits + "_-", min_size=1, max_size=12).filter(lambda word: word != "git")
 LABEL = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=10)
@@ -189,29 +198,41 @@ def test_a_submodule_is_its_own_project(tmp_path):
 def test_a_torn_pointer_is_no_repository(tmp_path, pointer):
     (tmp_path / ".git").write_text(pointer)
     assert git_folder(tmp_path) is None
-    assert project_of(tmp_path) == of_path(str(tmp_path.resolve()))
-
-
-def test_a_folder_of_no_repository_is_its_place(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "notes", target_is_directory=True)
-    project = project_of(tmp_path / "notes")
-    assert project.title == "notes"
-    assert project == project_of(tmp_path / "link")
-    assert project != project_of(tmp_path)
-
-
-def test_places_that_are_no_project(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
     assert project_of(tmp_path) is None
-    assert project_of(Path(os.sep).resolve()) is None
-    assert project_of(tmp_path / "not there") is None
+
+
+def test_places_that_are_no_repository(tmp_path, monkeypatch):
+    (tmp_path / "notes").mkdir()
+    for place in (tmp_path / "notes", Path(os.sep).resolve(), tmp_path / "not there"):
+        assert project_of(place) is None
+        assert workspace_of(place) == (DEFAULT_WORKSPACE, "")
+    clone = repository(tmp_path / "clone")
+    assert workspace_of(clone, named="ws_named") == ("ws_named", "")
+    monkeypatch.chdir(clone)
+    assert workspace_of() == workspace_of(clone) == project_of(clone)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="that system deletes no folder in which a process stands")
+def test_a_process_in_a_folder_that_was_deleted_has_the_default_workspace(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert workspace_of() == (DEFAULT_WORKSPACE, "")
+
+
+def test_a_session_is_of_its_folder_s_repository_else_of_the_address_that_it_names(tmp_path, monkeypatch):
+    clone = repository(tmp_path / "clone", "git@example.org:acme/tides.git")
+    here, there = of_remote("example.org/acme/tides"), of_remote("example.org/acme/other")
+    assert project_of_session(str(clone), "https://example.org/acme/other") == here
+    assert project_of_session(str(tmp_path / "gone"), "https://me:pw@example.org/acme/other.git") == there
+    monkeypatch.chdir(tmp_path)
+    for cwd in ("", "clone", ".", "\\\\host\\clone", f"/{clone}", f"{clone}\0"):
+        assert project_of_session(cwd, "") is None, cwd
+    assert project_of_session("", "/srv/git/x.git") is None
 
 
 def test_a_title_is_readable_whatever_the_folder_is_called(tmp_path):
-    folder = tmp_path / ("n" * 150 + "\u202e")
-    folder.mkdir()
-    title = project_of(folder).title
+    title = project_of(repository(tmp_path / ("n" * 150 + "\u202e"))).title
     assert len(title) <= 120
     assert title.isprintable()
