@@ -10,11 +10,15 @@ WHERE workspace_id = :workspace_id
 
 -- name: get_workspace
 -- A workspace by id.
-SELECT workspace_id, name, root_path, created_at, updated_at FROM workspace WHERE workspace_id = :workspace_id
+SELECT workspace_id, name, root_path, created_at, updated_at, state FROM workspace WHERE workspace_id = :workspace_id
 
 -- name: list_workspaces
 -- Workspaces after a row, oldest first.
-SELECT workspace_id, name, root_path, created_at, updated_at, id FROM workspace WHERE id > :after ORDER BY id LIMIT :limit
+SELECT workspace_id, name, root_path, created_at, updated_at, state, id FROM workspace WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: condemn_workspace
+-- A workspace is being deleted: nothing new begins in it.
+UPDATE workspace SET state = 'deleting' WHERE workspace_id = :workspace_id
 
 -- name: remove_workspace
 -- A workspace goes; its threads are gone already.
@@ -81,8 +85,13 @@ SELECT coalesce(max(position), 0) FROM turn WHERE thread_id = :thread_id
 
 -- name: add_turn
 -- A turn begins.
-INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner, origin)
-VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin)
+INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner, origin, generation)
+VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin,
+    (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'forgotten'))
+
+-- name: generation_of_turn
+-- How much had been forgotten when a turn began.
+SELECT generation FROM turn WHERE turn_id = :turn_id
 
 -- name: get_turn
 -- A turn by id, with its workspace.
@@ -202,10 +211,14 @@ VALUES (:run_id, :hook_id, :phase, :thread_id, :turn_id, :status, :attempt_count
     :contribution_hashes, :diagnostics, :error_code, :error_retryable, :contract_version)
 
 -- name: change_run
--- What became of a run.
+-- What became of a run; one that has ended stays as it ended.
 UPDATE hook_run SET status = :status, attempt_count = :attempt_count, started_at = :started_at, completed_at = :completed_at, duration_ms = :duration_ms,
     contribution_hashes = :contribution_hashes, diagnostics = :diagnostics, error_code = :error_code, error_retryable = :error_retryable
-WHERE run_id = :run_id
+WHERE run_id = :run_id AND completed_at IS NULL
+
+-- name: open_runs
+-- The runs of a hook that have not ended.
+SELECT run_id, thread_id, turn_id FROM hook_run WHERE hook_id = :hook_id AND completed_at IS NULL ORDER BY id
 
 -- name: get_run
 -- A run by id.

@@ -13,6 +13,7 @@ from typing import Any
 from agent.artifact_tool import ArtifactTool, artifact_hooks
 from agent.artifacts import Artifacts
 from agent.background import Background
+from agent.deletion import Deletions
 from agent.imports import Imports
 from agent.pipeline import Pipeline
 from agent.preflight import Planners
@@ -154,8 +155,9 @@ def build(core: MemoryCore) -> App:
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     artifacts = Artifacts(
-        db=db, ids=ids, jobs=jobs, files=ArtifactFiles(base.home.artifacts), settings=lambda: settings().artifacts
-    )
+        db=db, ids=ids, jobs=jobs, files=ArtifactFiles(base.home.artifacts), settings=lambda: settings().artifacts,
+        forgettings=memory.deleted,
+    )  # fmt: skip
     artifact_subscriptions, artifact_tools = artifact_hooks(
         ArtifactTool(db=db, reading=artifacts.reading, read_pdf=PdfText(), scanner=base.scanner)
     )
@@ -170,13 +172,14 @@ def build(core: MemoryCore) -> App:
         db=db, clock=clock, jobs=jobs, runtime=runtime, ledger=ledger, notify=outbox.notify,
         on_items=episodic.on_items, time_zone=client.time_zone,
     )  # fmt: skip
+    core.on_cancelled.append(background.end_runs)
     neighbours = Neighbours(
         on_items=episodic.on_items,
         on_items_removed=episodic.on_items_removed,
-        on_thread_deleted=[episodic.on_thread_deleted, memory.on_thread_deleted, artifacts.on_thread_deleted],
-        on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
+        on_thread_deleted=[episodic.on_thread_deleted, artifacts.on_thread_deleted],
+        on_workspace_deleted=[episodic.on_workspace_deleted],
     )
-    imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
+    imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours, forgettings=memory.deleted)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date))
     advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
     turns = Turns(
@@ -187,9 +190,9 @@ def build(core: MemoryCore) -> App:
         on_items=episodic.on_items, settings=settings, owner=base.owners.owner, time_zone=client.time_zone,
         incident=log.incident, mask=base.scanner.mask, marks=_marks(memory, episodic),
     )  # fmt: skip
-    threads = Threads(
-        db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace,
-        settle=turns.settle,
+    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, default_workspace=client.workspace)
+    deletions = Deletions(
+        db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle
     )  # fmt: skip
     db.tell = _storage(
         health,
@@ -202,6 +205,7 @@ def build(core: MemoryCore) -> App:
     runner.handle("erase_finish", memory.finish_erase)
     repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
     runner.handle("repair", lambda handle: watch.beyond_damage(lambda: repair(handle)))
+    runner.handle("delete", deletions.go_on)
     runner.handle("embed", _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill}))
     embedding.houses.append(episodic.vectors)
     runner.handle("sweep", artifacts.sweep)
@@ -209,7 +213,12 @@ def build(core: MemoryCore) -> App:
         base=base, client=client, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
         background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=outbox.spawn,
     )  # fmt: skip
-    entries = [*core.questions(), *_bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)]
+    entries = [
+        *core.questions(),
+        bind(m.WORKSPACE_DELETE, deletions.workspace_delete),
+        bind(m.THREAD_DELETE, deletions.thread_delete),
+        *_bound(shell, threads, imports, turns, artifacts, memory, episodic, registry),
+    ]
     bound = {entry.method.name: _after(shell.refresh_settings, entry, foreground) for entry in entries}
     shell.methods = list(bound)
     return App(
@@ -286,12 +295,10 @@ def _bound(
         bind(m.WORKSPACE_CREATE, threads.workspace_create),
         bind(m.WORKSPACE_LIST, threads.workspace_list),
         bind(m.WORKSPACE_GET, threads.workspace_get),
-        bind(m.WORKSPACE_DELETE, threads.workspace_delete),
         bind(m.THREAD_START, threads.thread_start),
         bind(m.THREAD_GET, threads.thread_get),
         bind(m.THREAD_LIST, threads.thread_list),
         bind(m.THREAD_UPDATE, threads.thread_update),
-        bind(m.THREAD_DELETE, threads.thread_delete),
         bind(m.THREAD_HISTORY, threads.thread_history),
         bind(m.THREAD_IMPORT, imports.thread_import),
         bind(m.TURN_START, turns.turn_start),

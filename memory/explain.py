@@ -42,7 +42,7 @@ GATE_OF: dict[ReasonCode, GateName] = {
     "secret_detected": "secret", "no_memory_requested": "policy", "memory_write_disabled": "policy",
     "not_own_words": "own_words", "quote_too_short": "own_words", "beyond_quote": "own_words",
     "invalid_scope": "scope", "quote_not_found": "quote", "missing_evidence": "quote", "task_owned": "eligibility",
-    "thread_owned": "eligibility", "system_source": "eligibility", "assistant_inference": "eligibility",
+    "source_forgotten": "eligibility", "thread_owned": "eligibility", "system_source": "eligibility", "assistant_inference": "eligibility",
     "tool_or_web_source": "eligibility", "generated_summary": "eligibility", "regulated_needs_request": "admission",
     "transient": "admission", "session_only": "admission", "suppressed_by_rejection": "duplicate",
     "duplicate_active": "duplicate", "duplicate_candidate": "duplicate", "near_duplicate": "duplicate",
@@ -70,7 +70,7 @@ SKIP_GATES: dict[str, GateName] = {
     "memory_disabled": "memory_enabled", "extraction_disabled": "extraction_enabled", "hook_disabled": "extraction_enabled",
     "not_succeeded": "turn_succeeded", "extractor_unavailable": "extractor", "no_user_text": "eligibility",
     "no_own_words": "own_words",
-    "system_or_tool_only": "eligibility", "subagent": "eligibility", "task_owned": "eligibility",
+    "source_forgotten": "eligibility", "system_or_tool_only": "eligibility", "subagent": "eligibility", "task_owned": "eligibility",
 }  # fmt: skip
 """The gate that a skipped extraction stands for; every other skip reason is the turn's policy."""
 

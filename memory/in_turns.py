@@ -15,6 +15,7 @@ from memory.doors import check_bounds, from_fact, from_tool
 from memory.erasing import Eraser
 from memory.extraction_stats import count
 from memory.forgetting import Forgetter
+from memory.forgotten_sources import GONE, generation
 from memory.idempotency import tell_after, write_once
 from memory.noting import note_of_tool
 from memory.ports import Collaborators
@@ -138,7 +139,8 @@ class TurnMemory:
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
             required(scopes, params.scope)
-        proposed = from_tool(turn, params, explicit=explicit, said=said)
+        began = await self._means.db.read(generation)
+        proposed = from_tool(turn, params, explicit=explicit, said=said)._replace(began=began)
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
         proposed = await self._vectors.meant(proposed, scopes)
@@ -170,8 +172,10 @@ class TurnMemory:
             key = f"run:{run_id}"
             if tx.one(SQL["get_answer"], {"key": key, "after": 0}) is not None:
                 return
+            said = self._means.generation_of_turn(tx, turn.turn_id)
+            began = GONE if said is None else said
             for proposed in proposals:
-                outcomes.append(self._writer.write(tx, proposed, scopes))
+                outcomes.append(self._writer.write(tx, proposed._replace(began=began), scopes))
                 tell_after(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
             values = {"key": key, "request": b"", "answer": encoded(stats), "at": self._means.clock.now()}

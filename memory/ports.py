@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from protocol.forgettings import EndRuns, GenerationOfTurn, OpenRuns
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.memory import LeftPlace
 from protocol.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
@@ -58,6 +59,9 @@ class Collaborators:
     workspace_exists: WorkspaceExists
     read_turn: ReadTurn
     read_run: ReadRun
+    generation_of_turn: GenerationOfTurn
+    open_runs: OpenRuns
+    end_runs: EndRuns
     echo_spans: EchoSpans
     searched: Sequence[Searched]
     """What other houses keep of texts."""

@@ -26,6 +26,8 @@ from protocol.memory import (
 )
 from protocol.ports import Lexicon
 
+EXTRACTOR_HOOK = "memory.post_turn_extractor"
+"""The hook that learns from a turn: its open runs are the learning that a forgetting cancels."""
 ALREADY_SHOWN = "already_shown"
 """Why a recall gives nothing where all that it found is in the prompt already."""
 

@@ -84,6 +84,8 @@ class Proposed(NamedTuple):
     approves: str | None = None
     retold: str | None = None
     """The user's sentence that a model's claim rests on: its key is the model's. None where no model chose one."""
+    began: int | None = None
+    """The generation of forgetting in which the work began; None where nothing was read before the write."""
     meant: Vector | None = None
     near: Sequence[Near] = ()
     is_note: bool = False

@@ -318,6 +318,18 @@ SELECT memory_id FROM tombstone WHERE is_pending ORDER BY erased_at, memory_id
 -- No file holds these any more.
 UPDATE tombstone SET is_pending = 0 WHERE is_pending AND memory_id IN (SELECT value FROM json_each(:memory_ids))
 
+-- name: generation
+-- How much has been forgotten in this home: a number that every forgetting raises.
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'forgotten'), 0)
+
+-- name: note_forgotten
+-- Something is forgotten now, whenever it was before.
+INSERT OR REPLACE INTO forgotten (mark) VALUES (:mark)
+
+-- name: forgotten_at
+-- The generation in which something was forgotten.
+SELECT generation FROM forgotten WHERE mark = :mark
+
 -- name: records_of_scope
 -- Everything in a scope.
 SELECT memory_id FROM record WHERE scope_id = :scope_id ORDER BY id

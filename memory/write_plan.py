@@ -83,6 +83,7 @@ class Situation(NamedTuple):
     is_note: bool = False
     ask: Ask | None = None
     """What a note may not be, and is."""
+    is_forgotten: bool = False
 
 
 class Plan(NamedTuple):
@@ -109,6 +110,7 @@ def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
         (bool(s.secret_kinds), "secret_detected", secrets),
         (s.intent_forbids, "no_memory_requested", []),
         (s.write_forbidden is not None, s.write_forbidden or "memory_write_disabled", []),
+        (s.is_forgotten, "source_forgotten", [_fact("forgotten", "what it came from was forgotten since")]),
         (not s.has_scope, "invalid_scope", []),
         (s.ask is not None, "note_would_instruct", [_fact(s.ask.name, s.ask.why)] if s.ask else []),
         (s.quote_failed, "quote_not_found", [_fact("quote", "the quoted words are not in the message")]),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from memory.admission import Proposal
 from memory.adopting import adopt, may_adopt, replace_notes
 from memory.columns import Place, columns_of
+from memory.forgotten_sources import comes_too_late
 from memory.identity import identify
 from memory.notes import is_note
 from memory.notices import Notice, changed, expire, note_change
@@ -233,6 +234,7 @@ class _Write:
             junk=junk_of(p, self._means.lexicon),
             is_note=p.is_note,
             ask=p.ask,
+            is_forgotten=comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
         )
         return situation, checked
 

@@ -83,6 +83,16 @@ class Scope(Params, order=True):
         return f"{self.kind}:{self.key}"
 
 
+class Cancelled(Wire):
+    """Learning that was under way from a turn when it was forgotten: it writes nothing any more, or nothing into `scope`."""
+
+    run_id: str
+    thread_id: str
+    turn_id: str
+    scope: Scope | None = None
+    """What was forgotten, where the run still learns other things; none where the run itself has ended."""
+
+
 class Elsewhere(Wire):
     """Another workspace that would have answered a search, and with how many hits; never with what."""
 

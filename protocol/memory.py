@@ -4,7 +4,21 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from protocol.base import Cursor, Diagnostic, Elsewhere, Id, Limit, Millis, Params, Query, Reason, Scope, Unit, Wire
+from protocol.base import (
+    Cancelled,
+    Cursor,
+    Diagnostic,
+    Elsewhere,
+    Id,
+    Limit,
+    Millis,
+    Params,
+    Query,
+    Reason,
+    Scope,
+    Unit,
+    Wire,
+)  # fmt: skip
 
 MAX_CONTENT_BYTES = 16 * 1024
 MAX_VALUE_BYTES = 1024
@@ -49,7 +63,7 @@ ReasonCode: TypeAlias = Literal[
     "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found", "malformed_fact",
     "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope", "too_many_facts",
     "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "agent_note_created", "agent_notes_disabled",
-    "note_would_instruct", "note_confirmed",
+    "note_would_instruct", "note_confirmed", "source_forgotten",
 ]  # fmt: skip
 IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
@@ -557,6 +571,7 @@ class ForgetResult(Wire):
     forgotten_memory_ids: list[str]
     dry_run: bool
     receipt: Receipt | None = None
+    cancelled: list[Cancelled] = []
 
 
 class RestoreParams(Params):

@@ -284,7 +284,9 @@ class Meaning(Protocol):
         ...
 
 
-JobKind: TypeAlias = Literal["index", "hook_run", "embed", "extract", "graph", "sweep", "repair", "erase_finish"]
+JobKind: TypeAlias = Literal[
+    "index", "hook_run", "embed", "extract", "graph", "sweep", "repair", "erase_finish", "delete"
+]
 JobState: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
 
 
