@@ -15,6 +15,7 @@ from memory.adopting import adopt
 from memory.answers import note_answer, refusal
 from memory.candidates import Doorway
 from memory.doors import check_bounds
+from memory.forgotten_sources import generation
 from memory.idempotency import tell_after, write_once
 from memory.notes import end_confirmed, is_note, may_note
 from memory.notices import changed, note_change
@@ -58,8 +59,9 @@ class Notes:
         agent_id = params.context.agent_id or params.agent_id
         scopes, workspace_id = await self._door.place(msgspec.structs.replace(params.context, agent_id=agent_id))
         context = msgspec.structs.replace(params.context, agent_id=agent_id, workspace_id=workspace_id)
+        began = await self._means.db.read(generation)
         noted = await to_thread.run_sync(from_note, params, scopes, workspace_id)
-        proposed = await self._vectors.meant(noted, scopes)
+        proposed = await self._vectors.meant(noted._replace(began=began), scopes)
         write = partial(self._write, proposed=proposed, context=context, scopes=scopes)
         request = ["note", msgspec.structs.replace(params, context=context)]
         outcome = await write_once(self._means, params.idempotency_key, request, workspace_id, write)
