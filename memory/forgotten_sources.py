@@ -101,11 +101,20 @@ def comes_too_late(
     if proposed.began is None:
         return False
     scope, identity = becomes
-    said = [proposed.provenance, *proposed.evidence, *checked.evidence]
+    said = [proposed.provenance, *checked.evidence]
     places = [Place(one.turn_id, one.thread_id) for one in said]
+    places = [place for place in places if _may_tell(tx, means, place, proposed.workspace_id)]
     is_decided = proposed.is_explicit and proposed.run_id is None
     hashes = (identity.text_hash, identity.fingerprint)
     return is_forgotten(tx, means, Lesson(scope, hashes, places, proposed.began, is_decided))
+
+
+def _may_tell(tx: Tx, means: Collaborators, place: Place, workspace_id: str | None) -> bool:
+    """Whether what became of a place may be told here; of a thread or turn of another workspace nobody here learns anything."""
+    turn = means.read_turn(tx, place.turn_id) if place.turn_id is not None else None
+    thread_id = place.thread_id if turn is None else turn.turn.thread_id
+    thread = means.read_thread(tx, thread_id) if thread_id is not None else None
+    return thread is None or thread.workspace_id == workspace_id
 
 
 def _hash(means: Collaborators, mark: Mark) -> bytes:

@@ -159,7 +159,8 @@ class Reader:
         if is_cut or (ranking.may_be_more and len(hits) == len(ranking.found)):
             ticket = ticket if len(matches or ()) == len(ranking.matches) else self._rankings.keep(ranking.matches)
             following = cursor_of(hits[params.limit].place if is_cut else len(ranking.matches), ticket, mark)
-        elsewhere = [] if hits or params.cursor is not None else await self._elsewhere(question, params, scopes, floor)
+        is_asked = params.count_elsewhere and not hits and params.cursor is None
+        elsewhere = await self._elsewhere(question, params, scopes, floor) if is_asked else []
         return SearchResult(
             hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics, elsewhere=elsewhere
         )

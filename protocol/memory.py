@@ -235,6 +235,7 @@ class SearchParams(Filters):
     mode: SearchMode = "hybrid"
     min_score: Unit | None = None
     include_provenance: bool = True
+    count_elsewhere: bool = False
 
 
 class Hit(Wire):
@@ -248,7 +249,7 @@ class Hit(Wire):
 
 
 class SearchResult(Wire):
-    """Hits, best first; where there is none, `elsewhere` says which other workspaces have some."""
+    """Hits, best first; where there is none and `count_elsewhere` asks for it, `elsewhere` counts those of other workspaces."""
 
     hits: list[Hit]
     next_cursor: str | None

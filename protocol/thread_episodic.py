@@ -61,6 +61,7 @@ class ThreadSearchParams(Params):
     max_prompt_chars: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     min_score: Unit | None = None
     exclude_turn_ids: Annotated[list[Id], Meta(max_length=1000)] = []
+    count_elsewhere: bool = False
 
 
 class ThreadHit(Wire):
@@ -93,7 +94,7 @@ class ThreadSearchResult(Wire):
     """Hits, best first; `diagnostics` says why there are none or not all.
 
     `understood` is the time that was read from the query, if it was given none: what was said then comes before all else.
-    Where a search of a whole workspace finds nothing, `elsewhere` says which others have hits.
+    Where a search of a whole workspace finds nothing, `elsewhere` says which others have hits, if `count_elsewhere` asks for it.
     """
 
     hits: list[ThreadHit]

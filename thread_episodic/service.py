@@ -221,10 +221,11 @@ class EpisodicService:
         else:
             found = await self._find_by_time(wanted, params.query, when, limits)
         is_whole = mode == "workspace_threads" and not found.hits and found.status in {"empty", "partial"}
+        is_counted = is_whole and params.count_elsewhere
         return ThreadSearchResult(
             hits=found.hits, status=found.status, diagnostics=[Diagnostic(code=code) for code in found.diagnostics],
             understood=understood(params.query, when) if when is not None else None,
-            elsewhere=await self._elsewhere(wanted, params.query, when, limits) if is_whole else [],
+            elsewhere=await self._elsewhere(wanted, params.query, when, limits) if is_counted else [],
         )  # fmt: skip
 
     async def _elsewhere(self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits) -> list[Elsewhere]:

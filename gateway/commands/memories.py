@@ -170,7 +170,7 @@ def _arrange_search(to: argparse.ArgumentParser) -> None:
 def _search(given: argparse.Namespace) -> int:
     mode = "lexical" if given.words else "hybrid"
     params = filters_of(given) | present(
-        query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit
+        query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit, count_elsewhere=True
     )  # fmt: skip
 
     async def work(door: Door) -> m.m.SearchResult:

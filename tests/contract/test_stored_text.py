@@ -18,7 +18,7 @@ OTHERS = {
     "tool_reply": "turn_id",
     "hook_run": "run_id hook_id phase thread_id turn_id status contribution_hashes error_code",
     "thread": "workspace_id parent_thread_id mode memory_mode origin",
-    "workspace": "",
+    "workspace": "state",
     "artifact": "version_id item_id thread_id role sha256",
     "record": "memory_id category kind status sensitivity provenance thread_id turn_id supersedes superseded_by index_state",
     "candidate": "candidate_id category status bucket reason_code contested_memory_id promoted_memory_id merged_into decided_by turn_id forgotten_with",

@@ -15,7 +15,7 @@ OF_MEANING = frozenset(
     {
         "home", "owner", "job", "space", "workspace", "thread", "turn", "item", "artifact", "hook_run", "injection", "tool_reply", "mention",
         "scope", "record", "candidate", "evidence", "repetition", "decision", "memory_event", "tombstone", "idempotency", "memory_recall",
-        "memory_change", "memory_fact", "chunk_exclusion", "recall_event",
+        "memory_change", "memory_fact", "chunk_exclusion", "recall_event", "forgotten",
     }
 )  # fmt: skip
 """What nothing else in a home could be asked for again."""
