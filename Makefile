@@ -15,11 +15,12 @@ CHECKED := $(CODE) tests benchmarks examples
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
-$(STAMP): pyproject.toml constraints.txt requirements-dev.txt
+$(STAMP): pyproject.toml constraints.txt requirements-dev.txt requirements-sdk1.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	@echo "setting up $(VENV) (once): some 90 packages, 830 MB on disk, most of it for the tests ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -r requirements-dev.txt -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/sdk1 -r requirements-sdk1.txt
 	@touch $(STAMP)
 
 setup: $(STAMP) ## make .venv with the locked dependencies and the pioneer command

@@ -21,6 +21,7 @@ from agent.store import LAST, SQL, get_thread
 from protocol.base import Diagnostic
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, GatewayError
+from protocol.forgettings import Forgettings
 from protocol.models import Picture
 from protocol.ports import Ids, JobHandle, JobQueue, Transact, Tx
 from protocol.settings import ArtifactSettings
@@ -58,14 +59,16 @@ class Artifacts:
     """Receives the files of messages, and answers `artifact/*`."""
 
     def __init__(
-        self, *, db: Transact, ids: Ids, jobs: JobQueue, files: Files, settings: Callable[[], ArtifactSettings]
-    ) -> None:
+        self, *, db: Transact, ids: Ids, jobs: JobQueue, files: Files, settings: Callable[[], ArtifactSettings],
+        forgettings: Forgettings,
+    ) -> None:  # fmt: skip
         self._db = db
         self._ids = ids
         self._jobs = jobs
         self._files = files
         self.reading = Reading(files)
         self._settings = settings
+        self._forgettings = forgettings
 
     # -- receiving -------------------------------------------------------------------------------------------------
 
@@ -190,13 +193,15 @@ class Artifacts:
             if not removed:
                 raise CallerError.missing("artifact")
             self._jobs.enqueue(tx, "sweep", SWEEP_SUBJECT)  # for the case that the bytes do not go below
+            self._forgettings.promise(tx)
             return removed, digests
 
         removed, digests = await self._db.write(delete, is_vital=True)
         contents = 0
         with anyio.CancelScope(shield=True), contextlib.suppress(GatewayError):
             contents = await self._db.write(lambda tx: self._collect(tx, digests), is_vital=True)
-        return DeleteResult(deleted=True, removed={"artifacts": removed, "contents": contents})
+        is_gone = await self._forgettings.keep_promise()
+        return DeleteResult(deleted=True, removed={"artifacts": removed, "contents": contents}, complete=is_gone)
 
     # -- what nobody needs -----------------------------------------------------------------------------------------
 

@@ -169,12 +169,24 @@ class Background:
         )
 
         def finish(tx: Tx) -> None:
-            change_run(tx, done)
+            change_run(tx, done)  # unless a forgetting has ended it meanwhile
             handle.finish(tx)
             self._release(tx, post_runs(tx, run.turn_id), after=run.hook_id)
             self.settle(tx, run.turn_id)
 
         await self._db.write(finish)
+
+    def end_runs(self, tx: Tx, run_ids: Sequence[str], code: str) -> None:
+        """End runs as skipped, whether they wait or are at work; what waits for them goes on. Satisfies `EndRuns`."""
+        now = self._clock.now()
+        for run in filter(None, (read_run(tx, run_id) for run_id in run_ids)):
+            change_run(tx, ended(
+                run, skipped(code), attempts=run.attempt_count, started_at=run.started_at or now, completed_at=now,
+                duration_ms=0,
+            ))  # fmt: skip
+            self._jobs.cancel(tx, kind="hook_run", subject=run.run_id)
+            self._release(tx, post_runs(tx, run.turn_id), after=run.hook_id)
+            self.settle(tx, run.turn_id)
 
     async def _attempt(self, subscription: Subscription, before: HookRun, run: HookRun, given: HookInput) -> Verdict:
         """Call the hook. Raises `RetryJob` where it is to be tried again."""

@@ -16,6 +16,7 @@ from agent.ledger import Ledger
 from agent.store import SQL, add_item, get_thread, items_of_turn, read_items, turn_items, workspace_exists
 from agent.threads import Neighbours
 from protocol.errors import CallerError, Refused
+from protocol.forgettings import Forgettings
 from protocol.ports import Clock, Transact, Tx
 from protocol.threads import (
     ArtifactRef,
@@ -176,7 +177,10 @@ def identified(
 class Imports:
     """`thread/import`."""
 
-    def __init__(self, *, db: Transact, clock: Clock, ledger: Ledger, neighbours: Neighbours) -> None:
+    def __init__(
+        self, *, db: Transact, clock: Clock, ledger: Ledger, neighbours: Neighbours, forgettings: Forgettings
+    ) -> None:
+        self._forgettings = forgettings
         self._db = db
         self._clock = clock
         self._ledger = ledger
@@ -186,16 +190,24 @@ class Imports:
         """Bring turns in; importing twice changes nothing."""
         source = (params.source.kind, params.source.id)
         thread_id = params.thread_id or derived_id("thr", params.workspace_id, *source)
-        work = _Import(params, thread_id, self._ledger, self._neighbours, self._clock.now())
-        return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(work.apply))
+        began = await self._db.read(self._forgettings.generation) if params.generation is None else params.generation
+        work = _Import(params, thread_id, self._ledger, self._neighbours, self._clock.now(), began)
+
+        def apply(tx: Tx) -> ThreadImportResult:
+            if self._forgettings.is_forgotten(tx, thread_id, began):
+                raise Refused("conflict", "The thread was forgotten or deleted while it was on its way in.")
+            return work.apply(tx)
+
+        return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(apply))
 
 
 class _Import:
     """One import on one transaction."""
 
     def __init__(
-        self, params: ThreadImportParams, thread_id: str, ledger: Ledger, neighbours: Neighbours, now: int
+        self, params: ThreadImportParams, thread_id: str, ledger: Ledger, neighbours: Neighbours, now: int, began: int
     ) -> None:
+        self._began = began
         self._params = params
         self._thread_id = thread_id
         self._origin = derived_id("src", params.source.kind, params.source.id)
@@ -245,7 +257,7 @@ class _Import:
         plan = self._plan(tx)
         found = get_thread(tx, self._thread_id)
         thread = _new_thread(self._params, self._thread_id, self._now) if found is None else found.thread
-        return _result(plan, thread)
+        return _result(plan, thread, self._began)
 
     def apply(self, tx: Tx) -> ThreadImportResult:
         """Do it."""
@@ -271,7 +283,7 @@ class _Import:
         stored = get_thread(tx, self._thread_id)
         if stored is None:
             raise CallerError.missing("thread")
-        return _result(plan, stored.thread)
+        return _result(plan, stored.thread, self._began)
 
     def _add(self, tx: Tx, entry: Incoming, position: int) -> None:
         if tx.one(SQL["get_turn"], {"turn_id": entry.turn_id}):
@@ -289,13 +301,14 @@ class _Import:
             add_item(tx, _item(said, item_id, entry.turn_id, self._thread_id, at), index)
 
 
-def _result(plan: Plan, thread: Thread) -> ThreadImportResult:
+def _result(plan: Plan, thread: Thread, began: int) -> ThreadImportResult:
     return ThreadImportResult(
         thread=thread,
         imported=len(plan.add),
         skipped=plan.skipped,
         replaced=len(plan.replace),
         removed=len(plan.remove),
+        generation=began,
     )
 
 

@@ -23,7 +23,7 @@ from agent.history import RESERVED, read_history, rewritten, room_of, size_of
 from agent.ledger import Ledger
 from agent.model import NOTHING_SAID, History
 from agent.pipeline import Prepared
-from agent.store import SQL, StoredThread, add_item, add_run, encoded, get_thread, get_turn, read_items, turn_items
+from agent.store import SQL, StoredThread, add_item, add_run, encoded, get_turn, open_thread, read_items, turn_items
 from protocol.errors import CallerError, Defect, GatewayError, Refused
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems, TurnContext
@@ -224,7 +224,7 @@ class TurnLifecycle:
     def _admit(self, tx: Tx, asked: _Asked) -> str | None:
         """The workspace of a turn that may begin; None for one that is known. Raises for one that may not."""
         thread_id = asked.params.thread_id
-        found = get_thread(tx, thread_id)
+        found = open_thread(tx, thread_id)
         if found is None:
             raise CallerError.missing("thread")
         if self._known(tx, asked) is not None:
@@ -237,7 +237,7 @@ class TurnLifecycle:
 
     def _store_beginning(self, tx: Tx, asked: _Asked, received: Sequence[Received]) -> _Stored:
         params, turn_id = asked.params, asked.turn_id
-        found = get_thread(tx, params.thread_id)
+        found = open_thread(tx, params.thread_id)
         if found is None:
             raise CallerError.missing("thread")
         now = self._clock.now()

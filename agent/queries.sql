@@ -10,11 +10,15 @@ WHERE workspace_id = :workspace_id
 
 -- name: get_workspace
 -- A workspace by id.
-SELECT workspace_id, name, root_path, created_at, updated_at FROM workspace WHERE workspace_id = :workspace_id
+SELECT workspace_id, name, root_path, created_at, updated_at, state FROM workspace WHERE workspace_id = :workspace_id
 
 -- name: list_workspaces
 -- Workspaces after a row, oldest first.
-SELECT workspace_id, name, root_path, created_at, updated_at, id FROM workspace WHERE id > :after ORDER BY id LIMIT :limit
+SELECT workspace_id, name, root_path, created_at, updated_at, state, id FROM workspace WHERE id > :after ORDER BY id LIMIT :limit
+
+-- name: condemn_workspace
+-- A workspace is being deleted: nothing new begins in it.
+UPDATE workspace SET state = 'deleting' WHERE workspace_id = :workspace_id
 
 -- name: remove_workspace
 -- A workspace goes; its threads are gone already.
@@ -81,8 +85,13 @@ SELECT coalesce(max(position), 0) FROM turn WHERE thread_id = :thread_id
 
 -- name: add_turn
 -- A turn begins.
-INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner, origin)
-VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin)
+INSERT INTO turn (turn_id, thread_id, position, driver, mode, status, options, input_hash, started_at, completed_at, owner, origin, generation)
+VALUES (:turn_id, :thread_id, :position, :driver, :mode, :status, :options, :input_hash, :started_at, :completed_at, :owner, :origin,
+    (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'forgotten'))
+
+-- name: generation_of_turn
+-- How much had been forgotten when a turn began.
+SELECT generation FROM turn WHERE turn_id = :turn_id
 
 -- name: get_turn
 -- A turn by id, with its workspace.
@@ -202,10 +211,14 @@ VALUES (:run_id, :hook_id, :phase, :thread_id, :turn_id, :status, :attempt_count
     :contribution_hashes, :diagnostics, :error_code, :error_retryable, :contract_version)
 
 -- name: change_run
--- What became of a run.
+-- What became of a run; one that has ended stays as it ended.
 UPDATE hook_run SET status = :status, attempt_count = :attempt_count, started_at = :started_at, completed_at = :completed_at, duration_ms = :duration_ms,
     contribution_hashes = :contribution_hashes, diagnostics = :diagnostics, error_code = :error_code, error_retryable = :error_retryable
-WHERE run_id = :run_id
+WHERE run_id = :run_id AND completed_at IS NULL
+
+-- name: open_runs
+-- The runs of a hook that have not ended.
+SELECT run_id, thread_id, turn_id FROM hook_run WHERE hook_id = :hook_id AND completed_at IS NULL ORDER BY id
 
 -- name: get_run
 -- A run by id.
@@ -347,7 +360,7 @@ SELECT id, item_id FROM item WHERE id > :after AND kind IN ('user_message', 'age
 -- name: said_in_items
 -- What was said and done, between two rows.
 SELECT id, item_id, CAST(text AS BLOB), CAST(name AS BLOB), CAST(tool AS BLOB), item_id FROM item
-WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_item
 -- An item that does not say any more what was forgotten.
@@ -356,7 +369,7 @@ UPDATE item SET text = :text, name = :name, tool = :tool WHERE id = :row
 -- name: said_in_turns
 -- What turns keep beside their items, between two rows: their plan, and what the host's tools did.
 SELECT id, turn_id, CAST(manifest AS BLOB), CAST(tool_events AS BLOB), turn_id FROM turn
-WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_turn
 -- A turn that does not say any more what was forgotten.
@@ -365,7 +378,7 @@ UPDATE turn SET manifest = :manifest, tool_events = :tool_events WHERE id = :row
 -- name: said_in_replies
 -- What tools answered hosts, between two rows.
 SELECT rowid, turn_id || '/' || call_id, CAST(result AS BLOB), call_id FROM tool_reply
-WHERE rowid BETWEEN :first AND :last ORDER BY rowid LIMIT :limit
+WHERE rowid BETWEEN :first AND :last ORDER BY rowid
 
 -- name: keep_said_reply
 -- An answer that does not say any more what was forgotten.
@@ -373,7 +386,7 @@ UPDATE tool_reply SET result = :result WHERE rowid = :row
 
 -- name: said_in_runs
 -- What hooks said of their work, between two rows.
-SELECT id, run_id, CAST(diagnostics AS BLOB) FROM hook_run WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+SELECT id, run_id, CAST(diagnostics AS BLOB) FROM hook_run WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_run
 -- A run of a hook that does not say any more what was forgotten.
@@ -382,7 +395,7 @@ UPDATE hook_run SET diagnostics = :diagnostics WHERE id = :row
 -- name: said_in_threads
 -- What threads are called and told, between two rows.
 SELECT id, thread_id, CAST(name AS BLOB), CAST(instructions AS BLOB), thread_id, agent_id, task_id, model, provider FROM thread
-WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_thread
 -- A thread that does not say any more what was forgotten.
@@ -390,7 +403,7 @@ UPDATE thread SET name = :name, instructions = :instructions WHERE id = :row
 
 -- name: said_in_workspaces
 -- What workspaces are called, between two rows.
-SELECT id, workspace_id, CAST(name AS BLOB), workspace_id, root_path FROM workspace WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+SELECT id, workspace_id, CAST(name AS BLOB), workspace_id, root_path FROM workspace WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_workspace
 -- A workspace that does not say any more what was forgotten.
@@ -398,7 +411,7 @@ UPDATE workspace SET name = :name WHERE id = :row
 
 -- name: said_in_artifacts
 -- What files are called, between two rows.
-SELECT id, artifact_id, CAST(name AS BLOB), artifact_id, kind, mime FROM artifact WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+SELECT id, artifact_id, CAST(name AS BLOB), artifact_id, kind, mime FROM artifact WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_artifact
 -- A file whose name does not say any more what was forgotten.

@@ -5,6 +5,7 @@ CREATE TABLE workspace (
     workspace_id TEXT NOT NULL UNIQUE,
     name         TEXT,
     root_path    TEXT,
+    state        TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'deleting')),
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL
 ) STRICT;
@@ -40,6 +41,7 @@ CREATE TABLE turn (
     options         TEXT NOT NULL DEFAULT '{}',
     input_hash      BLOB,
     origin          TEXT,
+    generation      INTEGER NOT NULL, -- of the home's forgetting, when it began
     started_at      INTEGER NOT NULL,
     completed_at    INTEGER,
     error_reason    TEXT,
@@ -120,6 +122,7 @@ CREATE TABLE hook_run (
 ) STRICT;
 CREATE INDEX hook_run_of_turn ON hook_run (turn_id, id);
 CREATE INDEX hook_run_of_thread ON hook_run (thread_id, id);
+CREATE INDEX hook_run_open ON hook_run (hook_id, id) WHERE completed_at IS NULL;
 
 -- What was put into a prompt, line by line, as keyed hashes: it never becomes evidence again.
 CREATE TABLE injection (

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
+from protocol.forgettings import OpenRun
 from protocol.gateway import HookRun, RunError
 from protocol.hooks import HOOK_CONTRACT_VERSION, ItemFact, ThreadFact, TurnTrace
 from protocol.ports import Row, SqlValue, Tx
@@ -60,7 +61,9 @@ def encoded(value: Any) -> str:
 
 def workspace_of(row: Row) -> Workspace:
     """A workspace row."""
-    return Workspace(workspace_id=row[0], name=row[1], root_path=row[2], created_at=row[3], updated_at=row[4])
+    return Workspace(
+        workspace_id=row[0], name=row[1], root_path=row[2], created_at=row[3], updated_at=row[4], state=row[5]
+    )  # fmt: skip
 
 
 def get_workspace(tx: Tx, workspace_id: str) -> Workspace | None:
@@ -70,8 +73,9 @@ def get_workspace(tx: Tx, workspace_id: str) -> Workspace | None:
 
 
 def workspace_exists(tx: Tx, workspace_id: str) -> bool:
-    """Whether there is such a workspace."""
-    return get_workspace(tx, workspace_id) is not None
+    """Whether there is such a workspace, and it is not being deleted."""
+    found = get_workspace(tx, workspace_id)
+    return found is not None and found.state == "active"
 
 
 class StoredThread(NamedTuple):
@@ -98,6 +102,12 @@ def get_thread(tx: Tx, thread_id: str) -> StoredThread | None:
     """A thread by id."""
     row = tx.one(SQL["get_thread"], {"thread_id": thread_id})
     return thread_of(row) if row else None
+
+
+def open_thread(tx: Tx, thread_id: str) -> StoredThread | None:
+    """A thread in which something may begin: not one that is being deleted with its workspace."""
+    found = get_thread(tx, thread_id)
+    return found if found is not None and workspace_exists(tx, found.thread.workspace_id) else None
 
 
 def read_thread(tx: Tx, thread_id: str) -> ThreadFact | None:
@@ -310,6 +320,17 @@ def read_run(tx: Tx, run_id: str) -> HookRun | None:
     """A run by id."""
     row = tx.one(SQL["get_run"], {"run_id": run_id})
     return run_of(row) if row else None
+
+
+def open_runs(tx: Tx, hook_id: str) -> list[OpenRun]:
+    """The runs of a hook that have not ended, oldest first."""
+    return [OpenRun(*row) for row in tx.all(SQL["open_runs"], {"hook_id": hook_id})]
+
+
+def generation_of_turn(tx: Tx, turn_id: str) -> int | None:
+    """How much had been forgotten when a turn began; None for one that is not there."""
+    row = tx.one(SQL["generation_of_turn"], {"turn_id": turn_id})
+    return row[0] if row else None
 
 
 def runs_of_turn(tx: Tx, turn_id: str) -> list[HookRun]:

@@ -1,11 +1,10 @@
-"""Workspaces and threads: opening, listing, changing, deleting, reading what was said.
+"""Workspaces and threads: opening, listing, changing, reading what was said.
 
 Rule 1: what other houses must do when something is stored or goes happens in the same transaction, by calls that wiring
 hands in; nothing here knows what they do.
 """
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -24,17 +23,16 @@ from agent.store import (
     thread_of,
     thread_turns,
     turn_items,
+    workspace_exists,
     workspace_of,
-    workspace_threads,
 )
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Refused
 from protocol.gateway import HooksRunsParams, HooksRunsResult
 from protocol.hooks import OnDeleted, OnItems, OnItemsRemoved
-from protocol.ports import Clock, Ids, JobQueue, Transact, Tx
+from protocol.ports import Clock, Ids, Transact, Tx
 from protocol.threads import (
-    DeleteResult,
     ItemsResult,
     Thread,
     ThreadHistoryParams,
@@ -55,9 +53,6 @@ from protocol.threads import (
     WorkspaceResult,
 )
 
-TURNS_AT_ONCE = 500
-"""Turns that one transaction removes of a workspace before other writers get their turn: some 200 ms."""
-
 
 class Neighbours(NamedTuple):
     """What wiring has other houses do in this house's transactions."""
@@ -77,14 +72,12 @@ class Threads:
     """The wire methods of workspaces and threads."""
 
     def __init__(
-        self, *, db: Transact, clock: Clock, ids: Ids, jobs: JobQueue, neighbours: Neighbours,
-        default_workspace: Callable[[], str | None], settle: Callable[[], Awaitable[None]],
+        self, *, db: Transact, clock: Clock, ids: Ids, neighbours: Neighbours,
+        default_workspace: Callable[[], str | None],
     ) -> None:  # fmt: skip
         self._db = db
-        self._settle = settle
         self._clock = clock
         self._ids = ids
-        self._jobs = jobs
         self._neighbours = neighbours
         self._default_workspace = default_workspace
 
@@ -103,6 +96,8 @@ class Threads:
                 found = get_workspace(tx, workspace_id)
             if found is None:
                 raise CallerError.missing("workspace")
+            if found.state == "deleting":
+                raise Refused("conflict", "The workspace of that id is being deleted.")
             told = {"name": params.name, "root_path": params.root_path}
             new = {name: value for name, value in told.items() if value is not None and value != getattr(found, name)}
             if any(getattr(found, name) is not None for name in new):
@@ -126,7 +121,7 @@ class Threads:
         values = {"after": after, "limit": params.limit + 1}
         rows = await self._db.read(lambda tx: tx.all(SQL["list_workspaces"], values))
         page = rows[: params.limit]
-        following = cursor_of(page[-1][5]) if len(rows) > params.limit else None
+        following = cursor_of(page[-1][6]) if len(rows) > params.limit else None
         return WorkspaceListResult(workspaces=[workspace_of(row) for row in page], next_cursor=following)
 
     async def workspace_get(self, params: WorkspaceParams) -> WorkspaceResult:
@@ -135,36 +130,6 @@ class Threads:
         if found is None:
             raise CallerError.missing("workspace")
         return WorkspaceResult(workspace=found)
-
-    async def workspace_delete(self, params: WorkspaceParams) -> DeleteResult:
-        """Remove a workspace with all that is its own: some threads at a time, so that other writers get their turn.
-
-        What is interrupted is gone in part; asked again, the rest goes.
-        """
-        workspace_id = params.workspace_id
-        removed: Counter[str] = Counter()
-
-        def delete(tx: Tx) -> Counter[str]:
-            if get_workspace(tx, workspace_id) is None:
-                raise CallerError.missing("workspace")
-            if workspace_id == DEFAULT_WORKSPACE:
-                raise Refused("conflict", "The default workspace always exists.")
-            if tx.one(SQL["running_turn_of_workspace"], {"workspace_id": workspace_id}):
-                raise Refused("conflict", "A turn is running in the workspace.")
-            part: Counter[str] = Counter()
-            for thread_id in workspace_threads(tx, workspace_id):
-                if part["turns"] >= TURNS_AT_ONCE:
-                    return part
-                part += self._remove_thread(tx, thread_id)
-            for call in self._neighbours.on_workspace_deleted:
-                part.update(call(tx, workspace_id))
-            part["workspaces"] += tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
-            return part
-
-        await self._settle()
-        while not removed["workspaces"]:
-            removed.update(await self._db.write(delete))
-        return DeleteResult(deleted=True, removed=dict(removed))
 
     # -- threads ---------------------------------------------------------------------------------------------------
 
@@ -184,7 +149,7 @@ class Threads:
             workspace_id = params.workspace_id or inherited or self._default_workspace() or DEFAULT_WORKSPACE
             if workspace_id == DEFAULT_WORKSPACE:
                 ensure_workspace(tx, workspace_id, now)
-            if get_workspace(tx, workspace_id) is None:
+            if not workspace_exists(tx, workspace_id):
                 raise CallerError.missing("workspace")
             if inherited not in {None, workspace_id}:
                 raise Refused("conflict", "The parent thread is in another workspace.")
@@ -238,31 +203,6 @@ class Threads:
             self._neighbours.on_items_removed(tx, items)
         else:
             self._neighbours.on_items(tx, [fact for fact in read_items(tx, items).values() if fact.indexable])
-
-    async def thread_delete(self, params: ThreadParams) -> DeleteResult:
-        """Remove a thread with all that is its own."""
-
-        def delete(tx: Tx) -> Counter[str]:
-            _present(tx, params.thread_id)
-            if tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id}):
-                raise Refused("turn_in_progress")
-            return self._remove_thread(tx, params.thread_id)
-
-        await self._settle()
-        return DeleteResult(deleted=True, removed=dict(await self._db.write(delete)))
-
-    def _remove_thread(self, tx: Tx, thread_id: str) -> Counter[str]:
-        removed: Counter[str] = Counter()
-        for call in self._neighbours.on_thread_deleted:
-            removed.update(call(tx, thread_id))
-        for name, query in (
-            ("turns", "count_turns_of_thread"), ("items", "count_items_of_thread"), ("artifacts", "count_artifacts_of_thread"),
-        ):  # fmt: skip
-            row = tx.one(SQL[query], {"thread_id": thread_id})
-            removed[name] += row[0] if row else 0
-        removed["jobs"] += sum(self._jobs.cancel(tx, kind=kind, thread_id=thread_id) for kind in ("index", "hook_run"))
-        removed["threads"] += tx.run(SQL["remove_thread"], {"thread_id": thread_id})
-        return removed
 
     # -- reading ---------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ from protocol.ports import Clock, Job, Nearness, Space, Tx, Vector, VectorTable
 from protocol.settings import ThreadEpisodicSettings
 from thread_episodic import ranking, store
 from thread_episodic.finding import Asked, Finder
+from thread_episodic.looked_through import Indexed
 from thread_episodic.model import Filter, Places
 from thread_episodic.ranking import Gains, Passage, rank
 from thread_episodic.service import EpisodicService
@@ -180,7 +181,7 @@ class Index:
 
     def _found(self, workspace: str, asked: Asked, tx: Tx) -> "Listed":
         finder = Finder(
-            tx, self._meaning, Places(store.find_scope(tx, "workspace", workspace) or 0),
+            tx, self._meaning, Indexed(tx), Places(store.find_scope(tx, "workspace", workspace) or 0),
             Filter(workspace_id=workspace, mode="workspace_threads", thread_id=None),
             work=SETTINGS.max_candidate_work, max_segments=SETTINGS.max_segments,
         )  # fmt: skip

@@ -9,15 +9,16 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
 
-from agent.store import needed_contents
+from agent.store import items_after, needed_contents, read_items
 from gateway.artifact_files import ArtifactFiles
-from gateway.config import ConfigError, ConfigStore
 from gateway.config_check import environment_problems, problems
+from gateway.damage_checks import REPAIRED, RESTORE, pages_of, wrong_parts
 from gateway.database_copy import complaints, looking, version
+from gateway.database_pages import look_at_pages
+from gateway.findings import Finding, Subject
 from gateway.home import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.job_runner import STUCK_MS
 from gateway.keys import KEY_BYTES, KEY_FILE, HomeKey
@@ -25,7 +26,6 @@ from gateway.lexicon import SnowballLexicon
 from gateway.migrations import SCHEMA_VERSION
 from gateway.model_choice import choose
 from gateway.owners import SQL, fact_of_home, living
-from gateway.schema_shapes import lost_shapes
 from gateway.secret_scanner import RuleScanner
 from gateway.spaces import current, known_spaces
 from gateway.staging import stale
@@ -33,16 +33,12 @@ from memory.repair import index_finds as memory_finds
 from memory.repair import state_of
 from memory.vectors import coverage as facts_with_vector
 from memory.withheld import count_numbers
-from protocol.checks import Find
 from protocol.errors import GatewayError
-from protocol.settings import GatewayConfig, ProviderConfig
+from protocol.settings import ProviderConfig
 from thread_episodic.index_counts import counts_by_status
 from thread_episodic.repair_checks import index_finds as episodic_finds
+from thread_episodic.repair_checks import missing_sources
 from thread_episodic.vectors import coverage as chunks_with_vector
-
-Level: TypeAlias = Literal["ok", "note", "warning", "error"]
-LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
-Mend: TypeAlias = Literal["permissions", "key", "memory", "conversation", "jobs", "processes", "leftovers"]
 
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
@@ -50,40 +46,6 @@ ROOM_BYTES = 256 * 1024 * 1024
 
 INSIDE = frozenset({"memory", "conversation", "jobs", "vectors"})
 """Checks that read the database."""
-
-
-class Finding(NamedTuple):
-    """What a check found: how bad it is, in plain words, what to do, and what `--fix` would mend."""
-
-    check: str
-    level: Level
-    text: str
-    advice: str = ""
-    mend: Mend | None = None
-
-
-class Subject(NamedTuple):
-    """The home that is looked at."""
-
-    root: Path
-    config_path: Path
-
-    @property
-    def database(self) -> Path:
-        """`gateway.db`."""
-        return self.root / "gateway.db"
-
-    @property
-    def workplaces(self) -> tuple[Path, ...]:
-        """Folders in which copies of the home are made."""
-        return self.root.absolute().parent, self.root / "backups"
-
-    def config(self) -> GatewayConfig:
-        """The settings, or the defaults where the file cannot be used."""
-        try:
-            return ConfigStore(self.config_path).config
-        except ConfigError:
-            return GatewayConfig()
 
 
 def examine(subject: Subject) -> list[Finding]:
@@ -203,10 +165,11 @@ def _database(subject: Subject) -> Iterator[Finding]:
         )  # fmt: skip
     elif schema < SCHEMA_VERSION:
         yield Finding("database", "note", f"it is of schema {schema}; the next start brings it to {SCHEMA_VERSION}")
+    if schema == SCHEMA_VERSION:
+        yield from pages_of(subject)
+        return
     for wrong in complaints(subject.database, is_thorough=True)[:3]:
-        yield Finding(
-            "database", "error", f"it is damaged: {wrong}", "restore a backup: `pioneer restore-backup FILE --force`"
-        )
+        yield Finding("database", "error", f"it is damaged: {wrong}", RESTORE)
 
 
 def _is_readable(subject: Subject) -> bool:
@@ -238,27 +201,7 @@ def _memory(subject: Subject) -> Iterator[Finding]:
             "memory", "warning", f"{max(0, state.texts)} records are not rightly indexed, {state.erases} erases are unfinished",
             REPAIRED, "memory",
         )  # fmt: skip
-    if wrong := _damage(subject, memory_finds(SnowballLexicon.version)):
-        yield Finding("memory", "warning", f"what is derived of records is damaged: {wrong}", REPAIRED, "memory")
-
-
-REPAIRED = "a gateway repairs that by itself; --fix does it now"
-
-
-def _damage(subject: Subject, finds: Mapping[str, Find]) -> str:
-    """What of an index is wrong, in plain words; a part that cannot even be read is wrong."""
-    return ", ".join(name.replace("_", " ") for name, find in finds.items() if _is_wrong(subject, find))
-
-
-def _is_wrong(subject: Subject, find: Find) -> bool:
-    try:
-        with looking(subject.database) as tx:
-            subjects, after = find(tx, 0)
-            while not subjects and after is not None:
-                subjects, after = find(tx, after)
-    except GatewayError:
-        return True
-    return bool(subjects)
+    yield from wrong_parts(subject, "memory", memory_finds(SnowballLexicon.version))
 
 
 def _conversation(subject: Subject) -> Iterator[Finding]:
@@ -268,14 +211,16 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         counts = counts_by_status(tx, None, None)
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
-        lost = lost_shapes(tx)
+    damage = look_at_pages(subject.database)
+    lost = damage.lost if damage is not None else ()
     if waiting := counts.get("pending", 0):
         yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
     if lost:
-        text = f"triggers, indexes or full-text tables are gone: {', '.join(lost)}"
+        text = f"triggers, indexes or derived tables are gone: {', '.join(lost)}"
         yield Finding("conversation", "warning", text, REPAIRED, "conversation")
-    elif wrong := _damage(subject, episodic_finds(SnowballLexicon())):
-        yield Finding("conversation", "warning", f"its index is damaged: {wrong}", REPAIRED, "conversation")
+    else:
+        finds = episodic_finds(SnowballLexicon()) | {"missing_sources": missing_sources(items_after, read_items)}
+        yield from wrong_parts(subject, "conversation", finds)
     if missing:
         yield Finding(
             "conversation",

@@ -9,12 +9,13 @@ dropped what it could not write, and would say nothing the next time.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
+from gateway import database_pages
 from gateway.ballast import Ballast
 from gateway.database_file import DatabaseFile
 from gateway.database_threads import READ_SECONDS, Line, Queue, Reader, Request, Writer
@@ -27,7 +28,7 @@ from gateway.sqlite import (
     touch,
     unavailable,
 )
-from protocol.errors import GatewayError, Unavailable
+from protocol.errors import GatewayError, IndexDamaged, Unavailable
 from protocol.ports import Tx
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class Database:
         self._trouble: Trouble | None = None
         self._probe_at = 0.0
         self.tell: Callable[[Trouble | None], None] = lambda _trouble: None
+        self.tell_damage: Callable[[IndexDamaged], None] = lambda _failure: None
         self._is_closed = False
         self._foreground = 0
         self._is_calm = asyncio.Event()
@@ -131,6 +133,8 @@ class Database:
         failure = None if done.cancelled() else done.exception()
         if isinstance(failure, StoreFailed):
             self._tell(failure.trouble)
+        elif isinstance(failure, IndexDamaged):
+            self.tell_damage(failure)
         elif failure is not None and not isinstance(failure, Unavailable):
             log.incident(failure)
 
@@ -172,6 +176,9 @@ class Database:
             return await request.future
         except StoreFailed as failure:
             self._tell(failure.trouble)
+            raise
+        except IndexDamaged as failure:
+            self.tell_damage(failure)
             raise
 
     def _tell(self, trouble: Trouble | None) -> None:
@@ -219,6 +226,38 @@ class Database:
         except apsw.Error as failure:
             log.warning("truncate_failed", type=type(failure).__name__)
             return False
+
+    # -- damaged pages ---------------------------------------------------------------------------------------------
+
+    async def look_at_pages(self) -> database_pages.Damage:
+        """Read every page, beside whoever reads or writes. Raises `Unavailable`."""
+        return await self._aside(lambda: database_pages.look(self.path))
+
+    async def mend_pages(self, damage: database_pages.Damage) -> Sequence[str]:
+        """Begin anew what is derived and cannot be read; the names of what was. Raises `Unavailable`."""
+
+        def mend() -> Sequence[str]:
+            with self._file.turnstile:
+                return database_pages.mend(self.path, damage)
+
+        return await self._aside(mend)
+
+    async def make_anew(self) -> None:
+        """Write the file anew; writers wait for it. Raises `Unavailable`."""
+
+        def make() -> None:
+            with self._file.turnstile:
+                database_pages.make_anew(self.path)
+
+        await self._aside(make)
+
+    @staticmethod
+    async def _aside(work: Callable[[], T]) -> T:
+        """Do what takes long, or opens the schema, on a connection and thread of its own."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(None, work)
+        except apsw.Error as failure:
+            raise unavailable(failure) from failure
 
     def sizes(self) -> tuple[int, int]:
         """Bytes of the database and of its WAL; none of what is not there."""

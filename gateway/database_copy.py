@@ -25,7 +25,7 @@ OnProgress = Callable[[int, int | None], None]
 
 
 @contextmanager
-def _reading(path: Path, *, leaves_no_trace: bool) -> Generator[Handle]:
+def reading(path: Path, *, leaves_no_trace: bool) -> Generator[Handle]:
     """A connection that cannot write. Raises what apsw raises.
 
     Whoever reads a file that nobody has open would leave an empty log beside it. Where there is no log nobody writes, and the
@@ -58,20 +58,20 @@ def _told() -> Generator[None]:
 @contextmanager
 def looking(path: Path) -> Generator[Tx]:
     """One snapshot of a database, to be read. Raises `GatewayError`."""
-    with _told(), _reading(path, leaves_no_trace=True) as connection:
+    with _told(), reading(path, leaves_no_trace=True) as connection:
         connection.execute("BEGIN").fetchall()
         yield Transaction(connection)
 
 
 def version(path: Path) -> int:
     """The schema's version, by looking alone. Raises `GatewayError`."""
-    with _told(), _reading(path, leaves_no_trace=True) as connection:
+    with _told(), reading(path, leaves_no_trace=True) as connection:
         return own_version(connection)
 
 
 def copy(source: Path, target: Path, tell: OnProgress) -> None:
     """Copy a database of any size; `tell` hears of pages. Raises `GatewayError`."""
-    with _told(), _reading(source, leaves_no_trace=False) as connection:
+    with _told(), reading(source, leaves_no_trace=False) as connection:
         connection.execute("BEGIN").fetchall()
         connection.execute("PRAGMA schema_version").fetchall()  # from here on the snapshot stands
         copied: Handle = apsw.Connection(str(target))

@@ -6,6 +6,7 @@ told before anything is acknowledged.
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,10 +15,28 @@ import apsw
 from gateway.sqlite import Handle, StoreFailed, Transaction, connect, give_up, touch
 from protocol.errors import Unavailable
 
-CHECKPOINT_MS = 500  # our own readers are done by then; a foreign one makes the receipt `pending`
+CHECKPOINT_SECONDS = 2.0  # a reader is done by then, and a writer waits no longer; else the receipt stays `pending`
+TURN_SECONDS = 0.05  # how long one checkpoint waits before it lets another one try
+ASK_SECONDS = 0.0005
+"""How often a checkpoint asks for a lock. SQLite's own waiting sleeps up to 100 ms, and a writer that writes all the time lets go for less."""
 CHECKPOINT_PAGES = 1000  # SQLite's own measure: about 4 MiB of log
 
 _FSYNC_FAILURES = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
+
+
+def ask_again(ends: float) -> bool:
+    """Wait a moment for a lock that others hold; False when the time is over."""
+    time.sleep(ASK_SECONDS)
+    return time.monotonic() < ends
+
+
+def patience(ends: float) -> Callable[[int], bool]:
+    """A busy handler that asks until then."""
+
+    def ask(_asked: int) -> bool:
+        return ask_again(ends)
+
+    return ask
 
 
 class DatabaseFile:
@@ -81,10 +100,15 @@ class DatabaseFile:
     def truncate(self) -> bool:
         """Move the log into the file and cut it to nothing; False while a reader elsewhere holds it."""
         connection = self.open("full")
+        ends = time.monotonic() + CHECKPOINT_SECONDS
         try:
-            connection.set_busy_timeout(CHECKPOINT_MS)
-            rows = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            return bool(rows) and rows[0][0] == 0
+            while True:
+                # while it waits for writers it keeps other checkpoints out, and one of those may be what a writer waits for
+                turn_ends = min(ends, time.monotonic() + TURN_SECONDS)
+                connection.set_busy_handler(patience(turn_ends))
+                is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
+                if not is_busy or not ask_again(ends):
+                    return not is_busy
         except apsw.BusyError:
             return False
         except apsw.Error as failure:

@@ -17,8 +17,9 @@ from gateway.database import Database
 from gateway.home import Home
 from gateway.ids import SortableIds
 from gateway.keys import HomeKey
+from gateway.log_end import frames_lost
 from gateway.migrations import migrate
-from gateway.owners import SQL, Owners, fact_of_home
+from gateway.owners import SQL, Owners, fact_of_home, living
 from gateway.secret_scanner import RuleScanner
 from gateway.sqlite import StoreFailed
 from protocol.errors import GatewayError
@@ -44,6 +45,8 @@ class Foundations:
     scanner: RuleScanner
     restored: Sequence[str] = ()
     """The shapes of the schema that the home had lost."""
+    lost_frames: int = 0
+    """Frames of the write-ahead log that hold commits and can be reached no more."""
 
 
 def clock_of(path: Path | None) -> Clock:
@@ -102,6 +105,7 @@ async def open_home(options: Options) -> Foundations:
             config.require_known()
         logs.configure(home.logs, options.log_level, scanner.mask, speaks=options.speaks)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
+        lost = 0 if living(home.run) else frames_lost(home.database)  # another process writes to the log
         database, restored = _opened(home)
         ids = SortableIds(clock)
         owners = Owners(home.run, ids, clock)
@@ -109,7 +113,7 @@ async def open_home(options: Options) -> Foundations:
         key = await _key_of(home, database, ids)
     return Foundations(
         home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner,
-        restored=restored,
+        restored=restored, lost_frames=lost,
     )  # fmt: skip
 
 

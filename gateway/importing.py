@@ -77,12 +77,15 @@ class _Done:
 
     def __init__(self) -> None:
         self.imported = self.replaced = self.unchanged = self.removed = 0
+        self.generation: int | None = None
+        """Of the first look at the conversation: what is deleted from then on is not brought back by what follows."""
 
     def add(self, result: ThreadImportResult) -> None:
         self.imported += result.imported
         self.replaced += result.replaced
         self.unchanged += result.skipped
         self.removed += result.removed
+        self.generation = result.generation if self.generation is None else self.generation
 
     @property
     def outcome(self) -> Outcome:
@@ -201,15 +204,16 @@ class Importer:
             seen.imported = total
             return seen
         for part in parts:
-            seen.add(await self._send(conversation, project, part, is_dry_run=True))
+            seen.add(await self._send(conversation, project, part, seen.generation, is_dry_run=True))
         if not self._wish.is_dry_run and seen.outcome != "unchanged":
             for part in parts:
-                await self._send(conversation, project, part)
+                await self._send(conversation, project, part, seen.generation)
         return seen
 
     async def _send(
-        self, conversation: Conversation, project: Project, part: _Part, *, is_dry_run: bool = False
-    ) -> ThreadImportResult:
+        self, conversation: Conversation, project: Project, part: _Part, generation: int | None, *,
+        is_dry_run: bool = False,
+    ) -> ThreadImportResult:  # fmt: skip
         params = ThreadImportParams(
             workspace_id=project.workspace_id,
             source=ImportSource(kind=conversation.kind, id=_source_id(conversation)),
@@ -218,6 +222,7 @@ class Importer:
             has_more=part.has_more,
             dry_run=is_dry_run,
             name=conversation.title[:MAX_NAME] if conversation.title else None,
+            generation=generation,
         )
         if len(msgspec.json.encode(params)) + MAX_SOURCE_ID > self._line:  # such a line would never be answered
             raise Unreadable("refused:message_too_large")

@@ -42,6 +42,11 @@ class Jobs:
         tx.after_commit(self._awake)
         return job_id if tx.run(SQL["add_job"], values) else None
 
+    def hurry(self, tx: Tx, *, kinds: Sequence[JobKind]) -> int:
+        """Have what waits for a retry tried now; how many jobs it was."""
+        tx.after_commit(self._awake)
+        return sum(tx.run(SQL["hurry_jobs"], {"kind": kind, "now": self._clock.now()}) for kind in kinds)
+
     def _awake(self) -> None:
         self.wake()
 

@@ -6,12 +6,19 @@ Rule 2: only what changes nothing of another house is answered without the other
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from agent.forgotten import KeptFiles, conversation
 from agent.ledger import Ledger
 from agent.redaction import forget_copies
-from agent.store import read_items, read_run, read_thread, read_turn, workspace_exists
+from agent.store import (
+    generation_of_turn,
+    open_runs,
+    read_items,
+    read_run,
+    read_thread,
+    read_turn,
+    workspace_exists,
+)
 from gateway.artifact_files import ArtifactFiles
 from gateway.degraded import Health
 from gateway.embedding import Embedding
@@ -23,11 +30,15 @@ from gateway.introduction import Client
 from gateway.jobs import Jobs
 from gateway.lexicon import SnowballLexicon
 from gateway.outbox import Outbox
+from gateway.owners import fact_of_home
 from gateway.rpc import Bound, bind
+from gateway.schema_shapes import OWED
+from gateway.spaces import searched as searched_space
 from gateway.wiping import wipe
 from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol import methods as m
+from protocol.forgettings import EndRuns
 from protocol.hooks import ItemFact, OnItems
 from protocol.ports import Tx
 from protocol.shelves import Searched
@@ -48,6 +59,8 @@ class MemoryCore:
     memory: MemoryService
     on_redacted: list[OnItems]
     """Who hears, in the same transaction, of items whose text was taken out."""
+    on_cancelled: list[EndRuns]
+    """Who ends, in the same transaction, runs that learn from what is forgotten."""
     searched: list[Searched]
     """The houses whose texts are searched for what is forgotten."""
 
@@ -93,6 +106,16 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
         for tell in on_redacted:
             tell(tx, items)
 
+    async def is_wiped() -> bool:
+        """Pages that are in no use may hold what was erased until the file is made anew."""
+        return await wipe(db) and await db.read(lambda tx: fact_of_home(tx, OWED)) is None
+
+    on_cancelled = list[EndRuns]()
+
+    def end_runs(tx: Tx, run_ids: Sequence[str], code: str) -> None:
+        for end in on_cancelled:
+            end(tx, run_ids, code)
+
     searched: list[Searched] = [conversation(tell_redacted)]
     files = HomeFiles(base.home, KeptFiles(db, ArtifactFiles(base.home.artifacts)))
 
@@ -115,13 +138,17 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
             workspace_exists=workspace_exists,
             read_turn=read_turn,
             read_run=read_run,
+            generation_of_turn=generation_of_turn,
+            open_runs=open_runs,
+            end_runs=end_runs,
             echo_spans=ledger.echo_spans,
             forget_copies=forget_copies,
             searched=searched,
             look_into_files=files.say,
             report_damage=report_damage,
             report_index=reporter(health, "memory"),
-            truncate_wal=partial(wipe, db),
+            searched_space=searched_space,
+            truncate_wal=is_wiped,
             backups=base.home.backup_names,
             owner=base.owners.owner,
         )
@@ -129,5 +156,5 @@ def build_core(base: Foundations, send: Callable[[bytes, str | None], None], cli
     embedding.houses.append(memory.vectors)
     return MemoryCore(
         base=base, client=client, outbox=outbox, health=health, jobs=jobs, lexicon=lexicon, ledger=ledger,
-        embedding=embedding, memory=memory, on_redacted=on_redacted, searched=searched,
+        embedding=embedding, memory=memory, on_redacted=on_redacted, on_cancelled=on_cancelled, searched=searched,
     )  # fmt: skip

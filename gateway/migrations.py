@@ -87,6 +87,8 @@ def _mend_shapes(path: Path) -> list[str]:
         reading.set_busy_timeout(BUSY_MS)
         reading.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         lost = lost_shapes(Transaction(reading))
+    except apsw.CorruptError:  # a page of what is derived, which is seen to later; a torn schema was found before
+        return []
     finally:
         reading.close()
     if lost:

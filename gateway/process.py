@@ -115,7 +115,9 @@ class Pulse:
             return
         async with self._looking:
             if not self._has_looked:
-                await self._app.memory.look_for_damage(is_unclean=self.is_unclean)
+                await self._app.watch.beyond_damage(
+                    lambda: self._app.memory.look_for_damage(is_unclean=self.is_unclean)
+                )
                 if self.is_unclean:
                     await self._app.artifacts.look_for_orphans()
                 self._app.watch.begin()
@@ -253,10 +255,14 @@ async def running(base: Foundations, listener: Listener, client: Client, metrono
     app = build(build_core(base, listener.send, client))
     if base.key.is_lost:
         app.health.degrade("keys", "key_lost")
+    if base.lost_frames:
+        log.error("wal_damaged", frames=base.lost_frames)
+        app.health.degrade("storage", "wal_damaged", str(base.lost_frames))
     pulse = Pulse(app, lambda: listener.is_within_budget, metronome)
     app.shell.reclaim = pulse.reclaim
     app.shell.on_settings = pulse.apply_settings
     app.shell.look = pulse.look_at_all
+    app.shell.is_mending = lambda: app.watch.is_at_work
     with told_to_a_person():
         pulse.is_unclean = await pulse.reclaim()
         await pulse.begin()

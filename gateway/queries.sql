@@ -6,6 +6,10 @@ SELECT value FROM home WHERE name = :name
 -- Keep a fact of the home.
 INSERT INTO home (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
+-- name: remove_home
+-- A fact of the home does not hold any more.
+DELETE FROM home WHERE name = :name
+
 -- name: add_owner
 -- A process begins its life here.
 INSERT INTO owner (owner, started_at) VALUES (:owner, :started_at)
@@ -90,6 +94,10 @@ WHERE owner = :owner AND state = 'leased'
 -- name: drop_leased_twins_of
 -- A dead process's lease whose subject was queued again meanwhile: the waiting one does the work.
 UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL WHERE owner = :owner AND state = 'leased'
+
+-- name: hurry_jobs
+-- What waits for a retry is due.
+UPDATE job SET next_run_at = :now WHERE kind = :kind AND state = 'retry_wait' AND next_run_at > :now
 
 -- name: free_stuck_jobs
 -- Work that a living but stuck process holds for too long.
@@ -193,4 +201,24 @@ SELECT value FROM json_each(:subjects) WHERE value NOT IN (SELECT subject FROM j
 
 -- name: list_shapes
 -- Everything of the schema by name, and how it is made.
-SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL
+SELECT name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL
+
+-- name: list_trees
+-- Everything of the schema that has pages: its first one, its kind and its table.
+SELECT rootpage, name, type, tbl_name FROM sqlite_schema WHERE rootpage > 0 ORDER BY rootpage
+
+-- name: take_out_tables
+-- Tables are no part of the schema any more, nor is what belongs to them; their pages stay as they are.
+DELETE FROM sqlite_schema WHERE instr(:names, ',' || tbl_name || ',') > 0
+
+-- name: take_out_indexes
+-- Indexes are no part of the schema any more; their pages stay as they are.
+DELETE FROM sqlite_schema WHERE type = 'index' AND instr(:names, ',' || name || ',') > 0
+
+-- name: table_of_index
+-- The table that an index is of.
+SELECT tbl_name FROM sqlite_schema WHERE type = 'index' AND name = :name
+
+-- name: exchange_index
+-- An index has the pages of another one.
+UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = :made) WHERE name = :name

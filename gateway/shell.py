@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
@@ -83,7 +84,8 @@ class Shell:
         self.methods: list[str] = []
         self.on_settings: Callable[[], None] = lambda: None
         self.reclaim: Callable[[], Awaitable[bool]] | None = None
-        self.look: Callable[[], Awaitable[None]] | None = None
+        self.look: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint
+        self.is_mending: Callable[[], bool] = bool
 
     async def initialize(self, params: InitializeParams) -> InitializeResult:
         """Exchange versions, capabilities and limits."""
@@ -169,16 +171,20 @@ class Shell:
 
     async def drain(self, params: DrainParams) -> DrainResult:
         """Do what is due, then wait until no background work is runnable."""
+        seconds = params.timeout_ms / 1000
+        began = time.monotonic()
+        with anyio.move_on_after(seconds):
+            await self.look()  # first of all: what follows reads pages that may be damaged
         while await self._sweep():
             pass  # a sweep does a bounded part; what is left is due as well
         if self.reclaim is not None:
             await self.reclaim()
-        seconds = params.timeout_ms / 1000
-        began = time.monotonic()
-        if self.look is not None:
-            with anyio.move_on_after(seconds):
-                await self.look()
-        return await self._runner.drain(max(0.0, seconds - (time.monotonic() - began)))
+        while True:
+            drained = await self._runner.drain(max(0.0, seconds - (time.monotonic() - began)))
+            if not (self.is_mending() and time.monotonic() - began < seconds):
+                return drained
+            with anyio.move_on_after(seconds - (time.monotonic() - began)):
+                await self.look()  # a job came upon damage, and what it takes to mend is queued when this returns
 
     async def provider_list(self, _params: Empty) -> ProviderListResult:
         """The configured providers, and what keeps one from being asked."""

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import apsw
 
-from protocol.errors import Defect, ErrorReason, GatewayError, IndexDamaged, Unavailable
+from protocol.errors import Defect, ErrorReason, GatewayError, IndexDamaged, PagesDamaged, Unavailable
 from protocol.ports import Bindings, Row, Tx
 
 Handle: TypeAlias = Any
@@ -31,8 +31,7 @@ vectors take half as long again. Twice as many save another tenth of that, and a
 _FULL_CODES = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _READ_ONLY_CODES = {errno.EROFS, errno.EACCES, errno.EPERM}
 _BROKEN = (
-    apsw.IOError, apsw.CantOpenError, apsw.FullError, apsw.ReadOnlyError, apsw.CorruptError, apsw.NotADBError,
-    apsw.ConnectionClosedError,
+    apsw.IOError, apsw.CantOpenError, apsw.FullError, apsw.ReadOnlyError, apsw.NotADBError, apsw.ConnectionClosedError,
 )  # fmt: skip
 """What tells of the file or the disk, and not of the statement."""
 
@@ -84,8 +83,8 @@ def unavailable(error: Exception, code: int = 0) -> GatewayError:
         return error
     if isinstance(error, apsw.InterruptError):
         return ReadTooLong()
-    if _is_of_an_index(error):
-        return IndexDamaged()
+    if (damage := _damage_of(error)) is not None:
+        return damage
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Unavailable("overloaded")
     if isinstance(error, _BROKEN):
@@ -98,12 +97,26 @@ def unavailable(error: Exception, code: int = 0) -> GatewayError:
     return Defect()
 
 
+def _damage_of(error: Exception) -> IndexDamaged | None:
+    """What is derived and damaged, or may be: an index, or a page or table of whatever part."""
+    if _is_of_an_index(error):
+        return IndexDamaged()
+    if isinstance(error, apsw.CorruptError) or _is_of_a_lost_table(error):
+        return PagesDamaged("unavailable", _named(error))
+    return None
+
+
 def _is_of_an_index(error: Exception) -> bool:
     """Whether a full-text index is to blame. One whose format cannot be read has no code of its own for that."""
     is_corrupt = isinstance(error, apsw.CorruptError)
     return (is_corrupt and getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB) or (
         isinstance(error, apsw.SQLError) and "fts5" in str(error)
     )
+
+
+def _is_of_a_lost_table(error: Exception) -> bool:
+    """Whether a table is gone that the schema has: every statement of ours names such tables alone."""
+    return isinstance(error, apsw.SQLError) and "no such table" in str(error)
 
 
 def _named(error: Exception) -> str:

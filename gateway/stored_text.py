@@ -58,6 +58,7 @@ TABLES: Mapping[str, Entry] = {
     "chunk_terms": INDEXED,
     "tombstone": HASHES,
     "injection": HASHES,
+    "forgotten": HASHES,
     "recall_event": HASHES,
     **dict.fromkeys(
         ("home", "owner", "job", "space", "scope", "segment", "chunk_scope", "chunk_vec_loss", "memory_vec_loss", "memory_change",

@@ -8,12 +8,14 @@ the free room of the page that they left; those are what this is for.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import apsw
 
 from gateway.database import Database
+from gateway.database_file import ask_again, patience
 from gateway.logs import Log
 from gateway.sqlite import Handle, Transaction, connect, give_up, touch
 
@@ -24,15 +26,14 @@ INTERIOR_PAGES = frozenset({2, 5})
 FILE_HEADER = 100
 FREE_BLOCK_HEADER = 4
 BATCH_BYTES = 1 << 20
-WAIT_MS = 2000  # a writer that holds the file for longer makes the receipt `pending`
-TRIES = 5
-"""Each time somebody may write between the emptying of the log and the wiping; who writes all the time leaves the receipt `pending`."""
+PATIENCE_SECONDS = 2.0
+"""How long an erase asks for the file, and how long other writers wait for it; what is not done then is left to a job."""
 
 log = Log("wiping")
 
 
-class OvertakenError(Exception):
-    """Somebody wrote since the log was emptied."""
+class HeldUpError(Exception):
+    """Another reader or checkpoint keeps the log from being moved into the file."""
 
 
 def free_room(page: bytes, number: int, usable: int) -> Iterator[tuple[int, int]]:
@@ -81,14 +82,23 @@ def _wipe_pages(file: apsw.VFSFile) -> int:
     return wiped
 
 
-def _wipe_alone(connection: Handle, path: Path, vfs: str | None) -> bool:
-    """Wipe while nobody can write; False where the file is too large. Raises `OvertakenError`."""
+def _move_log(connection: Handle, ends: float) -> None:
+    """Have the file hold everything that the log holds, while nobody can write. Raises `HeldUpError`."""
+    while True:
+        with contextlib.suppress(apsw.BusyError):  # another process is at it
+            in_log, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            if moved == in_log:
+                return
+        if not ask_again(ends):
+            raise HeldUpError
+
+
+def _wipe_alone(connection: Handle, mover: Handle, path: Path, vfs: str | None, ends: float) -> bool:
+    """Wipe while nobody can write; False where the file is too large. Raises `HeldUpError`."""
     if connection.execute("PRAGMA page_count").fetchall()[0][0] >= MOST_PAGES:
         return False
     connection.execute("BEGIN IMMEDIATE").fetchall()
-    if path.with_name(path.name + "-wal").stat().st_size:  # a page may be newer in the log, and be moved while we write
-        connection.execute("ROLLBACK").fetchall()
-        raise OvertakenError
+    _move_log(mover, ends)  # no page is newer in the log from here on, so none is moved while we write
     # opened by SQLite itself: closing the file by other means would drop the locks that this process holds on it
     file = apsw.VFSFile(vfs or "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
     try:
@@ -101,28 +111,28 @@ def _wipe_alone(connection: Handle, path: Path, vfs: str | None) -> bool:
     return True
 
 
-def _wipe(path: Path, vfs: str | None) -> bool:
-    connection: Handle = None
+@contextlib.contextmanager
+def _connection(path: Path, vfs: str | None) -> Generator[Handle]:
+    connection = connect(path, synchronous="full", vfs=vfs, creates=False)
     try:
-        connection = connect(path, synchronous="full", vfs=vfs, creates=False)
-        connection.set_busy_timeout(WAIT_MS)
-        return _wipe_alone(connection, path, vfs)
-    except apsw.BusyError:
+        yield connection
+    finally:
+        give_up(connection)
+
+
+def _wipe(path: Path, vfs: str | None) -> bool:
+    ends = time.monotonic() + PATIENCE_SECONDS
+    try:
+        with _connection(path, vfs) as connection, _connection(path, vfs) as mover:
+            connection.set_busy_handler(patience(ends))
+            return _wipe_alone(connection, mover, path, vfs, ends)
+    except (apsw.BusyError, HeldUpError):
         return False
     except (apsw.Error, OSError) as failure:
         log.warning("wipe_failed", type=type(failure).__name__)
         return False
-    finally:
-        if connection is not None:
-            give_up(connection)
 
 
 async def wipe(db: Database) -> bool:
-    """Empty the log into the file and wipe its free room; False while another reader or writer is in the way."""
-    loop = asyncio.get_running_loop()
-    for _ in range(TRIES):
-        if not await db.truncate_wal():
-            return False
-        with contextlib.suppress(OvertakenError):
-            return await loop.run_in_executor(None, _wipe, db.path, db.vfs) and await db.truncate_wal()
-    return False
+    """Wipe the file's free room and empty the log; False while another reader or writer is in the way."""
+    return await asyncio.get_running_loop().run_in_executor(None, _wipe, db.path, db.vfs) and await db.truncate_wal()

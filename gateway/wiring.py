@@ -13,6 +13,7 @@ from typing import Any
 from agent.artifact_tool import ArtifactTool, artifact_hooks
 from agent.artifacts import Artifacts
 from agent.background import Background
+from agent.deletion import Deletions
 from agent.imports import Imports
 from agent.pipeline import Pipeline
 from agent.preflight import Planners
@@ -40,6 +41,7 @@ from gateway.index_watch import IndexWatch, reporter
 from gateway.job_runner import Handler, JobRunner
 from gateway.logs import Log
 from gateway.memory_core import MemoryCore
+from gateway.owners import living
 from gateway.pdf_text import PdfText
 from gateway.providers import Providers
 from gateway.retry import limits_of
@@ -134,17 +136,28 @@ def build(core: MemoryCore) -> App:
         time_zone=client.time_zone,
         read_date=read_date,
     )
+
+    def queue_repairs(tx: Tx) -> None:
+        jobs.enqueue(tx, "repair", "deep")
+        episodic.repair.queue(tx)
+        jobs.hurry(tx, kinds=("repair", "index", "embed"))
+
+    async def have_repaired() -> None:
+        await db.note(queue_repairs)
+
     watch = IndexWatch(
-        looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
-        health=health, spawn=outbox.spawn, restored=base.restored,
+        db=db, looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
+        health=health, spawn=outbox.spawn, queue_repairs=have_repaired,
+        is_alone=lambda: living(base.home.run) == [base.owners.owner], restored=base.restored,
     )  # fmt: skip
     core.on_redacted.append(episodic.on_redacted)
     core.searched.append(episodic.reasons)
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     artifacts = Artifacts(
-        db=db, ids=ids, jobs=jobs, files=ArtifactFiles(base.home.artifacts), settings=lambda: settings().artifacts
-    )
+        db=db, ids=ids, jobs=jobs, files=ArtifactFiles(base.home.artifacts), settings=lambda: settings().artifacts,
+        forgettings=memory.deleted,
+    )  # fmt: skip
     artifact_subscriptions, artifact_tools = artifact_hooks(
         ArtifactTool(db=db, reading=artifacts.reading, read_pdf=PdfText(), scanner=base.scanner)
     )
@@ -159,13 +172,14 @@ def build(core: MemoryCore) -> App:
         db=db, clock=clock, jobs=jobs, runtime=runtime, ledger=ledger, notify=outbox.notify,
         on_items=episodic.on_items, time_zone=client.time_zone,
     )  # fmt: skip
+    core.on_cancelled.append(background.end_runs)
     neighbours = Neighbours(
         on_items=episodic.on_items,
         on_items_removed=episodic.on_items_removed,
-        on_thread_deleted=[episodic.on_thread_deleted, memory.on_thread_deleted, artifacts.on_thread_deleted],
-        on_workspace_deleted=[episodic.on_workspace_deleted, memory.on_workspace_deleted],
+        on_thread_deleted=[episodic.on_thread_deleted, artifacts.on_thread_deleted],
+        on_workspace_deleted=[episodic.on_workspace_deleted],
     )
-    imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours)
+    imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours, forgettings=memory.deleted)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date))
     advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
     turns = Turns(
@@ -176,9 +190,9 @@ def build(core: MemoryCore) -> App:
         on_items=episodic.on_items, settings=settings, owner=base.owners.owner, time_zone=client.time_zone,
         incident=log.incident, mask=base.scanner.mask, marks=_marks(memory, episodic),
     )  # fmt: skip
-    threads = Threads(
-        db=db, clock=clock, ids=ids, jobs=jobs, neighbours=neighbours, default_workspace=client.workspace,
-        settle=turns.settle,
+    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, default_workspace=client.workspace)
+    deletions = Deletions(
+        db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle
     )  # fmt: skip
     db.tell = _storage(
         health,
@@ -189,9 +203,9 @@ def build(core: MemoryCore) -> App:
     runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
     runner.handle("hook_run", background.run)
     runner.handle("erase_finish", memory.finish_erase)
-    runner.handle(
-        "repair", _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
-    )
+    repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
+    runner.handle("repair", lambda handle: watch.beyond_damage(lambda: repair(handle)))
+    runner.handle("delete", deletions.go_on)
     runner.handle("embed", _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill}))
     embedding.houses.append(episodic.vectors)
     runner.handle("sweep", artifacts.sweep)
@@ -199,7 +213,12 @@ def build(core: MemoryCore) -> App:
         base=base, client=client, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
         background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=outbox.spawn,
     )  # fmt: skip
-    entries = [*core.questions(), *_bound(shell, threads, imports, turns, artifacts, memory, episodic, registry)]
+    entries = [
+        *core.questions(),
+        bind(m.WORKSPACE_DELETE, deletions.workspace_delete),
+        bind(m.THREAD_DELETE, deletions.thread_delete),
+        *_bound(shell, threads, imports, turns, artifacts, memory, episodic, registry),
+    ]
     bound = {entry.method.name: _after(shell.refresh_settings, entry, foreground) for entry in entries}
     shell.methods = list(bound)
     return App(
@@ -276,12 +295,10 @@ def _bound(
         bind(m.WORKSPACE_CREATE, threads.workspace_create),
         bind(m.WORKSPACE_LIST, threads.workspace_list),
         bind(m.WORKSPACE_GET, threads.workspace_get),
-        bind(m.WORKSPACE_DELETE, threads.workspace_delete),
         bind(m.THREAD_START, threads.thread_start),
         bind(m.THREAD_GET, threads.thread_get),
         bind(m.THREAD_LIST, threads.thread_list),
         bind(m.THREAD_UPDATE, threads.thread_update),
-        bind(m.THREAD_DELETE, threads.thread_delete),
         bind(m.THREAD_HISTORY, threads.thread_history),
         bind(m.THREAD_IMPORT, imports.thread_import),
         bind(m.TURN_START, turns.turn_start),
@@ -296,6 +313,8 @@ def _bound(
         bind(m.ARTIFACT_DELETE, artifacts.artifact_delete),
         bind(m.MEMORY_REMEMBER, memory.remember),
         bind(m.MEMORY_WRITE, memory.write),
+        bind(m.MEMORY_NOTE, memory.notes.note),
+        bind(m.MEMORY_CONFIRM, memory.notes.confirm),
         bind(m.MEMORY_UPDATE, memory.update),
         bind(m.CANDIDATES_LIST, memory.candidates.list_candidates),
         bind(m.CANDIDATES_GET, memory.candidates.get),

@@ -3,17 +3,28 @@
 Rule 1: a kept answer holds ids and the decision, never content.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from memory.notes import how_to_confirm, is_note
 from memory.reads import at_time
 from memory.sensitivity import LABEL_ADVICE, NUMBER_KINDS
 from memory.store import get_candidate, get_record
 from memory.writing import Outcome
 from protocol.errors import Refused
-from protocol.memory import Decision, Factor, ReasonCode, Record, RememberResult, WriteResult
+from protocol.memory import (
+    Action,
+    Decision,
+    Factor,
+    NoteResult,
+    NoteStatus,
+    ReasonCode,
+    Record,
+    RememberResult,
+    WriteResult,
+)
 from protocol.ports import Tx
 
 RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into a request
@@ -48,6 +59,20 @@ def remembered(outcome: Outcome) -> RememberResult:
     return RememberResult(
         record=kept(outcome), created=outcome.created, relation=result.relation, decision=result.decision,
         superseded_memory_id=result.superseded_memory_id,
+    )  # fmt: skip
+
+
+_NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "merge": "duplicate"}
+
+
+def note_answer(result: WriteResult) -> NoteResult:
+    """The answer to a note: what became of it in a word, and how a person takes it for their own."""
+    status, record = _NOTE_STATUS.get(result.decision.action, "rejected"), result.record
+    members = {name: getattr(result, name) for name in WriteResult.__struct_fields__}
+    return NoteResult(
+        **members, status=status, reason_code=result.decision.reason_code,
+        memory_id=record.memory_id if record is not None else None,
+        how_to_confirm=how_to_confirm(record.memory_id) if record is not None and is_note(record) else None,
     )  # fmt: skip
 
 

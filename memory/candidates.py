@@ -11,6 +11,7 @@ from typing import NamedTuple
 from memory.admission import said_in_turns
 from memory.answers import kept
 from memory.doors import check_bounds
+from memory.forgotten_sources import generation
 from memory.idempotency import tell_after
 from memory.notices import Notice, changed, note_change
 from memory.pages import listed, mark_of
@@ -185,11 +186,12 @@ class Candidates:
     async def _approve(self, params: CandidateReasonParams, edit: CandidateEditParams | None) -> CandidateResult:
         self._door.require_enabled()
         scopes, workspace_id = await self._door.place(params.context)
+        began = await self._means.db.read(generation)
 
         def approve(tx: Tx) -> tuple[Outcome, StoredCandidate]:
             found = self._pending(tx, params, scopes)
             content, value = (edit.content, edit.value) if edit else (found.candidate.content, found.candidate.value)
-            proposed = approved_proposal(tx, found, content, value, workspace_id)
+            proposed = approved_proposal(tx, found, content, value, workspace_id)._replace(began=began)
             outcome = self._writer.write(tx, proposed, scopes)
             tell_after(tx, self._means, outcome.notices)
             return outcome, _found(tx, params.candidate_id, scopes)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from memory.notes import end_confirmed, is_note
 from memory.proposal import Proposed
 from memory.quotes import Borne, Claim, bear_out, compared, find_sentence
 from memory.same_matter import corrects
@@ -168,6 +169,7 @@ def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | N
 def correction(params: UpdateParams, stored: Stored, content: str, workspace_id: str | None) -> Proposed:
     """New words for a record: an explicit correction that keeps its scope, key, thread and everything not changed."""
     old = stored.record
+    lasting = end_confirmed(old) if is_note(old) else old.expires_at
     remember = RememberParams(
         content=content,
         category=old.category if params.category is UNSET else params.category,
@@ -180,7 +182,7 @@ def correction(params: UpdateParams, stored: Stored, content: str, workspace_id:
         confidence=old.confidence,
         importance=old.importance if params.importance is UNSET else params.importance,
         valid_from=old.valid_from,
-        expires_at=old.expires_at if params.expires_at is UNSET else params.expires_at,
+        expires_at=lasting if params.expires_at is UNSET else params.expires_at,
         metadata=old.metadata if params.metadata is UNSET else params.metadata,
         supersedes=old.memory_id,
     )

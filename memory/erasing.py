@@ -244,6 +244,14 @@ class Eraser:
     def _take_out(self, tx: Tx, *, plan: Plan) -> None:
         tell_after(tx, self._means, self._sources.take_out(tx, plan))
 
+    def promise(self, tx: Tx) -> None:
+        """Queue the end of whatever is pending, for a transaction that deletes more than it can name."""
+        finish_later(tx, self._means, [], delay_ms=FINISH_DELAY_MS)
+
+    async def keep_promise(self) -> bool:
+        """Finish what was deleted now; False where the job has to do it."""
+        return await self._finish_now([])
+
     async def _finish_now(self, memory_ids: Sequence[str]) -> bool:
         """Finish what the transaction left to its job, and spare the job; False where the job has to do it."""
 
@@ -257,15 +265,24 @@ class Eraser:
             return False  # it is erased, which no failure of the rest changes
 
     async def _finish(self, memory_ids: Sequence[str], then: Callable[[Tx], object]) -> bool:
-        """Have the files forget as well; False while another reader holds them."""
-        if not await self._means.truncate_wal():
-            return False
+        """Have the files forget as well; False while another reader or writer holds them.
+
+        The files forget everything that was erased before: whoever finishes first does it for all processes of the home.
+        """
+        means, before = self._means, await self._means.db.read(pending_erases)
+        is_done_by_another = bool(memory_ids) and not {*memory_ids} & {*before}
+        if not is_done_by_another and not await means.truncate_wal():
+            left = await means.db.read(pending_erases)
+            is_done_by_another = bool(memory_ids) and not {*memory_ids} & {*left}
+            if not is_done_by_another:
+                return False
 
         def settle(tx: Tx) -> None:
-            tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(list(memory_ids))})
+            if not is_done_by_another:
+                tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(before)})
             then(tx)
 
-        await self._means.db.write(settle, is_vital=True)
+        await means.db.write(settle, is_vital=True)
         return True
 
     async def finish_erase(self, handle: JobHandle) -> None:

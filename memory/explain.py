@@ -42,11 +42,12 @@ GATE_OF: dict[ReasonCode, GateName] = {
     "secret_detected": "secret", "no_memory_requested": "policy", "memory_write_disabled": "policy",
     "not_own_words": "own_words", "quote_too_short": "own_words", "beyond_quote": "own_words",
     "invalid_scope": "scope", "quote_not_found": "quote", "missing_evidence": "quote", "task_owned": "eligibility",
-    "thread_owned": "eligibility", "system_source": "eligibility", "assistant_inference": "eligibility",
+    "source_forgotten": "eligibility", "thread_owned": "eligibility", "system_source": "eligibility", "assistant_inference": "eligibility",
     "tool_or_web_source": "eligibility", "generated_summary": "eligibility", "regulated_needs_request": "admission",
     "transient": "admission", "session_only": "admission", "suppressed_by_rejection": "duplicate",
     "duplicate_active": "duplicate", "duplicate_candidate": "duplicate", "near_duplicate": "duplicate",
     "low_score": "admission", "review_disabled_middle_confidence": "admission", "proactive_writes_disabled": "admission",
+    "note_would_instruct": "instruction", "agent_notes_disabled": "policy",
     "candidate_created": "admission", "contradiction_candidate": "admission",
 }  # fmt: skip
 """The gate at which a reason stops a proposal."""
@@ -56,6 +57,7 @@ WRITE_GATES: tuple[GateName, ...] = (
     "secret",
     "policy",
     "scope",
+    "instruction",
     "quote",
     "own_words",
     "eligibility",
@@ -68,7 +70,7 @@ SKIP_GATES: dict[str, GateName] = {
     "memory_disabled": "memory_enabled", "extraction_disabled": "extraction_enabled", "hook_disabled": "extraction_enabled",
     "not_succeeded": "turn_succeeded", "extractor_unavailable": "extractor", "no_user_text": "eligibility",
     "no_own_words": "own_words",
-    "system_or_tool_only": "eligibility", "subagent": "eligibility", "task_owned": "eligibility",
+    "source_forgotten": "eligibility", "system_or_tool_only": "eligibility", "subagent": "eligibility", "task_owned": "eligibility",
 }  # fmt: skip
 """The gate that a skipped extraction stands for; every other skip reason is the turn's policy."""
 
@@ -193,8 +195,10 @@ class Explainer:
         return Told(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)
 
     def _visibility(self, stored: Stored, view: View) -> list[Gate]:
-        shown_by = hidden_by(stored.seen, view._replace(statuses=frozenset({"active"}), shows_regulated=False))
-        order: tuple[GateName, ...] = ("scope_active", "integrity", "status", "expiry", "sensitivity")
+        shown_by = hidden_by(
+            stored.seen, view._replace(statuses=frozenset({"active"}), shows_regulated=False, is_prompt=True)
+        )
+        order: tuple[GateName, ...] = ("scope_active", "integrity", "status", "expiry", "voice", "sensitivity")
         return [
             Gate(
                 gate=name,

@@ -2,7 +2,8 @@
 
 Rule 1: what is forgotten is out of every index in the same transaction, and in no answer that starts after it.
 Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from there.
-Rule 3: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
+Rule 3: whatever is under way from what is forgotten comes too late: it is marked in the same transaction, and named in the answer.
+Rule 4: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
 """
 
 from collections import Counter
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from memory.erasing import Forgotten, Rows, finish_later
+from memory.forgotten_sources import Mark, cancel_in_scope, cancel_runs, marks_of_words, note_forgotten
 from memory.idempotency import KEEP_ANSWERS_MS
 from memory.identity import key_part
 from memory.notices import Notice, changed, expire, note_change
@@ -36,7 +38,7 @@ from memory.vectors import Vectors
 from memory.visibility import ALL, KEPT, View, is_visible
 from memory.waiting import lift_doubt
 from memory.withheld import is_shown, withheld_of
-from protocol.base import Scope
+from protocol.base import Cancelled, Scope
 from protocol.errors import CallerError, Refused
 from protocol.memory import (
     Actor,
@@ -119,9 +121,12 @@ class Forgetter:
 
     def erase_withheld(self, tx: Tx, memory_ids: Sequence[str], actor: Actor) -> Forgotten:
         """Erase records that hold a number which is not kept, whatever scope they are of."""
-        found = withheld_of(tx, memory_ids)
+        return self.erase(tx, withheld_of(tx, memory_ids), actor, restore_superseded=True)
+
+    def erase(self, tx: Tx, found: Sequence[Stored], actor: Actor, *, restore_superseded: bool) -> Forgotten:
+        """Erase just these records, whatever scope they are of."""
         scopes = list({stored.record.scope for stored in found})
-        params = ForgetParams(target=ForgetById(memory_id=""), mode="erase")
+        params = ForgetParams(target=ForgetById(memory_id=""), mode="erase", restore_superseded=restore_superseded)
         return self._forget(tx, params, scopes, actor, found)
 
     def _forget(
@@ -131,6 +136,7 @@ class Forgetter:
         ids = [stored.record.memory_id for stored in found]
         notices: list[Notice] = []
         removed = Counter[str]()
+        cancelled = self._hold(tx, params, scopes, found)
         for stored in found:
             if stored.record.status != "deleted":
                 is_last = stored.record.supersedes not in ids  # what it replaced is forgotten with it
@@ -142,7 +148,7 @@ class Forgetter:
         if ids:
             reason = params.reason and self._means.scanner.mask(params.reason)
             notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=reason)))
-        result = ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run)
+        result = ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run, cancelled=cancelled)
         said = self._sources.said(tx, found) if is_erase else None
         if is_erase and (found or removed):
             erased = self._rows.erase(tx, found, include_sources=params.include_sources)
@@ -156,6 +162,28 @@ class Forgetter:
             )
             result = msgspec.structs.replace(result, receipt=receipt)
         return Forgotten(result, notices, said)
+
+    def _hold(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]) -> list[Cancelled]:
+        """Forget for what is under way as well: the target, the words of its records, and the turns that taught them."""
+        target = params.target
+        marks = [mark for s in found for mark in marks_of_words(s.record.scope, (s.text_hash, s.fingerprint))]
+        turns = {stored.record.provenance.turn_id or "" for stored in found}
+        for stored in found:
+            quotes = tx.all(SQL["quotes_of_record"], {"memory_id": stored.record.memory_id})
+            turns |= {quote[1] or "" for quote in quotes}
+        turns.discard("")
+        marks += [Mark("taught", turn_id) for turn_id in sorted(turns)]
+        if isinstance(target, ForgetByScope):
+            note_forgotten(tx, self._means, [*marks, Mark("scope", str(target.scope))])
+            return cancel_in_scope(tx, self._means, required(scopes, target.scope))
+        source = Source(None, None) if isinstance(target, ForgetById | ForgetByKey) else _source_of(target)
+        if source.turn_id is not None:
+            marks.append(Mark("turn", source.turn_id))
+            turns.add(source.turn_id)
+        if source.thread_id is not None:
+            marks.append(Mark("thread", source.thread_id))
+        note_forgotten(tx, self._means, marks)
+        return cancel_runs(tx, self._means, lambda run: run.turn_id in turns or run.thread_id == source.thread_id)
 
     # -- what a turn, a thread or a scope leaves beside its records --------------------------------------------------
 

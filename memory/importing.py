@@ -10,6 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from memory.bundle import open_bundle
+from memory.forgotten_sources import generation
 from memory.identity import Identity, identify, identity_at, value_text
 from memory.intake import Intake, Prepared, Tally
 from memory.ports import Collaborators
@@ -42,6 +43,7 @@ class Importer:
 
     async def take(self, params: ImportParams, scopes: Sequence[Scope], allow: Callable[[Tx], None]) -> ImportResult:
         """Take a bundle in. `allow` raises, in each transaction, for a caller who may not write."""
+        began = await self._means.db.read(generation)
         prepared = await anyio.to_thread.run_sync(self._prepare, params.bundle)
         size = max(len(prepared), 1) if params.dry_run else CHUNK
         tally = Tally()
@@ -50,7 +52,7 @@ class Importer:
 
             def take(tx: Tx, part: Sequence[Prepared] = part) -> Tally:
                 allow(tx)
-                chunk = Intake(tx, self._means, scopes)
+                chunk = Intake(tx, self._means, scopes, began)
                 for one in part:
                     chunk.take(one)
                 if params.dry_run:

@@ -8,13 +8,16 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from anyio import to_thread
 
 from memory.answers import manifest_entry
 from memory.doors import check_bounds, from_fact, from_tool
 from memory.erasing import Eraser
 from memory.extraction_stats import count
 from memory.forgetting import Forgetter
+from memory.forgotten_sources import GONE, generation
 from memory.idempotency import tell_after, write_once
+from memory.noting import note_of_tool
 from memory.ports import Collaborators
 from memory.proposal import Proposed
 from memory.reads import Reader
@@ -100,17 +103,18 @@ class TurnMemory:
     ) -> Recall:
         """What is worth putting into a turn's prompt."""
         return await self.recaller.recall(
-            text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, turn_id=turn.turn_id
-        )
+            text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
+            turn_id=turn.turn_id,
+        )  # fmt: skip
 
     async def standing(self, turn: TurnContext) -> Brief:
         """What stands in every prompt of the turn's scopes."""
         return await self._standing.read(self.turn_scopes(turn))
 
     async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
-        """Active and waiting memory near a text, for the extractor."""
+        """Active and waiting memory near a text, for the extractor; no agent's notes, which are nothing that the user said."""
         scopes = self.turn_scopes(turn)
-        found = await self._reader.search(SearchParams(query=text[:4096], limit=limit), scopes)
+        found = await self._reader.search(SearchParams(query=text[:4096], limit=limit, voices=["user"]), scopes)
         shown = [
             manifest_entry("memory_id", h.record.memory_id, h.record.category, h.record.key, h.record.content)
             for h in found.hits
@@ -128,14 +132,18 @@ class TurnMemory:
         return [*shown, *await self._means.db.read(waiting)][:limit]
 
     async def remember_in_turn(
-        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None
-    ) -> WriteResult:
-        """A model's `memory_remember`: a wish of the user where they asked, in the sentence `said`, else a mere proposal."""
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None, is_note: bool = False
+    ) -> WriteResult:  # fmt: skip
+        """A model's `memory_remember`: a wish of the user where they asked, in the sentence `said`, else a note or a mere proposal."""
         check_bounds(params.content, params.value, params.metadata)
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
             required(scopes, params.scope)
-        proposed = await self._vectors.meant(from_tool(turn, params, explicit=explicit, said=said), scopes)
+        began = await self._means.db.read(generation)
+        proposed = from_tool(turn, params, explicit=explicit, said=said)._replace(began=began)
+        if is_note:
+            proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
+        proposed = await self._vectors.meant(proposed, scopes)
         write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
         return (
             await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
@@ -164,8 +172,10 @@ class TurnMemory:
             key = f"run:{run_id}"
             if tx.one(SQL["get_answer"], {"key": key, "after": 0}) is not None:
                 return
+            said = self._means.generation_of_turn(tx, turn.turn_id)
+            began = GONE if said is None else said
             for proposed in proposals:
-                outcomes.append(self._writer.write(tx, proposed, scopes))
+                outcomes.append(self._writer.write(tx, proposed._replace(began=began), scopes))
                 tell_after(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
             values = {"key": key, "request": b"", "answer": encoded(stats), "at": self._means.clock.now()}

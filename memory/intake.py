@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.exporting import bare_candidate, bare_record
+from memory.forgotten_sources import Lesson, Place, is_forgotten
 from memory.identity import Identity
 from memory.import_plan import Situation, Twin, Verdict, plan_import, plan_tombstone
 from memory.notices import expire, note_change
@@ -34,7 +35,7 @@ from memory.visibility import effective_status
 from protocol.base import Scope
 from protocol.bundle import BundleCandidate, BundleEntry, BundleRecord, BundleTombstone
 from protocol.errors import CallerError
-from protocol.memory import Actor, Conflict, ConflictReason, ImportResult
+from protocol.memory import Actor, Conflict, ConflictReason, ImportResult, Provenance
 from protocol.notifications import MemoryInvalidated
 from protocol.ports import Tx
 
@@ -80,12 +81,13 @@ class Tally:
 class Intake:
     """A part of a bundle on one transaction."""
 
-    def __init__(self, tx: Tx, means: Collaborators, scopes: Sequence[Scope]) -> None:
+    def __init__(self, tx: Tx, means: Collaborators, scopes: Sequence[Scope], began: int) -> None:
         self._tx = tx
         self._means = means
         self._scopes = frozenset(scopes)
         self._vectors = Vectors(means)
         self._now = means.clock.now()
+        self._began = began
         self._there: dict[Scope, int] = {}
         self._changed: set[Scope] = set()
         self.tally = Tally()
@@ -146,7 +148,8 @@ class Intake:
             duplicate = duplicate or holder
         return nothing._replace(
             is_id_forgotten=self._is_buried(entry.memory_id),
-            are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=True),
+            are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=True)
+            or self._is_late(entry, entry.provenance, identity),
             duplicate=duplicate.record.memory_id if duplicate is not None else None,
             key_holder=holder.record.memory_id if holder is not None else None,
         )
@@ -227,7 +230,8 @@ class Intake:
         became = [one for one in (entry.promoted_memory_id, entry.merged_into) if one is not None]
         return nothing._replace(
             is_id_forgotten=any(map(self._is_gone, became)),
-            are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=False),
+            are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=False)
+            or self._is_late(entry, entry.proposal.provenance, identity),
             duplicate=duplicate,
         )
 
@@ -305,6 +309,12 @@ class Intake:
             "created_at": created_at, "is_record": int(is_record),
         })  # fmt: skip
         return bool(row and row[0])
+
+    def _is_late(self, entry: BundleRecord | BundleCandidate, given: Provenance, identity: Identity) -> bool:
+        """Whether it, or what it came from, was forgotten while the bundle was on its way in."""
+        hashes = (identity.text_hash, identity.fingerprint)
+        places = [Place(one.turn_id, one.thread_id) for one in (given, *entry.evidence)]
+        return is_forgotten(self._tx, self._means, Lesson(entry.scope, hashes, places, self._began, is_decided=True))
 
     def _take_tombstone(self, entry: BundleTombstone) -> None:
         found = get_record(self._tx, entry.memory_id)

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memory.looked_through import rows_of_terms
+from memory.notes import noted_by_bytes
 from memory.ranking import COSINE_FLOOR, Asked, Score, Scored, rarity, score_all, weight_of
 from memory.record_terms import SQL, placed, words_of
 from memory.scopes import NEARNESS
@@ -91,13 +93,17 @@ def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: 
 class Finder:
     """Finds and ranks candidates within one snapshot and one view."""
 
-    def __init__(self, tx: Tx, lexicon: Lexicon, scopes: Mapping[int, Scope], view: View, filters: Filters) -> None:
+    def __init__(
+        self, tx: Tx, lexicon: Lexicon, scopes: Mapping[int, Scope], view: View, filters: Filters, *,
+        is_looked_through: bool = False,
+    ) -> None:  # fmt: skip
         self.tx = tx
         self._lexicon = lexicon
         self._scopes = scopes
         self.scope_ids = sorted(scopes)
         self._view = view
         self._filters = filters
+        self._rows_of = rows_of_terms(tx, self.scope_ids, lexicon) if is_looked_through else None
         self._population = sum(self._count("count_in_scope", {"scope_id": scope_id}) for scope_id in self.scope_ids)
 
     def find(self, question: Question, near: Nearness | None, known: AbstractSet[int]) -> list[Match]:
@@ -146,7 +152,7 @@ class Finder:
 
     def _listed(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:
         """The records that have all of some terms, and what the terms weigh."""
-        rows = rows_with(self.tx, self.scope_ids, together, MATCH_BUDGET)
+        rows = self._rows_with(together)
         return sum(weight_of(counts.get(term, len(rows)), self._population) for term in together), rows
 
     def _alternatives(self, counts: Mapping[str, int]) -> list[list[str]]:
@@ -162,7 +168,16 @@ class Finder:
 
     def _matches(self, together: Sequence[str]) -> int:
         """In how many records terms stand together, or one more than can be looked through."""
+        if self._rows_of is not None:
+            return len(self._rows_with(together))
         return self._count("count_matches", {"match": match_of(self.scope_ids, together), "limit": MATCH_BUDGET + 1})
+
+    def _rows_with(self, together: Sequence[str]) -> list[int]:
+        """The newest records that have all of the terms: as the index tells, or, where that is in doubt, the records themselves."""
+        if self._rows_of is None:
+            return rows_with(self.tx, self.scope_ids, together, MATCH_BUDGET)
+        first, *others = (self._rows_of.get(term, ()) for term in together)
+        return [row for row in first if all(row in other for other in others)]
 
     def _count(self, name: str, values: Mapping[str, Any]) -> int:
         row = self.tx.one(SQL[name], values)
@@ -176,6 +191,7 @@ class Finder:
             "rows": json.dumps(list(rows)), "statuses": ",".join(sorted(stored_as)), "shows_regulated": int(view.shows_regulated),
             "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
             "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
+            "voices": f",{','.join(filters.voices)}," if filters.voices is not None else None,
         }  # fmt: skip
         found = {
             candidate.row: candidate for candidate in map(_candidate_of, self.tx.all(SQL["candidates_by_row"], values))
@@ -207,8 +223,9 @@ def _candidate_of(row: Row) -> Candidate:
     """A row of `candidates_by_row`, of a damaged record too: the gate sees the whole of it before anybody else does."""
     texts: Any = [value.decode("utf-8", "replace") for value in row[2:6]]
     memory_id, status, sensitivity, tags = texts
-    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True)
-    rest: Any = row[7:-1]
+    author = noted_by_bytes(row[-2]) if row[-2] is not None else None
+    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True, noted_by=author)
+    rest: Any = row[7:-2]
     head: Any = row[-1]
     is_users = is_about_user(head.decode("utf-8", "replace"))
     return Candidate(row[0], memory_id, seen, tags, *rest, is_about_user=is_users)

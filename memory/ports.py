@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from protocol.forgettings import EndRuns, GenerationOfTurn, OpenRuns
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.memory import LeftPlace
 from protocol.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
@@ -22,6 +23,9 @@ ReportDamage: TypeAlias = Callable[[int], None]
 
 ReportIndex: TypeAlias = Callable[[Sequence[str], bool], None]
 """(reasons, has failed): what is wrong with what is derived of records; no reasons where it is whole."""
+
+SearchedSpace: TypeAlias = Callable[[Tx], int | None]
+"""The row of the space of vectors that is searched, whether its model is loaded or not."""
 
 LookIntoFiles: TypeAlias = Callable[[Saying], Awaitable[Sequence[LeftPlace]]]
 """Names each file of the home that says it and that nobody changes."""
@@ -55,6 +59,9 @@ class Collaborators:
     workspace_exists: WorkspaceExists
     read_turn: ReadTurn
     read_run: ReadRun
+    generation_of_turn: GenerationOfTurn
+    open_runs: OpenRuns
+    end_runs: EndRuns
     echo_spans: EchoSpans
     searched: Sequence[Searched]
     """What other houses keep of texts."""
@@ -62,6 +69,7 @@ class Collaborators:
     forget_copies: ForgetCopies
     report_damage: ReportDamage
     report_index: ReportIndex
+    searched_space: SearchedSpace
     truncate_wal: TruncateWal
     backups: Backups
     owner: str

@@ -26,6 +26,8 @@ from protocol.memory import (
 )
 from protocol.ports import Lexicon
 
+EXTRACTOR_HOOK = "memory.post_turn_extractor"
+"""The hook that learns from a turn: its open runs are the learning that a forgetting cancels."""
 ALREADY_SHOWN = "already_shown"
 """Why a recall gives nothing where all that it found is in the prompt already."""
 
@@ -88,9 +90,12 @@ class MemoryForTurns(Protocol):
         ...
 
     async def remember_in_turn(
-        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None
-    ) -> WriteResult:
-        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`; a refusal is a result."""
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None, is_note: bool = False
+    ) -> WriteResult:  # fmt: skip
+        """`memory/remember`, explicit only where the user asked in this turn, in the sentence `said`; a refusal is a result.
+
+        `is_note`: the agent keeps it on its own account.
+        """
         ...
 
     async def propose(

@@ -16,10 +16,10 @@ def text_of(hit: Hit) -> str:
 
 def is_presentable(hit: Hit, floors: RecallFloors) -> bool:
     """Return whether a hit says something, is none of our own blocks, and is above each floor that is set and applies."""
-    values = {"lexical": hit.breakdown.get("lexical"), "semantic": hit.breakdown.get("semantic"), "total": hit.score}
-    is_low = any(
-        value is not None and least is not None and value < least
-        for name, value in values.items()
-        for least in [getattr(floors, name)]
-    )
+    measured = [
+        (floors.lexical, hit.breakdown.get("lexical")),
+        (floors.semantic, hit.breakdown.get("semantic")),
+        (floors.total, hit.score),
+    ]
+    is_low = any(value is not None and least is not None and value < least for least, value in measured)
     return bool(hit.record.content.strip()) and not carries_own_block(hit.record.content) and not is_low

@@ -11,9 +11,10 @@ import msgspec
 
 from memory.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
 from memory.identity import value_text
+from memory.obligations import Ask
 from memory.ports import Collaborators
 from memory.quotes import compared
-from memory.sensitivity import clean, clean_value
+from memory.sensitivity import Findings, clean, clean_value, judge
 from memory.store import SQL, encoded
 from memory.write_plan import ORIGINS, Origin
 from promt.own_words import own_stretches
@@ -30,7 +31,7 @@ from protocol.memory import (
     Sensitivity,
     SourceKind,
 )
-from protocol.ports import Lexicon, Tx, Vector
+from protocol.ports import Lexicon, SecretScanner, Tx, Vector
 from protocol.threads import Role, ThreadOrigin
 
 ROLE_ORIGINS: dict[Role, Origin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
@@ -83,8 +84,14 @@ class Proposed(NamedTuple):
     approves: str | None = None
     retold: str | None = None
     """The user's sentence that a model's claim rests on: its key is the model's. None where no model chose one."""
+    began: int | None = None
+    """The generation of forgetting in which the work began; None where nothing was read before the write."""
     meant: Vector | None = None
     near: Sequence[Near] = ()
+    is_note: bool = False
+    """Whether it is an agent's own note, and no claim about what the user said."""
+    ask: Ask | None = None
+    """For what a note may not be kept."""
 
 
 class Checked(NamedTuple):
@@ -118,6 +125,15 @@ def texts_of(proposed: Proposed) -> list[str]:
     parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
     parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
     return [part for part in dict.fromkeys(parts) if part not in _UNSAID]
+
+
+def findings_of(proposed: Proposed, scanner: SecretScanner) -> Findings:
+    """What the texts of a proposal hold that decides how it is handled."""
+    texts = texts_of(proposed)
+    found = judge(texts, [span for text in texts for span in scanner.find(text)])
+    if proposed.declared == "secret_like" or proposed.semantic.sensitivity == "secret":
+        return found._replace(secret_kinds=[*found.secret_kinds, "declared_secret"])
+    return found
 
 
 def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:

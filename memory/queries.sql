@@ -82,6 +82,7 @@ SELECT updated_at AS place, id FROM record WHERE scope_id = :scope_id AND (updat
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -92,6 +93,7 @@ SELECT created_at AS place, id FROM record WHERE scope_id = :scope_id AND (creat
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -103,6 +105,7 @@ SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scop
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -114,7 +117,8 @@ SELECT json_group_array(row) FROM (SELECT rowid AS row FROM memory_fts WHERE mem
 -- name: newest_with_term
 -- The newest active records of a scope and category without a name of the caller's that a term is in.
 SELECT record.id FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :budget) CROSS JOIN record ON record.id = row
-WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL LIMIT :limit
+WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
+  AND instr(provenance, '"source_kind":"agent_note"') = 0 LIMIT :limit
 
 -- name: rows_of_records
 -- Records by id.
@@ -125,6 +129,12 @@ SELECT record.id, memory_id FROM json_each(:memory_ids) AS wanted CROSS JOIN rec
 SELECT record.id, CAST(content AS BLOB), terms FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value
     LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
+  AND instr(provenance, '"source_kind":"agent_note"') = 0
+
+-- name: terms_of_scopes
+-- The newest records in some scopes with the terms that are kept of them.
+SELECT record.id, terms FROM record LEFT JOIN record_terms ON record_terms.row = record.id
+WHERE scope_id IN (SELECT value FROM json_each(:scopes)) AND status <> 'deleted' ORDER BY record.id DESC LIMIT :limit
 
 -- name: count_matches
 -- How many full-text matches there are, up to a number.
@@ -133,9 +143,11 @@ SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match
 -- name: candidates_by_row
 -- What ranking and the gate need of records, those left out that cannot be shown or are not asked for; text as bytes, as in `record_bytes`.
 SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), expires_at, importance, confidence,
-    evidence_count, updated_at, terms, CAST(substr(content, 1, 240) AS BLOB)
+    evidence_count, updated_at, terms, CASE WHEN instr(provenance, '"source_kind":"agent_note"') > 0 THEN CAST(provenance AS BLOB) END,
+    CAST(substr(content, 1, 240) AS BLOB)
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
 
 -- name: workspace_scopes
@@ -184,6 +196,22 @@ UPDATE record SET status = :status, updated_at = :now, superseded_by = :supersed
 -- What may change in place.
 UPDATE record SET value = :value, tags = :tags, category = :category, importance = :importance, expires_at = :expires_at, metadata = :metadata,
     sensitivity = :sensitivity, updated_at = :now, key = :key, fingerprint = :fingerprint WHERE memory_id = :memory_id
+
+-- name: adopt_record
+-- An agent's note is the user's word from now on, filed as that is.
+UPDATE record SET category = :category, kind = :kind, key = :key, alias = :alias, is_single = :is_single, fingerprint = :fingerprint,
+    sensitivity = :sensitivity, confidence = :confidence, importance = :importance, provenance = :provenance, thread_id = :thread_id,
+    turn_id = :turn_id, valid_from = :valid_from, expires_at = :expires_at, value = :value, tags = :tags, updated_at = :now
+WHERE memory_id = :memory_id
+
+-- name: notes_saying
+-- Active notes of agents in a scope with these words; `+` keeps the planner from the index of the scope's statuses.
+SELECT memory_id FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'active'
+  AND instr(provenance, '"source_kind":"agent_note"') > 0
+
+-- name: take_evidence
+-- What supported a record supports another one.
+UPDATE evidence SET memory_id = :taken_by WHERE memory_id = :memory_id
 
 -- name: withhold_record
 -- A record that holds what is not kept any more is shown nowhere.
@@ -289,6 +317,18 @@ SELECT memory_id FROM tombstone WHERE is_pending ORDER BY erased_at, memory_id
 -- name: settle_tombstones
 -- No file holds these any more.
 UPDATE tombstone SET is_pending = 0 WHERE is_pending AND memory_id IN (SELECT value FROM json_each(:memory_ids))
+
+-- name: generation
+-- How much has been forgotten in this home: a number that every forgetting raises.
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'forgotten'), 0)
+
+-- name: note_forgotten
+-- Something is forgotten now, whenever it was before.
+INSERT OR REPLACE INTO forgotten (mark) VALUES (:mark)
+
+-- name: forgotten_at
+-- The generation in which something was forgotten.
+SELECT generation FROM forgotten WHERE mark = :mark
 
 -- name: records_of_scope
 -- Everything in a scope.
@@ -562,6 +602,10 @@ DELETE FROM repetition WHERE (scope_id, text_hash, turn_id) IN (SELECT scope_id,
 -- A fact of this house by name.
 SELECT value FROM memory_fact WHERE name = :name
 
+-- name: drop_fact
+-- A fact of this house does not hold any more.
+DELETE FROM memory_fact WHERE name = :name
+
 -- name: put_fact
 -- Keep a fact of this house.
 INSERT INTO memory_fact (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -762,8 +806,14 @@ SELECT row, scope, terms, digest FROM record_terms WHERE row > :after ORDER BY r
 
 -- name: vouched_vectors_after
 -- Vectors with what vouches for them and how many numbers they have, from a place on.
-SELECT v.id, v.record_id, v.vector, v.digest, s.dim FROM memory_vec AS v CROSS JOIN space AS s ON s.id = v.space_id
+SELECT v.id, v.record_id, v.vector, v.digest, s.dim, v.scope_id IS r.scope_id AND r.status IS NOT 'deleted'
+FROM memory_vec AS v LEFT JOIN space AS s ON s.id = v.space_id LEFT JOIN record AS r ON r.id = v.record_id
 WHERE v.id > :after ORDER BY v.id LIMIT :limit
+
+-- name: find_lacking_vectors
+-- Records that wait for no vector and have none of the space that is searched.
+SELECT id FROM record WHERE id > :after AND id <= :until AND status <> 'deleted' AND index_state = 'indexed'
+  AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) ORDER BY id
 
 -- name: drop_wrong_vectors
 -- Some vectors go.
@@ -950,16 +1000,16 @@ INSERT OR REPLACE INTO memory_fts_config (k, v) VALUES ('version', 5), ('secure-
 -- name: said_in_records
 -- What records say, between two rows.
 SELECT id, memory_id, CAST(content AS BLOB), CAST(value AS BLOB), CAST(tags AS BLOB), CAST(metadata AS BLOB), CAST(key AS BLOB), CAST(alias AS BLOB)
-FROM record WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+FROM record WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: said_in_candidates
 -- What proposals say, between two rows.
 SELECT id, candidate_id, CAST(content AS BLOB), CAST(value AS BLOB), CAST(key AS BLOB), CAST(proposal AS BLOB)
-FROM candidate WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+FROM candidate WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: said_in_evidence
 -- What was said in support of records and proposals, between two rows.
-SELECT id, coalesce(memory_id, candidate_id), CAST(quote AS BLOB) FROM evidence WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+SELECT id, coalesce(memory_id, candidate_id), CAST(quote AS BLOB) FROM evidence WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_evidence
 -- A quote that does not say any more what was forgotten.
@@ -967,7 +1017,7 @@ UPDATE evidence SET quote = :quote WHERE id = :row
 
 -- name: said_in_decisions
 -- What decisions say of their reasons, between two rows.
-SELECT id, coalesce(memory_id, candidate_id, turn_id, ''), CAST(factors AS BLOB) FROM decision WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit
+SELECT id, coalesce(memory_id, candidate_id, turn_id, ''), CAST(factors AS BLOB) FROM decision WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: keep_said_decision
 -- A decision whose reasons do not say any more what was forgotten.
@@ -976,7 +1026,7 @@ UPDATE decision SET factors = :factors WHERE id = :row
 -- name: said_in_answers
 -- What is kept of answers, between two rows.
 SELECT rowid, coalesce(json_extract(answer, '$.memory_id'), json_extract(answer, '$.candidate_id'), ''), CAST(answer AS BLOB)
-FROM idempotency WHERE rowid BETWEEN :first AND :last ORDER BY rowid LIMIT :limit
+FROM idempotency WHERE rowid BETWEEN :first AND :last ORDER BY rowid
 
 -- name: keep_said_answer
 -- An answer that does not say any more what was forgotten.

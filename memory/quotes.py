@@ -51,7 +51,7 @@ _ADDED: Final = (
     "пользователь пользователя пользователю зовут предпочитает любит"
 )
 """What a telling adds: who is meant, that somebody has a name, that something is liked or wanted."""
-_OBLIGES: Final = compile_late(
+OBLIGES: Final = compile_late(
     r"\b(?:always|never|must|mustn't|should|shall|(?:has|have) to|required?|send|forward|immer|nie|niemals|muss|müssen|soll(?:en)?|sende?|"
     r"siempre|nunca|jamás|debe[ns]?|tiene que|envía|toujours|jamais|doit|doivent|envoie|всегда|никогда|долж\w+|обязан\w*|отправляй)\b"
     r"|总是|永远|必须|务必|一律|いつも|必ず|絶対",
@@ -137,7 +137,7 @@ def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
         return "quote_too_short"
     if _adds(claim.content, sentence, lexicon):
         return _as_said(claim, sentence) if is_asked else "beyond_quote"
-    is_obeyed = claim.category in OBEYED or _OBLIGES.search(claim.content) is not None
+    is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
     is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
     if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
         return _as_said(claim, sentence)
@@ -170,7 +170,7 @@ def as_said_category(category: Category, borne: Borne) -> Category:
     if not borne.is_as_said or category not in OBEYED:
         return category
     stated = {fact.semantic.category for fact in extract_statements({"": borne.sentence})}
-    return category if stated & OBEYED or _OBLIGES.search(borne.sentence) else "custom"
+    return category if stated & OBEYED or OBLIGES.search(borne.sentence) else "custom"
 
 
 def shares_words(words: str, text: str, lexicon: Lexicon) -> bool:
@@ -269,7 +269,7 @@ def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
         return True
     if not _numbers(content) <= _numbers(quote) or _denials(content) > _denials(quote):
         return True
-    return _OBLIGES.search(content) is not None and _OBLIGES.search(quote) is None
+    return OBLIGES.search(content) is not None and OBLIGES.search(quote) is None
 
 
 def _is_of_another(content: str, sentence: str) -> bool:
@@ -303,7 +303,7 @@ def _says_the_same(content: str, sentence: str, lexicon: Lexicon) -> bool:
         telling_terms(content, lexicon) == telling_terms(bare, lexicon)
         and _turns_of(content) == _turns_of(bare)
         and _numbers(content) == _numbers(bare)
-        and _OBLIGES.findall(content.casefold()) == _OBLIGES.findall(bare.casefold())
+        and OBLIGES.findall(content.casefold()) == OBLIGES.findall(bare.casefold())
     )
 
 

@@ -20,6 +20,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
+from protocol.weights import logistic
+
 RECALL_FLOOR = 0.05
 """The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of some 25 tokens:
 at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the curve)."""
@@ -108,7 +110,7 @@ class Score(NamedTuple):
     @property
     def total(self) -> float:
         """The score: 0 to 1."""
-        return round(1 / (1 + math.exp(-self.log_odds)), 4)
+        return round(logistic(self.log_odds), 4)
 
     @property
     def parts(self) -> dict[str, float]:
@@ -200,7 +202,7 @@ def recallable(scores: Sequence[float]) -> int:
 
     None where the best is below the floor; else those whose odds are close enough to the best.
     """
-    if not scores or 1 / (1 + math.exp(-scores[0])) < RECALL_FLOOR:
+    if not scores or logistic(scores[0]) < RECALL_FLOOR:
         return 0
     least = scores[0] - math.log(RECALL_ODDS)
     return sum(1 for value in scores if value >= least)

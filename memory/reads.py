@@ -7,12 +7,14 @@ Rule 3: a query has one order of records: a page of any size is a part of it.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from memory.identity import key_part
+from memory.looked_through import is_doubted
 from memory.matching import FULL, Finder, Match, Question
 from memory.pages import Rankings, listed, mark_of
 from memory.ports import Collaborators
@@ -33,7 +35,7 @@ from memory.withheld import holds_number, is_looked_through
 from promt.person import speaks_of_self
 from protocol.base import Diagnostic, Elsewhere, Scope
 from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError, Unavailable
+from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
 from protocol.memory import (
     Filters,
     GetParams,
@@ -49,7 +51,7 @@ from protocol.memory import (
     SearchResult,
     SemanticState,
 )
-from protocol.ports import Tx
+from protocol.ports import Tx, Vector
 
 T = TypeVar("T")
 
@@ -79,6 +81,12 @@ class Found(NamedTuple):
     def log_odds(self) -> float:
         """The log odds that its score is made of."""
         return self.match.score.log_odds
+
+
+class Prompt(NamedTuple):
+    """Whose prompt records are read for; notes are shown to the agent that wrote them."""
+
+    agent_id: str | None
 
 
 class Wanted(NamedTuple):
@@ -151,7 +159,8 @@ class Reader:
         if is_cut or (ranking.may_be_more and len(hits) == len(ranking.found)):
             ticket = ticket if len(matches or ()) == len(ranking.matches) else self._rankings.keep(ranking.matches)
             following = cursor_of(hits[params.limit].place if is_cut else len(ranking.matches), ticket, mark)
-        elsewhere = [] if hits or params.cursor is not None else await self._elsewhere(question, params, scopes, floor)
+        is_asked = params.count_elsewhere and not hits and params.cursor is None
+        elsewhere = await self._elsewhere(question, params, scopes, floor) if is_asked else []
         return SearchResult(
             hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics, elsewhere=elsewhere
         )
@@ -181,28 +190,34 @@ class Reader:
         vector = await self._means.meaning.of_query(text, patience)
         return Question(text, [] if mode == "semantic" else terms, vector, is_about_user)
 
-    async def rank(self, question: Question, filters: Filters, scopes: Sequence[Scope], wanted: Wanted) -> Ranking:
-        """The best hits of a query in some scopes, in order. Raises `Unavailable` where the store takes too long."""
+    async def rank(
+        self, question: Question, filters: Filters, scopes: Sequence[Scope], wanted: Wanted, prompt: Prompt | None = None
+    ) -> Ranking:  # fmt: skip
+        """The best hits of a query in some scopes, in order, as far as they may go into that prompt.
+
+        Raises `Unavailable` where the store takes too long.
+        """
         state = self._means.meaning.state()
         if not question.terms and question.vector is None:
             return Ranking([], [], may_be_more=False, semantic=state)
         now = self._means.clock.now()
         statuses = frozenset(filters.statuses) if filters.statuses is not None else ACTIVE
 
-        def read(tx: Tx) -> Ranking:
+        def read(tx: Tx, vector: Vector | None, *, is_looked_through: bool) -> Ranking:
             ids = scope_ids_of(tx, scopes)
             if not ids:
                 return Ranking([], [], may_be_more=False, semantic=state)
-            view = View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive)
-            finder = Finder(tx, self._means.lexicon, ids, view, filters)
+            view = _into(View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive), prompt)
+            is_looked_through = is_looked_through or is_doubted(tx)
+            finder = Finder(tx, self._means.lexicon, ids, view, filters, is_looked_through=is_looked_through)
             near = None
-            if question.vector is not None:
-                near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, question.vector)
+            if vector is not None:
+                near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, vector)
             matches = list(wanted.matches or ())
             may_be_more = not matches or len(matches) >= FULL  # who turned every page is shown what fits less
             enough = wanted.begin + (wanted.limit if wanted.matches is None else 1)
             while may_be_more and len(matches) < enough:
-                further = finder.find(question, near, {match.row for match in matches})
+                further = finder.find(question._replace(vector=vector), near, {match.row for match in matches})
                 matches += further
                 may_be_more = len(further) >= FULL
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
@@ -210,7 +225,11 @@ class Reader:
             is_behind = (waits and waits[0]) or not (near is None or near.is_whole)
             return Ranking(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
 
-        return await self._read(read, QUERY_SECONDS)
+        try:
+            return await self._read(partial(read, vector=question.vector, is_looked_through=False), QUERY_SECONDS)
+        except IndexDamaged as failure:  # whoever mends it was told; the records themselves are whole
+            vector = None if isinstance(failure, PagesDamaged) else question.vector
+            return await self._read(partial(read, vector=vector, is_looked_through=True), QUERY_SECONDS)
 
     def _found(
         self, tx: Tx, question: Question, matches: Sequence[Match], view: View, wanted: Wanted
@@ -247,10 +266,12 @@ class Reader:
         words = dict.fromkeys(word.strip(".,;:!?\"'()[]").casefold() for word in query.split())
         return [(word, set(self._means.lexicon.index_terms(word)) & wanted) for word in words if word]
 
-    def shown(self, tx: Tx, question: Question, matches: Sequence[Match], scopes: Sequence[Scope]) -> list[Found]:
-        """The records of a ranking as they are now, those left out that may not be shown any more."""
+    def shown(
+        self, tx: Tx, question: Question, matches: Sequence[Match], scopes: Sequence[Scope], prompt: Prompt
+    ) -> list[Found]:  # fmt: skip
+        """The records of a ranking as they are now, those left out that may not go into that prompt any more."""
         ids = scope_ids_of(tx, scopes)
-        view = View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False)
+        view = _into(View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False), prompt)
         return list(self._found(tx, question, matches, view, Wanted(len(matches) or 1)))
 
     # -- get and list ----------------------------------------------------------------------------------------------
@@ -293,6 +314,7 @@ class Reader:
         limit = params.limit + 1
         asked = {
             "statuses": listed(view.statuses), "categories": listed(params.categories), "kinds": listed(params.kinds),
+            "voices": listed(params.voices),
             "tags": encoded(params.tags) if params.tags is not None else None, "now": view.now,
             "shows_regulated": int(view.shows_regulated), "limit": limit,
         }  # fmt: skip
@@ -305,6 +327,10 @@ class Reader:
             for at, row in places:
                 if self._shows(tx, stored[row], view):
                     yield at_time(stored[row].record, view.now), (at, row)
+
+
+def _into(view: View, prompt: Prompt | None) -> View:
+    return view if prompt is None else view._replace(is_prompt=True, agent_id=prompt.agent_id)
 
 
 def _place(cursor: str | None, start: tuple[int, int, int]) -> tuple[int, int, int]:

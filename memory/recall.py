@@ -9,15 +9,17 @@ Rule 4: a scope that fails or is late is left out, and the outcome says that it 
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from memory.identity import folded
 from memory.matching import Match, Question
+from memory.notes import MAX_IN_PROMPT, is_note
 from memory.ports import Collaborators
 from memory.ports_hooks import ALREADY_SHOWN
 from memory.presentation import is_presentable, text_of
 from memory.ranking import RECALL_FLOOR, recallable
-from memory.reads import Found, Reader, Wanted
+from memory.reads import Found, Prompt, Reader, Wanted
 from memory.store import SQL, encoded
 from promt.tokens import estimated_tokens
 from protocol.base import Scope
@@ -72,7 +74,10 @@ def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int]
 
 
 def choose(scopes: Sequence[Given], most: int) -> list[Found]:
-    """Return at most so many hits of all scopes by score: the best of each scope, then the others, each scope within its tokens."""
+    """Return at most so many hits of all scopes by score: the best of each scope, then the others, each scope within its tokens.
+
+    The user's come first; of notes there are at most `MAX_IN_PROMPT`.
+    """
     fitting: list[tuple[bool, Found]] = []
     for given in scopes:
         room, is_first = given.tokens, True
@@ -83,12 +88,25 @@ def choose(scopes: Sequence[Given], most: int) -> list[Found]:
                 room, is_first = room - size, False
     chosen: list[Found] = []
     said: set[tuple[str, str]] = set()
-    for _, found in sorted(fitting, key=lambda entry: (not entry[0], -entry[1].log_odds)):
+    notes = 0
+    for _, found in sorted(fitting, key=lambda entry: (is_noted(entry[1]), not entry[0], -entry[1].log_odds)):
         same = folded(found.hit.record.content), encoded(found.hit.record.value)
-        if same not in said and len(chosen) < most:
+        if same not in said and len(chosen) < most and (not is_noted(found) or notes < MAX_IN_PROMPT):
             said.add(same)
             chosen.append(found)
-    return sorted(chosen, key=lambda found: -found.log_odds)
+            notes += is_noted(found)
+    return sorted(chosen, key=lambda found: (is_noted(found), -found.log_odds))
+
+
+def is_noted(found: Found) -> bool:
+    """Whether a hit is an agent's note: it comes after all that is the user's."""
+    return is_note(found.hit.record)
+
+
+def nearly_as_good(ranked: Sequence[Found]) -> list[Found]:
+    """The best of a ranking with those that are nearly as likely; notes among themselves, so that none pushes out what is the user's."""
+    voices = ([one for one in ranked if is_noted(one) is noted] for noted in (False, True))
+    return [one for voice in voices for one in voice[: recallable([found.log_odds for found in voice])]]
 
 
 class Recaller:
@@ -105,29 +123,25 @@ class Recaller:
 
     async def recall(
         self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = (),
-        turn_id: str | None = None, is_rehearsal: bool = False,
+        agent_id: str | None = None, turn_id: str | None = None, is_rehearsal: bool = False,
     ) -> Recall:  # fmt: skip
-        """What is worth a place in the prompt for some words; a rehearsal neither uses the cache nor leaves a trace."""
+        """What is worth a place in an agent's prompt for some words; a rehearsal neither uses the cache nor leaves a trace."""
         begun = time.perf_counter()
-        means, settings = self._means, self._means.recall_settings()
+        means, settings, prompt = self._means, self._means.recall_settings(), Prompt(agent_id)
         searched = query_of(text, before, lambda part: len(means.lexicon.query_terms(part)), settings.query_chars)
         question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE)
         key = means.keyed.digest(
-            "recall", encoded([folded(searched), scopes, question.vector is not None, means.settings(), settings])
+            "recall",
+            encoded([folded(searched), scopes, agent_id, question.vector is not None, means.settings(), settings]),
         )
-        generation = await means.db.read(_generation)
+        generation = () if is_rehearsal else await means.db.read(_generation)
         kept = None if is_rehearsal else self._cached(key, generation, settings)
         if kept is not None:
-            found = {
-                scope: await means.db.read(
-                    lambda tx, scope=scope, matches=matches: self._reader.shown(tx, question, matches, [scope])
-                )
-                for scope, matches in kept.matches.items()
-            }
-            is_partial = False
+            shown = partial(self._shown, question=question, kept=kept, prompt=prompt)
+            found, is_partial = await means.db.read(shown), False
         else:
             found, is_partial = await self._search(
-                question, scopes, begun + settings.deadline_ms.turn / 1000, max(NEAR_MISSES, limit)
+                question, scopes, begun + settings.deadline_ms.turn / 1000, max(NEAR_MISSES, limit), prompt
             )
             if not (is_rehearsal or is_partial):
                 self._keep(key, generation, found, settings)
@@ -138,8 +152,14 @@ class Recaller:
             await self._note(question, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
         return result
 
+    def _shown(self, tx: Tx, question: Question, kept: _Kept, prompt: Prompt) -> dict[Scope, list[Found]]:
+        """The kept rankings as their records are now."""
+        return {
+            scope: self._reader.shown(tx, question, matches, [scope], prompt) for scope, matches in kept.matches.items()
+        }
+
     async def _search(
-        self, question: Question, scopes: Sequence[Scope], until: float, most: int
+        self, question: Question, scopes: Sequence[Scope], until: float, most: int, prompt: Prompt
     ) -> tuple[dict[Scope, list[Found]], bool]:
         """The best hits of each scope, and whether one is missing because it failed or came too late."""
         found: dict[Scope, list[Found]] = {}
@@ -148,7 +168,7 @@ class Recaller:
             if time.perf_counter() >= until:
                 return found, True
             try:
-                found[scope] = (await self._reader.rank(question, Filters(), [scope], Wanted(most))).found
+                found[scope] = (await self._reader.rank(question, Filters(), [scope], Wanted(most), prompt)).found
             except Unavailable:
                 is_partial = True
         return found, is_partial
@@ -160,7 +180,7 @@ class Recaller:
         given: list[Given] = []
         is_shown = False
         for scope, ranked in found.items():
-            best = ranked[: recallable([one.log_odds for one in ranked])]
+            best = nearly_as_good(ranked)
             good = [one for one in best if is_presentable(one.hit, settings.floors)]
             fresh = [one for one in good if one.hit.record.memory_id not in exclude]
             is_shown |= len(fresh) < len(good)

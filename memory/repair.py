@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.erasing import Rows, finish_later, pending_erases
+from memory.looked_through import trust
 from memory.notices import note_change
 from memory.ports import Collaborators
 from memory.record_terms import placed, terms_digest, unpacked
@@ -69,8 +70,8 @@ def _is_unvouched_text(row: Row) -> bool:
 
 
 def _is_wrong_vector(row: Row) -> bool:
-    _, _, vector, digest, number_count = row
-    return digest_of(vector) != digest or len(vector) != 2 * number_count
+    _, _, vector, digest, number_count, is_placed = row
+    return not is_placed or number_count is None or len(vector) != 2 * number_count or digest_of(vector) != digest
 
 
 class Report(NamedTuple):
@@ -118,6 +119,7 @@ class Repairer:
             Check("damaged_records", self._find_damaged, self._remake_texts, "deep"),
             Check("withheld_numbers", self._find_numbers, self._withhold),
             Check("wrong_vectors", looks["wrong_vectors"], self._drop_vectors),
+            Check("lacking_vectors", self._find_lacking_vectors, self._await_vectors),
             Check("index_states", finder(RECORDS, SQL["find_index_states"]), self._mend_states),
         ]
 
@@ -134,6 +136,7 @@ class Repairer:
         mended = await mend_all(means.db, self.checks(), depth)
 
         def note(tx: Tx) -> int:
+            trust(tx)
             tx.run(SQL["put_fact"], {"name": "lexicon", "value": means.lexicon.version})
             note_looked_through(tx)
             if depth == "deep":
@@ -147,7 +150,8 @@ class Repairer:
 
     async def damage(self) -> Mapping[str, int]:
         """Return how much of what is derived of records is wrong, found in short looks."""
-        return await look_through(self._means.db, index_finds(self._means.lexicon.version))
+        finds = index_finds(self._means.lexicon.version) | {"lacking_vectors": self._find_lacking_vectors}
+        return await look_through(self._means.db, finds)
 
     def state(self, tx: Tx) -> RepairState:
         """What is left to do, and what cannot be mended."""
@@ -256,6 +260,18 @@ class Repairer:
         dropped = tx.run(SQL["drop_wrong_vectors"], {"rows": encoded([row[0] for row in rows])})
         self._vectors.reconsider(tx, [row[1] for row in rows], spaces[0] if spaces else None)
         return dropped
+
+    def _find_lacking_vectors(self, tx: Tx, after: int) -> Found:
+        space = self._means.searched_space(tx) if self._means.meaning.state() != "off" else None
+        if space is None:
+            return Found((), None)
+        return finder(RECORDS, SQL["find_lacking_vectors"], space=space)(tx, after)
+
+    def _await_vectors(self, tx: Tx, rows: Sequence[Any]) -> int:
+        for (row,) in rows:
+            tx.run(SQL["set_index_state"], {"row": row, "state": "pending"})
+        self._vectors.queue(tx)
+        return len(rows)
 
     def _mend_states(self, tx: Tx, rows: Sequence[Any]) -> int:
         """Every record's state is decided anew: by its vector where there is a model, else it has all it needs."""

@@ -16,6 +16,9 @@ from protocol.shelves import Found
 
 LEAST_WORD = 3
 LEAST_DIGITS = 4
+YEAR = re.compile(r"(?:19|20)\d\d")
+LEAST_MIXED = 6
+"""Letters with figures: "20th" and "100km" are words of the language."""
 LEAST_UNSPACED = 2
 FIRST_UNSPACED = "\u0e00"
 COMMON_ROWS = 20
@@ -105,9 +108,10 @@ def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
     """The texts of a value that say something by themselves."""
     for text in texts_in(list(value.values()) if isinstance(value, dict) else value):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
         flat = folded(text)
-        is_number = flat.replace(".", "").replace("-", "").isdigit()
-        least = LEAST_DIGITS if is_number else LEAST_UNSPACED if flat[:1] >= FIRST_UNSPACED else LEAST_WORD
-        if len(flat) >= least and is_telling(flat):
+        figures = flat.replace(".", "").replace("-", "")
+        least = LEAST_UNSPACED if flat[:1] >= FIRST_UNSPACED else LEAST_WORD
+        is_own = _is_own_number(figures) if figures.isdigit() else len(flat) >= least
+        if is_own and is_telling(flat):
             yield text
 
 
@@ -123,9 +127,15 @@ def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
 
 
 def _is_code(word: str) -> bool:
-    """Whether no language has such a word."""
-    digits = sum(map(str.isdigit, word))
-    return digits >= LEAST_DIGITS or (0 < digits < len(word)) or NO_VOWEL.fullmatch(word.casefold()) is not None
+    """Whether no language has such a word: a number, letters with figures, letters that nobody can say."""
+    if word.isdigit():
+        return _is_own_number(word)
+    is_mixed = len(word) >= LEAST_MIXED and ":" not in word and any(map(str.isdigit, word))
+    return (is_mixed and any(map(str.isalpha, word))) or NO_VOWEL.fullmatch(word.casefold()) is not None
+
+
+def _is_own_number(digits: str) -> bool:
+    return len(digits) >= LEAST_DIGITS and not YEAR.fullmatch(digits)
 
 
 class Plan(NamedTuple):

@@ -229,6 +229,13 @@ CREATE INDEX tombstone_pending ON tombstone (memory_id) WHERE is_pending;
 CREATE INDEX tombstone_text ON tombstone (scope_id, text_hash);
 CREATE INDEX tombstone_fingerprint ON tombstone (scope_id, fingerprint);
 
+-- What was forgotten, in the order of forgetting: keyed hashes of sources, scopes and words. The newest number is the generation of the
+-- home; what was begun in an earlier one than a mark has teaches nothing of it any more.
+CREATE TABLE forgotten (
+    generation INTEGER PRIMARY KEY AUTOINCREMENT,
+    mark       BLOB NOT NULL UNIQUE
+) STRICT;
+
 CREATE TABLE idempotency (
     key     TEXT PRIMARY KEY,
     request BLOB NOT NULL,

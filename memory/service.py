@@ -4,7 +4,7 @@ Rule 1: every call begins with its active scopes and ends with its notifications
 Rule 2: writes go through `Writer`, reads through `Reader`, forgetting through `Forgetter`; nothing is decided here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -13,16 +13,19 @@ from msgspec import UNSET
 
 from memory.answers import remembered
 from memory.candidates import Candidates, Doorway
+from memory.deleted_scopes import DeletedScopes
 from memory.doors import check_bounds, explicit_wish, from_write
 from memory.erasing import Eraser, Forgotten
 from memory.explain import Explainer, explain_recall
 from memory.exporting import Exporter
 from memory.forgetting import Forgetter
+from memory.forgotten_sources import generation
 from memory.idempotency import tell_after, write_once
 from memory.importing import Importer
 from memory.in_turns import TurnMemory
 from memory.lookback import read_history, read_stats, words_are_unwanted
-from memory.notices import Notice
+from memory.looked_through import TEXT_CHECKS, doubt
+from memory.note_methods import Notes
 from memory.ports import Collaborators
 from memory.proposal import Proposed
 from memory.reads import Reader
@@ -32,8 +35,6 @@ from memory.sources import Sources
 from memory.store import (
     SQL,
     Stored,
-    get_record,
-    scope_ids_of,
 )
 from memory.updating import Updater
 from memory.vectors import Vectors
@@ -113,7 +114,9 @@ class MemoryService:
         self._importer = Importer(self._means)
         doorway = Doorway(self._place, self._require_enabled, self._require_writable)
         self.candidates = Candidates(self._means, self._writer, doorway)
+        self.notes = Notes(self._means, self._writer, doorway)
         self.turns = TurnMemory(self._means)
+        self.deleted = DeletedScopes(self._means, self._forgetter, self._eraser, self.candidates)
         self.finish_erase = self._eraser.finish_erase
         self.repairer = Repairer(self._means)
         self.repair = self.repairer.work
@@ -180,7 +183,8 @@ class MemoryService:
         place = await self._place(params.context)
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
-        proposed = await self.vectors.meant(explicit_wish(params, provenance, place.workspace_id), place.scopes)
+        wish = explicit_wish(params, provenance, place.workspace_id)
+        proposed = await self._begun(wish, place.scopes)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         outcome = await write_once(
             self._means, params.idempotency_key, ["remember", _asked(params, place)], place.workspace_id, write
@@ -192,13 +196,18 @@ class MemoryService:
         self._require_enabled()
         check_bounds(params.content, params.value, params.metadata)
         place = await self._place(params.context)
-        proposed = await self.vectors.meant(from_write(params, place.workspace_id), place.scopes)
+        proposed = await self._begun(from_write(params, place.workspace_id), place.scopes)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         return (
             await write_once(
                 self._means, params.idempotency_key, ["write", _asked(params, place)], place.workspace_id, write
             )
         ).result
+
+    async def _begun(self, proposed: Proposed, scopes: Sequence[Scope]) -> Proposed:
+        """The proposal with what it means; what is forgotten from now on is not written by it."""
+        began = await self._means.db.read(generation)
+        return await self.vectors.meant(proposed._replace(began=began), scopes)
 
     def _write(self, tx: Tx, *, proposed: Proposed, context: Context, place: _Place) -> Outcome:
         self._require_writable(tx, context, proposed.scope, place.scopes)
@@ -268,7 +277,9 @@ class MemoryService:
         if not self._means.settings().enabled:
             return explain_recall(None, is_enabled=False, limit=EXPLAINED_LIMIT)
         query, keyed = params.query, self._means.keyed
-        recall = await self.turns.recaller.recall(query, place.scopes, limit=EXPLAINED_LIMIT, is_rehearsal=True)
+        recall = await self.turns.recaller.recall(
+            query, place.scopes, limit=EXPLAINED_LIMIT, agent_id=params.context.agent_id, is_rehearsal=True
+        )
         unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
         return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted)
 
@@ -320,27 +331,6 @@ class MemoryService:
         last = tx.one(SQL["last_change"])
         return [Scope(kind=kind, key=key) for kind, key in rows], last[0] if last else 0
 
-    def on_thread_deleted(self, tx: Tx, thread_id: str) -> Mapping[str, int]:
-        """A deleted thread takes its own scope's memory along; what the user taught there stays theirs."""
-        return self._bury_scope(tx, Scope(kind="thread", key=thread_id))
-
-    def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
-        """A deleted workspace takes its memory along; tombstones stay."""
-        return self._bury_scope(tx, Scope(kind="workspace", key=workspace_id))
-
-    def _bury_scope(self, tx: Tx, scope: Scope) -> Mapping[str, int]:
-        buried = 0
-        notices: list[Notice] = []
-        for scope_id in scope_ids_of(tx, [scope]):
-            self.candidates.drop_scope(tx, scope_id)
-            for (memory_id,) in tx.all(SQL["records_of_scope"], {"scope_id": scope_id}):
-                stored = get_record(tx, memory_id)
-                if stored is not None and stored.record.status != "deleted":
-                    notices += self._forgetter.bury(tx, stored, Actor(kind="system"), restore_superseded=False)
-                    buried += 1
-        tell_after(tx, self._means, notices)
-        return {"memories": buried}
-
     async def erase_withheld(self) -> int:
         """Erase every record that holds a number which is not kept; how many there were."""
         memory_ids = await self._means.db.read(withheld_ids)
@@ -372,7 +362,13 @@ class MemoryService:
         means = self._means
         if found := await self.repairer.damage():
             means.report_index(list(found), False)  # the callable is a port: its parameters have no names
-            await means.db.jot(lambda tx: means.jobs.enqueue(tx, "repair", "quick"))
+
+            def note(tx: Tx) -> None:
+                if not TEXT_CHECKS.isdisjoint(found):
+                    doubt(tx)
+                means.jobs.enqueue(tx, "repair", "quick")
+
+            await means.db.jot(note)
 
     async def repair_state(self) -> RepairState:
         """What repair has left to do, and what it cannot mend."""

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from memory.identity import Identity, value_text
+from memory.notes import noted_by, voice_of
 from memory.record_terms import SQL, placed, terms_digest, unpacked
 from memory.visibility import WITHHELD, Seen
 from protocol.base import Scope
@@ -55,7 +56,10 @@ class Stored(NamedTuple):
     def seen(self) -> Seen:
         """What visibility asks."""
         r = self.record
-        return Seen(self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata)
+        return Seen(
+            self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata,
+            noted_by(r.provenance),
+        )  # fmt: skip
 
 
 def encoded(value: Any) -> str:
@@ -109,12 +113,13 @@ def stored_of(row: Row) -> Stored:
      provenance, _, _, evidence_count, created_at, updated_at, valid_from, expires_at, last_accessed_at, access_count, supersedes,
      superseded_by, contested, index_state, metadata) = columns  # fmt: skip
     intact = checksum_of(row) == row[_CHECKSUM]
+    origin = _read(_provenance_of, provenance, Provenance(), is_intact=intact)
     fingerprint, text_hash, _, deleted_at, scope_kind, scope_key = row[_FIRST_BLOB : len(_COLUMNS)]
     record = Record(
         memory_id=memory_id, scope=Scope(kind=scope_kind, key=scope_key), namespace=None, category=category, kind=kind, key=key,
         content=content, value=_read(_value_of, value, None, is_intact=intact) if value is not None else None, status=status,
         sensitivity=sensitivity, confidence=confidence, importance=importance, tags=_read(_tags_of, tags, [], is_intact=intact),
-        provenance=_read(_provenance_of, provenance, Provenance(), is_intact=intact), evidence_count=evidence_count, created_at=created_at,
+        provenance=origin, voice=voice_of(origin), evidence_count=evidence_count, created_at=created_at,
         updated_at=updated_at, valid_from=valid_from, expires_at=expires_at, last_accessed_at=last_accessed_at,
         access_count=access_count, supersedes=supersedes, superseded_by=superseded_by or None, contested=bool(contested),
         index_state=index_state, metadata=_read(_metadata_of, metadata, {}, is_intact=intact),

@@ -89,6 +89,10 @@ class Vectors:
         if space is not None:
             self._means.jobs.enqueue(tx, "embed", SUBJECT)
 
+    def queue(self, tx: Tx) -> None:
+        """Have the vectors made that records wait for."""
+        self._means.jobs.enqueue(tx, "embed", SUBJECT)
+
     def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
         """Whether some of the next records can have a vector of the space and have none; where the next look begins, if any is left."""
         found = tx.one(SQL["look_for_lack"], {"space": space.id, "after": after, "limit": LOOKED_AT})

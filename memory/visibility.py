@@ -22,6 +22,8 @@ class Seen(NamedTuple):
     is_intact: bool
     is_withheld: bool = False
     """It holds a number that is not kept any more."""
+    noted_by: str | None = None
+    """The agent whose unconfirmed note it is; None of what is the user's."""
 
 
 class View(NamedTuple):
@@ -31,6 +33,9 @@ class View(NamedTuple):
     statuses: Collection[Status]
     now: int
     shows_regulated: bool
+    is_prompt: bool = False
+    """What is shown goes into a prompt unasked: notes only into those of the agent that wrote them."""
+    agent_id: str | None = None
 
 
 ACTIVE: frozenset[Status] = frozenset({"active"})
@@ -55,6 +60,8 @@ def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:
     status = effective_status(record.status, record.expires_at, view.now)
     if status not in view.statuses:
         return ("expiry", "expired") if status == "expired" else ("status", status)
+    if view.is_prompt and record.noted_by is not None and (not record.noted_by or record.noted_by != view.agent_id):
+        return "voice", "unconfirmed_note"
     if record.sensitivity == "regulated" and not view.shows_regulated:
         return "sensitivity", "regulated"
     return None

@@ -11,6 +11,7 @@ import msgspec
 
 from memory.admission import Proposal, Verdict, assess
 from memory.hygiene import Junk
+from memory.obligations import Ask
 from memory.sensitivity import CREDENTIAL_FOUND, LABEL_ADVICE, NUMBER_KINDS
 from protocol.memory import Action, Decision, Factor, ReasonCode, Relation, SourceKind
 
@@ -19,7 +20,7 @@ Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
 
 ORIGINS: dict[SourceKind, Origin] = {
     "explicit_user_request": "user", "user_statement": "user", "user_correction": "user", "import": "user",
-    "assistant_inference": "assistant", "background_extractor": "summary", "tool_observation": "tool", "file": "tool",
+    "assistant_inference": "assistant", "agent_note": "assistant", "background_extractor": "summary", "tool_observation": "tool", "file": "tool",
     "system": "system",
 }  # fmt: skip
 
@@ -35,6 +36,8 @@ class Known(NamedTuple):
     memory_id: str
     is_contested: bool
     is_reworded: bool = False
+    is_note: bool = False
+    """It is an agent's note: what the user says makes it theirs."""
 
 
 class Refined(NamedTuple):
@@ -77,6 +80,10 @@ class Situation(NamedTuple):
     is_approval: bool = False
     junk: Junk | None = None
     refined: Refined | None = None
+    is_note: bool = False
+    ask: Ask | None = None
+    """What a note may not be, and is."""
+    is_forgotten: bool = False
 
 
 class Plan(NamedTuple):
@@ -91,6 +98,8 @@ class Plan(NamedTuple):
     uncontest: str | None = None
     promote: str | None = None
     remember_turn: bool = False
+    adopts: bool = False
+    """The record that it is merged into was an agent's note, and is the user's from now on."""
 
 
 def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
@@ -101,11 +110,13 @@ def _gates(s: Situation) -> tuple[ReasonCode, list[Factor]] | None:
         (bool(s.secret_kinds), "secret_detected", secrets),
         (s.intent_forbids, "no_memory_requested", []),
         (s.write_forbidden is not None, s.write_forbidden or "memory_write_disabled", []),
+        (s.is_forgotten, "source_forgotten", [_fact("forgotten", "what it came from was forgotten since")]),
         (not s.has_scope, "invalid_scope", []),
+        (s.ask is not None, "note_would_instruct", [_fact(s.ask.name, s.ask.why)] if s.ask else []),
         (s.quote_failed, "quote_not_found", [_fact("quote", "the quoted words are not in the message")]),
         (s.owner == "task", "task_owned", []),
         (s.owner == "system", "system_source", []),
-        (s.origin != "user", ORIGIN_REASONS.get(s.origin, "missing_evidence"), []),
+        (s.origin != "user" and not s.is_note, ORIGIN_REASONS.get(s.origin, "missing_evidence"), []),
         (
             s.junk is not None,
             s.junk.reason if s.junk else "malformed_fact",
@@ -150,6 +161,8 @@ def _fate(s: Situation) -> Plan:
         bucket = verdict.bucket if reason in {"transient", "session_only"} else "low"
         score = verdict.score if bucket == verdict.bucket else min(verdict.score, 0.0)
         return Plan(action, relation, _decided(verdict._replace(score=score, bucket=bucket), action, reason, extra))
+    if s.is_note:
+        return _noted(s, verdict)
     if s.duplicate is not None:
         return _merged(s, s.duplicate, verdict)
     if s.supersedes is not None or (contradicts and s.is_explicit and not s.wants_candidate):
@@ -175,12 +188,21 @@ def _decided(verdict: Verdict, action: Action, reason: ReasonCode, extra: Sequen
     )
 
 
+def _noted(s: Situation, verdict: Verdict) -> Plan:
+    """A note is kept beside what the user said, and changes nothing of it; what is known already is not kept again."""
+    if s.duplicate is not None:
+        return Plan("merge", "duplicate", _decided(verdict, "merge", "duplicate_active"), s.duplicate.memory_id)
+    return Plan("activate", "novel", _decided(verdict, "activate", "agent_note_created"))
+
+
 def _merged(s: Situation, known: Known, verdict: Verdict) -> Plan:
     """The same is believed already: its evidence grows, a doubt about it is settled, and what it corrects gives way."""
     uncontest = known.memory_id if known.is_contested else None
     promote = s.pending.candidate_id if s.pending is not None and s.is_approval else None
-    decision = _decided(verdict, "merge", "near_duplicate" if known.is_reworded else "duplicate_active")
-    return Plan("merge", "duplicate", decision, known.memory_id, s.supersedes, uncontest=uncontest, promote=promote)
+    met: ReasonCode = "near_duplicate" if known.is_reworded else "duplicate_active"
+    decision = _decided(verdict, "merge", "note_confirmed" if known.is_note else met)
+    plan = Plan("merge", "duplicate", decision, known.memory_id, s.supersedes, uncontest=uncontest, promote=promote)
+    return plan._replace(adopts=known.is_note)
 
 
 def _more_precise(s: Situation, known: Refined, verdict: Verdict) -> Plan:

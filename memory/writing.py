@@ -7,10 +7,12 @@ Rule 2: text that holds a credential leaves no trace: no record, no candidate, n
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from memory.admission import Proposal
+from memory.adopting import adopt, may_adopt, replace_notes
+from memory.columns import Place, columns_of
+from memory.forgotten_sources import comes_too_late
 from memory.identity import identify
+from memory.notes import is_note
 from memory.notices import Notice, changed, expire, note_change
 from memory.paraphrase import find_paraphrase
 from memory.ports import Collaborators
@@ -20,15 +22,14 @@ from memory.proposal import (
     actor_of,
     check_evidence,
     cleaned,
+    findings_of,
     junk_of,
     keep_evidence,
     sourced,
-    texts_of,
 )
 from memory.refining import find_refined
 from memory.same_matter import without_foreign_key
 from memory.scopes import default_of
-from memory.sensitivity import Findings, judge, level_of
 from memory.store import (
     SQL,
     Change,
@@ -98,22 +99,22 @@ class Writer:
         if not proposed.content.strip() and proposed.forbidden is None:
             raise CallerError.at("$.content", "There are no words in it")
         scope, is_clear = proposed.scope, True
-        if scope is None:
+        if scope is None and not proposed.is_note:
             corrected = get_record(tx, proposed.supersedes) if proposed.supersedes is not None else None
             stood = corrected.record.scope if corrected is not None else None
             scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint, stood)
-        work = _Write(tx, self._means, proposed, scope or NO_SCOPE)
-        situation, checked = work.gather(active, is_clear=is_clear, has_scope=scope is not None)
+        work = _Write(tx, self._means, proposed, scope or NO_SCOPE, active)
+        situation, checked = work.gather(is_clear=is_clear, has_scope=scope is not None)
         return work.apply(plan_write(situation), checked)
 
 
 class _Write:
     """One proposal on one transaction."""
 
-    def __init__(self, tx: Tx, means: Collaborators, proposed: Proposed, scope: Scope) -> None:
-        self._tx = tx
-        self._means = means
-        self._p = proposed
+    def __init__(
+        self, tx: Tx, means: Collaborators, proposed: Proposed, scope: Scope, active: Sequence[Scope]
+    ) -> None:  # fmt: skip
+        self._tx, self._means, self._p, self._active = tx, means, proposed, active
         self._value = encoded(proposed.value) if proposed.value is not None else None
         self._scope = scope
         self._gist = means.lexicon.query_terms(proposed.content)
@@ -121,25 +122,17 @@ class _Write:
         self._vectors = Vectors(means)
         self._notices: list[Notice] = []
         self._meets_candidate = False
-        self._findings = self._judge()
-        p, keyed = proposed, means.keyed
-        self._identity = identify(scope, p.semantic, p.content, p.value, p.alias, keyed)
+        self._findings = findings_of(self._p, means.scanner)
+        self._identity = identify(scope, self._p.semantic, self._p.content, self._p.value, self._p.alias, means.keyed)
         self._scope_id = ensure_scope(tx, scope)
 
     # -- gather ----------------------------------------------------------------------------------------------------
-
-    def _judge(self) -> Findings:
-        texts = texts_of(self._p)
-        found = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
-        if self._p.declared == "secret_like" or self._p.semantic.sensitivity == "secret":
-            return found._replace(secret_kinds=[*found.secret_kinds, "declared_secret"])
-        return found
 
     def _is_own_block(self) -> bool:
         text = self._p.content
         return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
 
-    def _meet(self, active: Sequence[Scope]) -> _Known:
+    def _meet(self) -> _Known:
         tx, scope_id = self._tx, self._scope_id
         self._p, self._identity = without_foreign_key(tx, self._means, (self._scope, scope_id), self._p, self._identity)
         if self._p.alias is not None:
@@ -151,11 +144,17 @@ class _Write:
         superseded = None
         if self._p.supersedes is not None:
             superseded = get_record(tx, self._p.supersedes)
-            if superseded is None or superseded.record.scope not in active or superseded.record.status != "active":
+            if (
+                superseded is None
+                or superseded.record.scope not in self._active
+                or superseded.record.status != "active"
+            ):
                 raise CallerError.missing("record to supersede")
             if superseded.record.scope != self._scope:
                 raise Refused("conflict", "A memory is replaced only within its scope.")
         duplicate = self._live(active_duplicate(tx, scope_id, self._identity, self._value)) if met.same else None
+        if duplicate is not None and not may_adopt(duplicate, self._p, self._identity, same_key):
+            duplicate = None
         if duplicate is None and same_key is not None and same_key.text_hash == self._identity.text_hash:
             duplicate = same_key if same_key.record.value == self._p.value else None
         if duplicate is not None and superseded is not None and duplicate.row == superseded.row:
@@ -173,6 +172,12 @@ class _Write:
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
         return _Known(duplicate, same_key, pending, superseded, self._live(reworded), refined, turns, was_unwanted)
 
+    def _meet_by_note(self) -> _Known:
+        """What an agent's note meets: what says the same, and whether that was forgotten. It touches nothing else."""
+        said = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
+        is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity)
+        return _Known(said, None, None, None, None, None, set[str](), is_unwanted)
+
     def _live(self, found: Stored | None) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
         if found is not None and not found.is_intact:  # nobody can see it; it makes room for what is said now
@@ -185,13 +190,13 @@ class _Write:
         self._notices.append(expire(self._tx, self._means, found))
         return None
 
-    def gather(self, active: Sequence[Scope], *, is_clear: bool, has_scope: bool) -> tuple[Situation, Checked]:
+    def gather(self, *, is_clear: bool, has_scope: bool) -> tuple[Situation, Checked]:
         """Everything that the decision depends on."""
         is_approval = self._p.approves is not None
         checked = approved_evidence(self._p) if is_approval else check_evidence(self._tx, self._means, self._p)
         self._p = sourced(self._p, checked)
         p, settings = self._p, self._means.settings()
-        known = self._meet(active)
+        known = self._meet_by_note() if p.is_note else self._meet()
         self._meets_candidate = known.pending is not None
         proposal = Proposal(
             explicitness=p.semantic.explicitness,
@@ -227,6 +232,9 @@ class _Write:
             wants_rejection=p.disposition == "reject_suppressed",
             is_approval=is_approval,
             junk=junk_of(p, self._means.lexicon),
+            is_note=p.is_note,
+            ask=p.ask,
+            is_forgotten=comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
         )
         return situation, checked
 
@@ -248,7 +256,7 @@ class _Write:
         if replaced is not None:  # after the candidate that replaces it has become a record
             settle_doubts(self._tx, replaced.record.memory_id, self._now)
         if plan.remember_turn:
-            hashes = (self._identity.text_hash, self._identity.fingerprint)
+            hashes = self._identity.text_hash, self._identity.fingerprint
             note_turns(self._tx, self._scope_id, hashes, checked.turns, self._now)
         self._decide(plan.decision, record, candidate.candidate_id if candidate else plan.promote or self._p.approves)
         if plan.action not in {"reject", "suppress"}:
@@ -262,7 +270,7 @@ class _Write:
             record=record,
             candidate=candidate,
             superseded_memory_id=replaced.record.memory_id if replaced else None,
-            evidence_merged=plan.merge_into is not None,
+            evidence_merged=plan.merge_into is not None and not self._p.is_note,
         )
         return Outcome(result, plan.action in {"activate", "supersede"}, self._notices)
 
@@ -270,14 +278,16 @@ class _Write:
         tx, memory_id = self._tx, self._means.ids.new("mem")
         if replaced is not None:
             self._supersede(replaced, memory_id, plan.decision)
-        stored = add_record(tx, self._scope, self._record_values(memory_id, checked, replaced))
+        stored = add_record(tx, self._scope, self._columns(memory_id, checked, replaced))
         keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=True)
         if self._meets_candidate:
             stored = self._take_over(plan.promote, memory_id)
-        change = Change("created", actor_of(self._p), plan.decision.reason_code, None, "active")
-        add_event(tx, memory_id, self._now, change)
+        created = Change("created", actor_of(self._p), plan.decision.reason_code, None, "active")
+        add_event(tx, memory_id, self._now, created)
         add_first_text(tx, stored, self._means.lexicon, self._gist)
         stored = self._vectors.keep(tx, stored, self._p.meant)
+        if notices := replace_notes(tx, self._means, stored, self._p, self._active):
+            stored, self._notices = self._stored(memory_id), [*self._notices, *notices]
         self._notices.append(changed(stored.record, "created", plan.decision.reason_code))
         return stored.record
 
@@ -290,23 +300,9 @@ class _Write:
         self._tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
         return self._stored(memory_id)
 
-    def _record_values(self, memory_id: str, checked: Checked, replaced: Stored | None) -> dict[str, Any]:
-        p, identity = self._p, self._identity
-        provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
-        if p.provenance.source_kind in {"import", "user_correction"}:
-            provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
-        semantic, is_regulated = p.semantic, self._findings.is_regulated
-        level = level_of(p.declared, semantic.sensitivity, semantic.category, is_regulated=is_regulated)
-        return {
-            "memory_id": memory_id, "scope_id": self._scope_id, "category": p.semantic.category, "kind": p.kind,
-            "key": identity.key, "alias": identity.alias, "is_single": int(identity.is_single), "content": p.content,
-            "value": self._value, "sensitivity": level, "confidence": 1.0 if p.confidence is None else p.confidence,
-            "importance": p.importance, "tags": encoded(list(p.tags)), "provenance": encoded(provenance),
-            "thread_id": p.provenance.thread_id, "turn_id": p.provenance.turn_id, "evidence_count": len(checked.evidence),
-            "created_at": self._now, "updated_at": self._now, "valid_from": p.valid_from, "expires_at": p.expires_at,
-            "supersedes": replaced.record.memory_id if replaced else None, "metadata": encoded(p.metadata or {}),
-            "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
-        }  # fmt: skip
+    def _columns(self, memory_id: str, checked: Checked, replaced: Stored | None) -> dict[str, Any]:
+        place = Place(memory_id, self._scope_id, replaced.record.memory_id if replaced else None, self._now)
+        return columns_of(self._p, self._identity, checked, place, is_regulated=self._findings.is_regulated)
 
     def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
         set_status(self._tx, old, "superseded", self._now, superseded_by=memory_id)
@@ -318,7 +314,12 @@ class _Write:
     def _merge(self, plan: Plan, checked: Checked) -> Record:
         tx, memory_id = self._tx, plan.merge_into or ""
         before = self._stored(memory_id).record.evidence_count
-        keep_evidence(tx, checked, self._now, memory_id=memory_id)
+        if self._p.is_note:
+            return self._stored(memory_id).record
+        keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=plan.adopts)
+        if plan.adopts:
+            change = Change("confirmed", actor_of(self._p), plan.decision.reason_code, "active", "active")
+            adopt(tx, memory_id, self._columns(memory_id, checked, None), change, self._now, self._means.lexicon)
         if plan.promote is not None:
             self._end(plan.promote, End("merged", self._decider(), merged_into=memory_id))
         if plan.uncontest is not None:
@@ -374,12 +375,12 @@ class _Write:
         return found.candidate
 
     def _decide(self, decision: Decision, record: Record | None, candidate_id: str | None) -> None:
-        source = self._p.provenance
+        source, memory_id = self._p.provenance, record.memory_id if record else None
         self._tx.run(SQL["add_decision"], {
-            "at": self._now, "scope_id": self._scope_id, "memory_id": record.memory_id if record else None,
-            "candidate_id": candidate_id, "thread_id": source.thread_id,
-            "turn_id": source.turn_id, "run_id": self._p.run_id, "action": decision.action, "score": decision.score,
-            "bucket": decision.bucket, "reason_code": decision.reason_code, "factors": encoded(decision.factors),
+            "at": self._now, "scope_id": self._scope_id, "memory_id": memory_id, "candidate_id": candidate_id,
+            "thread_id": source.thread_id, "turn_id": source.turn_id, "run_id": self._p.run_id,
+            "action": decision.action, "score": decision.score, "bucket": decision.bucket,
+            "reason_code": decision.reason_code, "factors": encoded(decision.factors),
         })  # fmt: skip
 
     def _stored(self, memory_id: str) -> Stored:
@@ -390,10 +391,10 @@ class _Write:
 
 
 def _known(found: Stored | None, *, is_reworded: bool = False) -> Known | None:
-    return Known(found.record.memory_id, found.record.contested, is_reworded) if found is not None else None
+    record = found.record if found is not None else None
+    return Known(record.memory_id, record.contested, is_reworded, is_note(record)) if record is not None else None
 
 
 def _pending(found: StoredCandidate | None) -> KnownCandidate | None:
-    return (
-        KnownCandidate(found.candidate.candidate_id, found.candidate.contested_memory_id) if found is not None else None
-    )
+    one = found.candidate if found is not None else None
+    return KnownCandidate(one.candidate_id, one.contested_memory_id) if one is not None else None

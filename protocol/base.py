@@ -32,6 +32,7 @@ ID_TEXT = "[A-Za-z0-9_.:-]{1,128}"
 
 Id: TypeAlias = Annotated[str, matching(ID_TEXT, "An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`.")]
 Millis: TypeAlias = Annotated[int, Meta(description="Unix milliseconds.", ge=0, le=253402300799999)]
+At: TypeAlias = Annotated[int, Meta(description="Unix time in milliseconds, UTC.")]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=100, description="At most this many, 1 to 100.")]
 Cursor: TypeAlias = Annotated[str, Meta(max_length=1024, description="Opaque; `next_cursor` of the page before.")]
 Query: TypeAlias = Annotated[str, Meta(max_length=4096, description="Plain text; never query syntax.")]
@@ -80,6 +81,16 @@ class Scope(Params, order=True):
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.key}"
+
+
+class Cancelled(Wire):
+    """Learning that was under way from a turn when it was forgotten: it writes nothing any more, or nothing into `scope`."""
+
+    run_id: str
+    thread_id: str
+    turn_id: str
+    scope: Scope | None = None
+    """What was forgotten, where the run still learns other things; none where the run itself has ended."""
 
 
 class Elsewhere(Wire):

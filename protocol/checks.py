@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
-from protocol.errors import IndexDamaged
+from protocol.errors import IndexDamaged, PagesDamaged
 from protocol.ports import Row, SqlValue, Transact, Tx
 
 BATCH = 200
@@ -127,5 +127,7 @@ async def mend_all(
 async def _next(db: Transact, find: Find, after: int) -> Found:
     try:
         return await db.read(lambda tx: find(tx, after))
+    except PagesDamaged:  # not even that much is known
+        raise
     except IndexDamaged:  # a full-text index that cannot even be read is wrong as a whole
         return Found([None], None)

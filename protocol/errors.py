@@ -145,6 +145,10 @@ class IndexDamaged(Unavailable):
     """A full-text index cannot be read: it is derived, and made anew; the store itself works."""
 
 
+class PagesDamaged(IndexDamaged):
+    """A page of the database's file, or a whole table, cannot be read: what is derived there is put out of use and made anew."""
+
+
 class Defect(GatewayError):
     """We are wrong."""
 

@@ -287,8 +287,8 @@ class ToolContext(Wire):
     call_id: str
     show: Callable[[Picture], None] | None = None
     """Shows the model a picture beside the answer; None where it takes none."""
-    agreed: bool = False
-    """Whether the user was shown this very call whole, and said yes."""
+    agreed: bool = False  # the user was shown this very call whole, and said yes
+    may_note: bool = False  # at a door whose user cannot be asked, what is not their wish becomes the agent's note
 
 
 ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[ToolReply]]

@@ -107,7 +107,7 @@ def audit(index: AuditedIndex) -> Generator[None, Tx, bool]:
         return True
     tx = yield
     is_still = tx.one(index.last_change) == begun
-    if is_still and _believed(tx, index) != [rows, terms]:  # the sums of a home that was written to are not known
+    if is_still and believed_totals(tx, index) != [rows, terms]:  # the sums of a home that was written to are not known
         return True
     places = sorted(doubted | unbalanced)
     for first in range(0, len(places), ROWS):
@@ -169,8 +169,8 @@ def _kept_sum(tx: Tx, index: AuditedIndex, row: int) -> int:
     return _sum_of(index.body_of(found)[1].split()) if found is not None else 0
 
 
-def _believed(tx: Tx, index: AuditedIndex) -> list[int]:
-    """What the index believes to hold: rows, and terms of them."""
+def believed_totals(tx: Tx, index: AuditedIndex) -> list[int]:
+    """Return what the index believes to hold: rows, and terms of them."""
     sums = tx.one(index.totals)
     return _varints(sums[0] if sums else b"") or [0, 0]
 

@@ -4,7 +4,21 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from protocol.base import Cursor, Diagnostic, Elsewhere, Id, Limit, Millis, Params, Query, Reason, Scope, Unit, Wire
+from protocol.base import (
+    Cancelled,
+    Cursor,
+    Diagnostic,
+    Elsewhere,
+    Id,
+    Limit,
+    Millis,
+    Params,
+    Query,
+    Reason,
+    Scope,
+    Unit,
+    Wire,
+)  # fmt: skip
 
 MAX_CONTENT_BYTES = 16 * 1024
 MAX_VALUE_BYTES = 1024
@@ -21,8 +35,10 @@ Status: TypeAlias = Literal["active", "superseded", "expired", "archived", "dele
 Sensitivity: TypeAlias = Literal["normal", "personal", "secret_like", "regulated"]
 SourceKind: TypeAlias = Literal[
     "explicit_user_request", "user_statement", "user_correction", "assistant_inference", "background_extractor",
-    "tool_observation", "import", "file", "system",
+    "tool_observation", "import", "file", "system", "agent_note",
 ]  # fmt: skip
+Voice: TypeAlias = Literal["user", "machine"]
+"""Whose word a record is: the user's, or that of an agent whose note no person has confirmed."""
 Relation: TypeAlias = Literal["duplicate", "compatible_update", "contradiction", "novel", "suppressed_by_rejection"]
 Intent: TypeAlias = Literal["explicit_store", "implicit_candidate", "explicit_forget", "explicit_no_memory"]
 Explicitness: TypeAlias = Literal["explicit", "implicit", "unclear"]
@@ -46,7 +62,8 @@ ReasonCode: TypeAlias = Literal[
     "own_context_block", "regulated_needs_request", "assistant_inference", "tool_or_web_source", "generated_summary",
     "system_source", "task_owned", "thread_owned", "missing_evidence", "quote_not_found", "malformed_fact",
     "suppressed_by_rejection", "no_memory_requested", "memory_write_disabled", "invalid_scope", "too_many_facts",
-    "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said",
+    "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "agent_note_created", "agent_notes_disabled",
+    "note_would_instruct", "note_confirmed", "source_forgotten",
 ]  # fmt: skip
 IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
@@ -56,10 +73,12 @@ SpaceKind: TypeAlias = Literal["static", "model"]
 Order: TypeAlias = Literal["updated_at", "created_at", "importance"]
 EventName: TypeAlias = Literal[
     "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",
-    "restored", "erased", "imported",
+    "restored", "erased", "imported", "confirmed",
 ]  # fmt: skip
 ChangeKind: TypeAlias = Literal["created", "updated", "superseded", "deleted", "restored", "expired"]
 ActorKind: TypeAlias = Literal["user", "assistant", "extractor", "system", "tool", "import"]
+AgentKind: TypeAlias = Literal["assistant", "tool", "system"]
+NoteStatus: TypeAlias = Literal["noted", "duplicate", "rejected"]
 
 Content: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=MAX_CONTENT_BYTES, description="One fact in plain words; at most 16 KiB.")
@@ -160,6 +179,7 @@ class Record(Wire):
     contested: bool
     index_state: IndexState
     metadata: dict[str, Any]
+    voice: Voice = "user"
 
 
 class Factor(Wire):
@@ -202,6 +222,7 @@ class Filters(Params):
     kinds: list[Kind] | None = None
     tags: Tags | None = None
     statuses: list[Status] | None = None
+    voices: list[Voice] | None = None
     include_sensitive: bool = False
     limit: Limit = 20
     cursor: Cursor | None = None
@@ -214,6 +235,7 @@ class SearchParams(Filters):
     mode: SearchMode = "hybrid"
     min_score: Unit | None = None
     include_provenance: bool = True
+    count_elsewhere: bool = False
 
 
 class Hit(Wire):
@@ -227,7 +249,7 @@ class Hit(Wire):
 
 
 class SearchResult(Wire):
-    """Hits, best first; where there is none, `elsewhere` says which other workspaces have some."""
+    """Hits, best first; where there is none and `count_elsewhere` asks for it, `elsewhere` counts those of other workspaces."""
 
     hits: list[Hit]
     next_cursor: str | None
@@ -360,6 +382,48 @@ class WriteResult(Wire):
     candidate: Candidate | None
     superseded_memory_id: str | None
     evidence_merged: bool
+
+
+class NoteParams(Params):
+    """`memory/note`: what an agent noted on its own account. It is no word of the user until a person confirms it.
+
+    A note has the scope of a workspace or an agent, and ends after 30 days; `expires_at` can only be sooner.
+    """
+
+    content: Content
+    agent_id: Id
+    agent_kind: AgentKind = "assistant"
+    kind: Kind = "observation"
+    category: Category = "custom"
+    scope: Scope | None = None
+    value: Any = None
+    tags: Tags = []
+    importance: Unit = 0.5
+    expires_at: Millis | None = None
+    idempotency_key: IdempotencyKey | None = None
+    context: Context = field(default_factory=Context)
+
+
+class NoteResult(WriteResult):
+    """What became of a note, in a word, with the decision; `how_to_confirm` is a command for a person."""
+
+    status: NoteStatus
+    reason_code: ReasonCode
+    memory_id: str | None = None
+    how_to_confirm: str | None = None
+
+
+class ConfirmParams(Params):
+    """`memory/confirm`: a person takes an agent's note for their own word."""
+
+    memory_id: Id
+    context: Context = field(default_factory=Context)
+
+
+class ConfirmResult(Wire):
+    """The record, which is the user's word from now on."""
+
+    record: Record
 
 
 class UpdateParams(Params):
@@ -508,6 +572,7 @@ class ForgetResult(Wire):
     forgotten_memory_ids: list[str]
     dry_run: bool
     receipt: Receipt | None = None
+    cancelled: list[Cancelled] = []
 
 
 class RestoreParams(Params):
@@ -629,8 +694,8 @@ class ExplainParams(Params):
 
 GateName: TypeAlias = Literal[
     "memory_enabled", "extraction_enabled", "turn_succeeded", "policy", "eligibility", "extractor", "fact_valid",
-    "quote", "own_words", "secret", "scope", "duplicate", "admission", "recall_enabled", "scope_active", "status", "expiry",
-    "sensitivity", "integrity", "excluded", "candidate", "floor", "budget", "already_shown",
+    "quote", "own_words", "instruction", "secret", "scope", "duplicate", "admission", "recall_enabled", "scope_active", "status", "expiry",
+    "voice", "sensitivity", "integrity", "excluded", "candidate", "floor", "budget", "already_shown",
 ]  # fmt: skip
 
 

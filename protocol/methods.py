@@ -168,6 +168,16 @@ MEMORY_REMEMBER = Method(
 MEMORY_WRITE = Method(
     "memory/write", m.WriteParams, m.WriteResult, "Propose a fact with its semantics and evidence.", _WRITES
 )
+MEMORY_NOTE = Method(
+    "memory/note", m.NoteParams, m.NoteResult, "Keep an agent's own note, which is no word of the user.", _WRITES
+)
+MEMORY_CONFIRM = Method(
+    "memory/confirm",
+    m.ConfirmParams,
+    m.ConfirmResult,
+    "Take an agent's note for the user's word; for a person, never a tool.",
+    ("not_found", "conflict", "memory_disabled", "memory_write_disabled", "memory_ignored"),
+)
 MEMORY_UPDATE = Method(
     "memory/update", m.UpdateParams, m.UpdateResult, "Correct or annotate a record.", (*_WRITES, "conflict")
 )

@@ -189,14 +189,10 @@ class Space(msgspec.Struct, frozen=True):
 
 
 class Vector(msgspec.Struct, frozen=True):
-    """A text's place in a space: little-endian float16 numbers of unit length.
-
-    Cosines are distributed differently in spaces of different kinds; a threshold holds for one kind only.
-    """
+    """A text's place in a space: little-endian float16 numbers of unit length."""
 
     space_id: int
     numbers: bytes
-    kind: SpaceKind = "model"
 
 
 class Coverage(NamedTuple):
@@ -288,7 +284,9 @@ class Meaning(Protocol):
         ...
 
 
-JobKind: TypeAlias = Literal["index", "hook_run", "embed", "extract", "graph", "sweep", "repair", "erase_finish"]
+JobKind: TypeAlias = Literal[
+    "index", "hook_run", "embed", "extract", "graph", "sweep", "repair", "erase_finish", "delete"
+]
 JobState: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
 
 

@@ -25,6 +25,10 @@ _FIRST_UNSPACED = "\u0e00"
 _JOINING_JAMO = range(0x1160, 0x1200)
 """Vowels and ends of Korean syllables that are written letter by letter."""
 
+FEW = 16
+"""So many words are looked for one by one; of more, the text's own words are looked up."""
+NOTHING: Final[frozenset[str]] = frozenset()
+
 _anchors_of: Final = re.compile("[a-z0-9]+").findall
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -98,10 +102,19 @@ class Saying:
 
     def said_in(self, text: str) -> frozenset[str]:
         """The phrases that a text says."""
+        if not text or self._has_none(text):
+            return NOTHING
         flat = folded(text)
-        anchors = self._anchored.keys() & {*_anchors_of(flat), ""} if flat else ()
+        anchors = self._anchored.keys() & {*_anchors_of(flat), ""}
         phrases = (phrase for anchor in anchors for phrase in self._anchored[anchor])
         return frozenset(phrase for phrase in phrases if next(_places(flat, phrase), None) is not None)
+
+    def _has_none(self, text: str) -> bool:
+        """Whether the text has none of the words by which phrases are found: said of most texts, at a tenth of the cost."""
+        if "" in self._anchored or len(self._anchored) > FEW:
+            return not self._anchored
+        plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+        return not any(anchor in plain for anchor in self._anchored)
 
     def taken_out(self, text: str) -> str:
         """The text with a mark in the place of every phrase."""

@@ -27,6 +27,7 @@ MEANINGS: Mapping[str, str] = {
     "memory.deterministic_recall_enabled": "Whether each turn is given what fits its words.",
     "memory.active_recall_enabled": "Whether a preflight may ask for more than that.",
     "memory.tools_enabled": "Whether a model is offered tools to search, remember and forget.",
+    "memory.agent_notes": "Where a model may keep notes of its own: nowhere, at doors outside of turns such as MCP, or in turns as well.",
     "memory.proactive_writes_enabled": "Whether facts are kept that nobody asked to keep, when enough speaks for them.",
     "memory.background_extraction_enabled": "Whether facts are taken from a turn after its end.",
     "memory.debug_trace_enabled": "Whether every recall keeps its ranked list, for explanations.",

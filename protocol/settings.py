@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from protocol.base import Id, Params, Unit, Wire
 
+AgentNotes: TypeAlias = Literal["off", "doors", "all"]
 RoleName: TypeAlias = Literal["main", "preflight", "extractor"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "scripted"]
 PosInt: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -30,6 +31,7 @@ class MemorySettings(Params):
     deterministic_recall_enabled: bool = True
     active_recall_enabled: bool = True
     tools_enabled: bool = True
+    agent_notes: AgentNotes = "doors"
     proactive_writes_enabled: bool = True
     background_extraction_enabled: bool = True
     debug_trace_enabled: bool = False

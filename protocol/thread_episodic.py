@@ -5,7 +5,21 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from protocol.base import ID_TEXT, Cursor, Diagnostic, Elsewhere, Id, Limit, Millis, Params, Query, Reason, Unit, Wire
+from protocol.base import (
+    ID_TEXT,
+    At,
+    Cursor,
+    Diagnostic,
+    Elsewhere,
+    Id,
+    Limit,
+    Millis,
+    Params,
+    Query,
+    Reason,
+    Unit,
+    Wire,
+)
 from protocol.threads import ArtifactRef
 
 SearchScope: TypeAlias = Literal["current_thread", "related_threads", "workspace_threads"]
@@ -47,6 +61,7 @@ class ThreadSearchParams(Params):
     max_prompt_chars: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     min_score: Unit | None = None
     exclude_turn_ids: Annotated[list[Id], Meta(max_length=1000)] = []
+    count_elsewhere: bool = False
 
 
 class ThreadHit(Wire):
@@ -70,8 +85,8 @@ class ThreadHit(Wire):
 class Understood(Wire):
     """The time that a query named: its first and last millisecond, and its words."""
 
-    from_at: int
-    to_at: int
+    from_at: At
+    to_at: At
     text: str
 
 
@@ -79,7 +94,7 @@ class ThreadSearchResult(Wire):
     """Hits, best first; `diagnostics` says why there are none or not all.
 
     `understood` is the time that was read from the query, if it was given none: what was said then comes before all else.
-    Where a search of a whole workspace finds nothing, `elsewhere` says which others have hits.
+    Where a search of a whole workspace finds nothing, `elsewhere` says which others have hits, if `count_elsewhere` asks for it.
     """
 
     hits: list[ThreadHit]
@@ -146,10 +161,10 @@ class PausedQueue(Wire):
 
 RepairProgress: TypeAlias = Literal["ok", "pending", "running", "failed"]
 RepairReason: TypeAlias = Literal[
-    "source_rows", "terms", "lexicon", "chunk_rows", "missing_sources", "jobs", "texts", "missing_texts", "segments",
-    "vectors", "missing_vectors",
+    "orphans", "scopes", "source_rows", "lost_segments", "terms", "lexicon", "chunk_rows", "missing_sources", "jobs", "texts",
+    "missing_texts", "segments", "vectors", "missing_vectors",
 ]  # fmt: skip
-"""What of the index is wrong: messages' rows, kept terms, terms of another lexicon, too few or too many chunks, messages that the index
+"""What of the index is wrong: chunks of no message, workspaces or threads without their number, messages' rows, partitions that are gone, kept terms, terms of another lexicon, too few or too many chunks, messages that the index
 does not know, work without a job, the full-text index, chunks that it lacks, sums of partitions, vectors, chunks without any."""
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from msgspec import UNSET, Meta, UnsetType
 
-from protocol.base import Cursor, Diagnostic, Id, Limit, Millis, Params, Wire, matching
+from protocol.base import Cancelled, Cursor, Diagnostic, Id, Limit, Millis, Params, Wire, matching
 from protocol.errors import REASONS, ErrorReason
 
 Mode: TypeAlias = Literal["agent", "chat"]
@@ -43,6 +43,8 @@ class Workspace(Wire):
     root_path: str | None
     created_at: int
     updated_at: int
+    state: Literal["active", "deleting"] = "active"
+    """`deleting`: a deletion has begun, and goes on in the background if it was interrupted; nothing new begins there."""
 
 
 class WorkspaceResult(Wire):
@@ -152,10 +154,12 @@ class ThreadUpdateParams(Params):
 
 
 class DeleteResult(Wire):
-    """What a deletion removed."""
+    """What a deletion removed, and the learning that it cancelled; `complete` once no file of the home holds the bytes any more."""
 
     deleted: bool
     removed: dict[str, int]
+    cancelled: list[Cancelled] = []
+    complete: bool = True
 
 
 class ThreadHistoryParams(Params):
@@ -312,6 +316,8 @@ class ThreadImportParams(Params):
     mode: Literal["replace", "append"] = "replace"
     dry_run: bool = False
     name: Label | None = None
+    generation: Annotated[int, Meta(ge=0)] | None = None
+    """That of an earlier answer about the same conversation: what was forgotten or deleted since is not brought back."""
     offset: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
     """How many turns of the source stand before these; a turn without an id is then known by its place."""
     has_more: bool = False
@@ -327,6 +333,8 @@ class ThreadImportResult(Wire):
     replaced: int
     removed: int
     """Turns of this source that it has no longer."""
+    generation: int = 0
+    """How much had been forgotten in the home when it was asked."""
 
 
 class TextInput(Params, tag_field="type", tag="text"):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta
 
-from protocol.base import Cursor, Id, Millis, Params, Query, Reason, Scope, portable
+from protocol.base import ID_TEXT, Cursor, Id, Millis, Params, Query, Reason, Scope, matching, portable
 from protocol.memory import Category, Content, Key
 from protocol.threads import Domain, ToolSpec
 
@@ -14,80 +14,102 @@ MAX_RESULT_CHARS = 8000
 """A tool's whole answer as JSON text; a cut says so."""
 
 ToolDomain = Literal["memory", "artifact"]
-Quote = Annotated[str, Meta(min_length=1, max_length=2000)]
-ToolLimit = Annotated[int, Meta(ge=1, le=20)]
+Quote = Annotated[
+    str, Meta(min_length=1, max_length=2000, description="The user's own sentence that says it, word for word.")
+]
+ToolLimit = Annotated[int, Meta(ge=1, le=20, description="At most this many, 1 to 20.")]
+MemoryId = Annotated[str, matching(ID_TEXT, "The `memory_id` of an earlier answer.")]
+ToolScopes = Annotated[
+    list[Scope],
+    Meta(description="Only in these scopes; left out, in all that are active: the user's and the project's."),
+]
+ToolScope = Annotated[Scope, Meta(description="Whose fact it is; left out, by its category.")]
+ToolCategories = Annotated[list[Category], Meta(description="Only of these categories; left out, of all.")]
+ToolKey = Annotated[
+    str, Meta(min_length=1, max_length=256, description="A name for the fact: a later one of the same key replaces it.")
+]
+ToolValue = Annotated[
+    Any,
+    Meta(
+        description="The fact's value for programs, such as 42; mostly left out.",
+        extra_json_schema={"anyOf": [{"type": name} for name in ("string", "number", "boolean", "null")]},
+    ),
+]
+"""Any JSON is taken; what is offered to a model is what every vendor's dialect can say."""
+After = Annotated[Millis, Meta(description="Only what was said at this time or later: Unix time in milliseconds, UTC.")]
+Before = Annotated[Millis, Meta(description="Only what was said before this time: Unix time in milliseconds, UTC.")]
 
 
 class MemorySearchArgs(Params):
-    """Find remembered facts by words or meaning."""
+    """Find remembered facts by words or meaning. Use it at the beginning of a task, and before you say that something about the user or the project is not known."""
 
     query: Query
-    scopes: list[Scope] | None = None
-    categories: list[Category] | None = None
+    scopes: ToolScopes | None = None
+    categories: ToolCategories | None = None
     limit: ToolLimit = 5
 
 
 class MemoryListArgs(Params):
-    """List remembered facts, newest first."""
+    """List remembered facts, newest first. Use it when the user asks what is remembered; to find something, search."""
 
-    categories: list[Category] | None = None
-    scopes: list[Scope] | None = None
+    categories: ToolCategories | None = None
+    scopes: ToolScopes | None = None
     limit: ToolLimit = 20
     cursor: Cursor | None = None
 
 
 class MemoryGetArgs(Params):
-    """Read one remembered fact whole, by `memory_id`, or by `scope` and `key`."""
+    """Read one remembered fact whole, by `memory_id`, or by `scope` and `key`. Use it when an answer shows a fact cut short, or you need its value or dates."""
 
-    memory_id: Id | None = None
-    scope: Scope | None = None
+    memory_id: MemoryId | None = None
+    scope: ToolScope | None = None
     key: Key | None = None
 
 
 class MemoryRememberArgs(Params):
-    """Keep a stable fact, preference or decision that the user stated; `quote` is the sentence in which they did, word for word."""
+    """Keep a stable fact, preference or decision that the user stated; `quote` is the sentence in which they did, word for word. Use it when the user asks to keep something, one fact a call."""
 
     content: Content
     quote: Quote | None = None
-    category: Category = "custom"
-    key: Key | None = None
-    scope: Scope | None = None
-    value: Any = None
+    category: Annotated[Category, Meta(description="What sort of fact it is; `custom` where none fits.")] = "custom"
+    key: ToolKey | None = None
+    scope: ToolScope | None = None
+    value: ToolValue = None
 
 
 class MemoryForgetArgs(Params):
-    """Forget one remembered fact, by `memory_id`, or by `scope` and `key`."""
+    """Forget one remembered fact, by `memory_id`, or by `scope` and `key`. Use it when the user asks to forget something: search first, and say which one it is."""
 
-    memory_id: Id | None = None
-    scope: Scope | None = None
+    memory_id: MemoryId | None = None
+    scope: ToolScope | None = None
     key: Key | None = None
     reason: Reason | None = None
 
 
 class ArtifactReadArgs(Params):
-    """Read a file that a message carried: characters of a text or PDF, rows of a table, a picture. Go on at `next_offset`."""
+    """Read a file that a message carried: characters of a text or PDF, rows of a table, a picture. Go on at `next_offset`. Use it when an answer depends on what a file says."""
 
     artifact_id: Id
     version_id: Id | None = None
-    offset: Annotated[int, Meta(ge=0)] = 0
-    limit: Annotated[int, Meta(ge=1, le=MAX_RESULT_CHARS)] = 4000
+    offset: Annotated[int, Meta(ge=0, description="From which character or row on; `next_offset` goes on.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=MAX_RESULT_CHARS, description="At most so many characters or rows.")] = 4000
 
 
 class ThreadSearchArgs(Params):
-    """Find what was said in earlier conversations, by words or meaning; `from_at` and `to_at` narrow the time."""
+    """Find what was said in earlier conversations, by words or meaning; `from_at` and `to_at` narrow the time. Use it when the user speaks of something said or decided before."""
 
     query: Query
     thread_id: Id | None = None
-    from_at: Millis | None = None
-    to_at: Millis | None = None
+    from_at: After | None = None
+    to_at: Before | None = None
     limit: ToolLimit = 5
 
 
 class RequestToolsArgs(Params):
-    """Ask for more tools of a domain; they are there in the next round."""
+    """Ask for more tools of a domain; they are there in the next round. Use it when the answer needs memory or a file."""
 
-    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=2)]
-    reason: Annotated[str, Meta(max_length=500)]
+    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=2, description="Whose tools are needed.")]
+    reason: Annotated[str, Meta(max_length=500, description="What they are needed for.")]
 
 
 TOOLS: dict[str, tuple[Domain, type[Params]]] = {
@@ -117,10 +139,27 @@ def _inlined(schema: object, components: dict[str, Any]) -> Any:
     return schema
 
 
+_NAMES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def _typed(schema: object) -> Any:
+    """The schema with the type beside each enumeration, which some vendors refuse without."""
+    if isinstance(schema, list):
+        return [_typed(value) for value in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    node = {key: _typed(value) for key, value in cast("dict[str, object]", schema).items()}
+    values = node.get("enum")
+    if isinstance(values, list) and "type" not in node:
+        (name,) = {_NAMES[type(value)] for value in cast("list[object]", values)}
+        return {"type": name, **node}
+    return node
+
+
 def whole_schema(kind: type) -> dict[str, Any]:
-    """A type's JSON Schema with every reference replaced by what it names."""
+    """A type's JSON Schema with every reference replaced by what it names, and a type for every value."""
     (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-    return portable(_inlined(schema, components))
+    return portable(_typed(_inlined(schema, components)))
 
 
 def tool_spec(name: str) -> ToolSpec:

@@ -1,5 +1,6 @@
-"""Which rows share the most telling words: one choice for every index that lists rows by word."""
+"""Arithmetic of every ranking: how log odds become a score, and which rows share the most telling words."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
@@ -8,6 +9,11 @@ T = TypeVar("T")
 
 DEEPER = 8
 """How many times as many rows are looked at when what is asked for left too few."""
+
+
+def logistic(log_odds: float) -> float:
+    """The probability of log odds: 0 to 1."""
+    return 1 / (1 + math.exp(-log_odds))
 
 
 def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> Iterator[int]:

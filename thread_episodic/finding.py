@@ -15,7 +15,8 @@ from typing import NamedTuple
 from protocol.ports import Meaning, Nearness, Tx, Vector
 from protocol.weights import best_of
 from thread_episodic import lookups, store
-from thread_episodic.model import Beside, Candidate, Filter, Places, of_thread, placed
+from thread_episodic.looked_through import Words
+from thread_episodic.model import Beside, Candidate, Filter, Places
 from thread_episodic.ranking import SESSION_GAP_MS, Passage, Question, Statistics
 from thread_episodic.vectors import TABLE, nearest
 
@@ -41,14 +42,6 @@ class Found(NamedTuple):
     candidates: Mapping[int, Candidate]
     passages: Sequence[Passage]
     is_limited: bool = False
-
-
-def match_of(places: Places, term: str) -> str:
-    """The full-text expression for a term. It has no quotes: the lexicon's alphabet has none."""
-    match = f'"{placed(places.workspace, term)}"'
-    if places.thread is not None:
-        match = f'"{of_thread(places.thread)}" AND {match}'
-    return match if places.other_than is None else f'{match} NOT "{of_thread(places.other_than)}"'
 
 
 def rarest(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
@@ -81,10 +74,11 @@ class Finder:
     """Finds candidates within one snapshot and one filter."""
 
     def __init__(
-        self, tx: Tx, meaning: Meaning, places: Places, wanted: Filter, *, work: int, max_segments: int
+        self, tx: Tx, meaning: Meaning, words: Words, places: Places, wanted: Filter, *, work: int, max_segments: int
     ) -> None:  # fmt: skip
         self._tx = tx
         self._meaning = meaning
+        self._words = words
         self._places = places
         self._wanted = wanted
         self._work = work
@@ -120,7 +114,7 @@ class Finder:
 
     def _statistics(self, terms: Sequence[str]) -> Statistics:
         workspace = Places(self._places.workspace)
-        frequencies = {term: lookups.count_matches(self._tx, match_of(workspace, term), TERM_CAP) for term in terms}
+        frequencies = {term: self._words.count(workspace, term, TERM_CAP) for term in terms}
         return Statistics(chunks=lookups.chunks_in(self._tx, self._places.workspace), frequencies=frequencies)
 
     def _by_words(self, terms: Sequence[str], statistics: Statistics, limit: int) -> list[Candidate]:
@@ -140,9 +134,7 @@ class Finder:
         if is_filtered:
             few = lookups.chunks_within(self._tx, self._places, wanted, MATCH_BUDGET)
         cap = lookups.ALL if is_filtered else TERM_CAP
-        listed = [
-            (statistics.weight(term), lookups.rows_with(self._tx, match_of(self._places, term), cap)) for term in terms
-        ]
+        listed = [(statistics.weight(term), list(self._words.rows(self._places, term, cap))) for term in terms]
         if few is None:
             return listed
         within = frozenset(few)

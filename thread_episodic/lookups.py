@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from protocol.ports import SqlValue, Tx
-from thread_episodic.model import Beside, Candidate, Filter, Places, placed
+from thread_episodic.model import Beside, Candidate, Filter, Places
 from thread_episodic.store import SQL
 
 LAST = 2**62  # later than any time
@@ -26,13 +26,12 @@ def _common_values(wanted: Filter) -> dict[str, SqlValue]:
     }  # fmt: skip
 
 
-def newest_chunks(tx: Tx, places: Places, wanted: Filter, terms: Sequence[str], limit: int) -> list[Candidate]:
-    """The newest chunks of a time range: first those that say any of some words, and do not ask; without any, all."""
+def newest_chunks(tx: Tx, places: Places, wanted: Filter, saying: Sequence[int], limit: int) -> list[Candidate]:
+    """The newest chunks of a time range: first those of some rows that do not ask, then all others."""
     values: dict[str, SqlValue] = {"limit": limit} | places._asdict() | _common_values(wanted) | _span(wanted)
     said: list[Candidate] = []
-    if terms:
-        match = " OR ".join(f'"{placed(places.workspace, term)}"' for term in terms)
-        found = chunks_by_row(tx, rows_with(tx, match, NEWEST_LOOKED_AT), places, wanted)
+    if saying:
+        found = chunks_by_row(tx, saying, places, wanted)
         said = sorted((one for one in found.values() if not one.asks), key=lambda one: (-one.at, one.id))[:limit]
     known = {one.id for one in said}
     rest = [Candidate._make(row) for row in tx.all(SQL["find_chunks_by_time"], values)]

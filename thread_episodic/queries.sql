@@ -7,8 +7,8 @@ INSERT INTO chunk_scope (kind, key) VALUES (:kind, :key) ON CONFLICT (kind, key)
 SELECT id FROM chunk_scope WHERE kind = :kind AND key = :key
 
 -- name: workspaces
--- The workspaces that have something indexed, the newest first.
-SELECT key FROM chunk_scope WHERE kind = 'workspace' ORDER BY id DESC LIMIT :limit
+-- The workspaces but one that have something indexed, the newest first.
+SELECT key FROM chunk_scope WHERE kind = 'workspace' AND key <> :but ORDER BY id DESC LIMIT :limit
 
 -- name: remove_scope
 -- A workspace or thread is gone.
@@ -108,13 +108,13 @@ UPDATE segment SET state = 'sealed' WHERE id = :id
 
 -- name: enter_segment
 -- Chunks came, said when their messages were.
-UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count + :terms,
+UPDATE segment SET chunk_count = chunk_count + :chunks, term_count = term_count + :terms, digest = digest + :digest,
     first_at = min(coalesce(first_at, :first_at), :first_at), last_at = max(coalesce(last_at, :last_at), :last_at)
 WHERE id = :id
 
 -- name: leave_segment
 -- A chunk went. Wrong sums are no reason to keep it: repair counts anew.
-UPDATE segment SET chunk_count = max(0, chunk_count - 1), term_count = max(0, term_count - :terms) WHERE id = :id
+UPDATE segment SET chunk_count = max(0, chunk_count - 1), term_count = max(0, term_count - :terms), digest = digest - :digest WHERE id = :id
 
 -- name: remove_segments
 -- A workspace is gone.
@@ -385,12 +385,18 @@ UPDATE chunk SET from_char = :from_char, to_char = :to_char, terms = :terms, ter
     digest = :digest, updated_at = :now WHERE id = :id
 
 -- name: change_segment_terms
--- Chunks of a segment have more or fewer terms.
-UPDATE segment SET term_count = max(0, term_count + :more) WHERE id = :id
+-- Chunks of a segment have more or fewer terms, and another digest.
+UPDATE segment SET term_count = max(0, term_count + :more), digest = digest + :change WHERE id = :id
 
 -- name: restore_fts_row
 -- The terms of a chunk become searchable, unless a row of it is in the index.
 INSERT INTO chunk_fts (rowid, body) SELECT :id, :body WHERE NOT EXISTS (SELECT 1 FROM chunk_fts_docsize WHERE id = :id)
+
+-- name: doubt_segments_of_turn
+-- The digests of a turn's chunks are in no sum any more.
+UPDATE segment SET digest = digest - (SELECT coalesce(sum(c.digest), 0) FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id
+  WHERE s.turn_id = :turn_id AND c.segment = segment.id)
+WHERE id IN (SELECT c.segment FROM chunk_source AS s CROSS JOIN chunk AS c ON c.source = s.id WHERE s.turn_id = :turn_id)
 
 -- name: doubt_chunks_of_turn
 -- The chunks of a turn are to be made anew.
@@ -462,9 +468,52 @@ WHERE c.id > :after AND c.status <> 'retired' AND s.state = 'indexed' ORDER BY c
 
 -- name: vouched_vectors_after
 -- Vectors with what vouches for them and how many numbers they have, from a place on.
-SELECT v.id, v.chunk, v.vector, v.digest, p.dim, v.segment IS c.segment AND c.status = 'indexed'
-FROM chunk_vec AS v CROSS JOIN space AS p ON p.id = v.space_id CROSS JOIN chunk AS c ON c.id = v.chunk
+SELECT v.id, v.chunk, v.vector, v.digest, p.dim, v.segment IS c.segment AND c.status IS 'indexed'
+FROM chunk_vec AS v LEFT JOIN space AS p ON p.id = v.space_id LEFT JOIN chunk AS c ON c.id = v.chunk
 WHERE v.id > :after ORDER BY v.id LIMIT :limit
+
+-- name: newest_terms
+-- The newest chunks of a workspace with their threads and terms.
+SELECT c.id, s.thread, c.terms FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE s.workspace = :workspace AND c.status = 'indexed' AND c.terms IS NOT NULL ORDER BY c.id DESC LIMIT :limit
+
+-- name: find_orphans
+-- Chunks of messages that the index does not know.
+SELECT id FROM chunk WHERE id > :after AND id <= :until AND NOT EXISTS (SELECT 1 FROM chunk_source AS s WHERE s.id = chunk.source) ORDER BY id
+
+-- name: drop_orphans
+-- Some chunks go that are of no message; what the full-text index has of them is found there.
+DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(:rows)) AND NOT EXISTS (SELECT 1 FROM chunk_source AS s WHERE s.id = chunk.source)
+
+-- name: find_lost_segments
+-- Chunks in a partition that is not there, or is another workspace's, with their own workspace.
+SELECT c.id, c.segment, s.workspace FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+WHERE c.id > :after AND c.id <= :until AND c.segment IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM segment WHERE segment.id = c.segment AND segment.workspace = s.workspace) ORDER BY c.id
+
+-- name: restore_segment
+-- A partition that was lost is there again; what it holds is counted later.
+INSERT OR IGNORE INTO segment (id, workspace, position, state)
+SELECT :id, :workspace, coalesce(max(position) + 1, 0), iif(coalesce(max(state = 'open'), 0), 'sealed', 'open')
+FROM segment WHERE workspace = :workspace
+
+-- name: segments_of_workspace
+-- The partitions of a workspace, the newest first.
+SELECT id FROM segment WHERE workspace = :workspace ORDER BY position DESC
+
+-- name: move_chunk
+-- A chunk is in another partition.
+UPDATE chunk SET segment = :segment WHERE id = :id
+
+-- name: find_lost_scopes
+-- Messages whose workspace or thread the index does not know.
+SELECT id, item_id, workspace, thread FROM chunk_source AS s WHERE id > :after AND id <= :until
+  AND (NOT EXISTS (SELECT 1 FROM chunk_scope AS w WHERE w.id = s.workspace AND w.kind = 'workspace')
+    OR NOT EXISTS (SELECT 1 FROM chunk_scope AS t WHERE t.id = s.thread AND t.kind = 'thread')) ORDER BY id
+
+-- name: restore_scope
+-- A workspace or thread has the integer again that it had.
+INSERT OR IGNORE INTO chunk_scope (id, kind, key) VALUES (:id, :kind, :key)
 
 -- name: end_of_sources
 -- Where a look at so many messages ends.
@@ -507,21 +556,34 @@ UPDATE chunk SET index_state = 'pending' WHERE id IN (SELECT value FROM json_eac
 
 -- name: sums_of_chunks
 -- What the next chunks add up to, by partition.
-SELECT c.segment, count(*), sum(c.term_count), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+SELECT c.segment, count(*), sum(c.term_count), sum(coalesce(c.digest, 0)), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
 WHERE c.id > :after AND c.id <= :until AND c.segment IS NOT NULL GROUP BY c.segment
 
 -- name: kept_sums
 -- What partitions believe to hold.
-SELECT id, chunk_count, term_count, first_at, last_at FROM segment ORDER BY id
+SELECT id, chunk_count, term_count, digest, first_at, last_at FROM segment ORDER BY id
+
+-- name: sums_by_index
+-- What a partition's chunks add up to: read from an index that holds nothing else.
+SELECT count(*), coalesce(sum(term_count), 0), coalesce(sum(digest), 0), coalesce(sum(term_count > 0), 0) FROM chunk INDEXED BY chunk_of_segment
+WHERE segment = :id
+
+-- name: count_hidden
+-- How many chunks have words and are not found by them.
+SELECT count(*) FROM chunk INDEXED BY chunk_hidden_status WHERE status <> 'indexed' AND status = 'excluded' AND term_count > 0
+
+-- name: count_listed
+-- How many of the next rows the full-text index counts as its own, and where they end.
+SELECT count(*), max(id) FROM (SELECT id FROM chunk_fts_docsize WHERE id > :after ORDER BY id LIMIT :limit)
 
 -- name: count_segment
 -- What a partition holds.
-SELECT count(*), coalesce(sum(c.term_count), 0), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
+SELECT count(*), coalesce(sum(c.term_count), 0), coalesce(sum(c.digest), 0), min(s.at), max(s.at) FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
 WHERE c.segment = :id
 
 -- name: put_segment_sums
 -- What a partition holds is counted anew.
-UPDATE segment SET chunk_count = :chunks, term_count = :terms, first_at = :first_at, last_at = :last_at WHERE id = :id
+UPDATE segment SET chunk_count = :chunks, term_count = :terms, digest = :digest, first_at = :first_at, last_at = :last_at WHERE id = :id
 
 -- name: find_format
 -- The format of the conversations' full-text index.

@@ -21,6 +21,8 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from protocol.weights import logistic
+
 PRIOR_CHUNKS = 200  # as if the index held this much other talk: a term's weight is steady while the index is small
 SESSION_GAP_MS = 6 * 3_600_000  # a night's sleep ends a conversation; a meal does not
 SESSION_WITNESSES = 3  # as many good chunks make a session one about the question
@@ -144,6 +146,7 @@ def qualities_of(question: Question, passages: Sequence[Passage], *, has_meaning
     by_session: dict[int, list[float]] = {}
     places = sessions(passages)
     cosines = [passage.cosine for passage in passages if passage.cosine is not None]
+    # in a language that a model hardly knows every cosine is high: only what is above the others there means something
     usual = max(USUAL_COSINE, sum(cosines) / len(cosines)) if cosines else USUAL_COSINE
     for passage, session in zip(passages, places, strict=True):
         words = shares[passage.own]
@@ -190,4 +193,4 @@ def rank(question: Question, passages: Sequence[Passage], *, has_meaning: bool) 
 
 def calibrated(total: float, gains: Gains) -> float:
     """A sum as a score."""
-    return 1 / (1 + math.exp(-(gains.slope * total + gains.offset)))
+    return logistic(gains.slope * total + gains.offset)

@@ -61,6 +61,7 @@ class Reindexer:
         now, created = self._clock.now(), 0
         for thread_id, turn_id in turns:
             tx.run(store.SQL["repeat_sources_of_turn"], {"turn_id": turn_id, "now": now})
+            tx.run(store.SQL["doubt_segments_of_turn"], {"turn_id": turn_id})
             tx.run(store.SQL["doubt_chunks_of_turn"], {"turn_id": turn_id})
             self._vectors.renew(tx, turn_id)
             created += self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id) is not None

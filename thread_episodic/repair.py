@@ -13,7 +13,9 @@ from protocol.checks import Check, Depth, look_through, mend_all
 from protocol.ports import JobHandle, JobQueue, Transact, Tx
 from protocol.thread_episodic import IndexRepair, RepairReason
 from thread_episodic.ports import ReportDamage
+from thread_episodic.repair_checks import cheap_finds
 from thread_episodic.search import Found
+from thread_episodic.store import SQL
 from thread_episodic.vectors import SUBJECT
 
 
@@ -23,6 +25,8 @@ def as_repaired(found: Found) -> Found:
 
 
 REASONS = frozenset[str](get_args(RepairReason))
+COMPARED_WHOLE = 20_000
+"""Chunks of an index whose every row is compared at a start: a second of work in the background; of a larger one sums are."""
 UNFINISHED = ("queued", "leased", "retry_wait", "dead")
 
 
@@ -47,12 +51,18 @@ class Repairer:
     @property
     def doubts_words(self) -> bool:
         """Whether a search by words may miss what was said."""
-        return not self._found.keys().isdisjoint(("terms", "texts", "missing_texts", "chunk_rows", "missing_sources"))
+        return not self._found.keys().isdisjoint(
+            ("terms", "texts", "missing_texts", "chunk_rows", "missing_sources", "scopes", "orphans")
+        )
 
     async def look(self) -> Mapping[str, int]:
-        """Look for damage in short snapshots, and have a repair queued where there is some."""
-        quick = {check.name: check.find for check in self._checks() if check.depth == "quick"}
-        found = await look_through(self._db, quick)
+        """Look for damage in short snapshots, and have a repair queued where there is some.
+
+        Of a large index only sums are compared; the doctor, and whoever comes upon damage, has every row compared.
+        """
+        size = await self._db.read(lambda tx: tx.all(SQL["count_in_all_segments"])[0][0])
+        whole = {check.name: check.find for check in self._checks() if check.depth == "quick"}
+        found = await look_through(self._db, whole if 0 <= size <= COMPARED_WHOLE else cheap_finds())
         if found:
             await self.doubt(found)
         return found

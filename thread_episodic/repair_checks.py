@@ -12,7 +12,7 @@ from typing import Any
 
 from protocol.checks import Check, Find, Found, Mend, digest_of, finder, row_finder, step_finder
 from protocol.hooks import ItemFact, ReadItems
-from protocol.index_audit import AuditedIndex, audit_finder
+from protocol.index_audit import LISTED, AuditedIndex, audit_finder, believed_totals
 from protocol.ports import Clock, JobQueue, Lexicon, Meaning, Row, Tx
 from thread_episodic import store
 from thread_episodic.indexing import Indexer
@@ -48,7 +48,10 @@ INDEX = AuditedIndex(
 def index_finds(lexicon: Lexicon) -> dict[str, Find]:
     """Return the looks that need nothing but the home and the lexicon."""
     return {
+        "scopes": finder(SOURCES, SQL["find_lost_scopes"]),
         "source_rows": row_finder(SQL["vouched_sources_after"], _is_wrong_source),
+        "orphans": finder(CHUNKS, SQL["find_orphans"]),
+        "lost_segments": finder(CHUNKS, SQL["find_lost_segments"]),
         "chunk_rows": finder(SOURCES, SQL["find_wrong_chunk_counts"]),
         "terms": row_finder(SQL["vouched_chunks_after"], _is_wrong_chunk),
         "lexicon": finder(SOURCES, SQL["find_other_lexicons"], lexicon=lexicon_digest(lexicon)),
@@ -57,6 +60,75 @@ def index_finds(lexicon: Lexicon) -> dict[str, Find]:
         "segments": step_finder(_sum_segments),
         "vectors": row_finder(SQL["vouched_vectors_after"], _is_wrong_vector),
     }
+
+
+def missing_sources(items_after: ItemsAfter, read_items: ReadItems) -> Find:
+    """Return a look that finds the turns of messages that ought to be in the index and that it does not know."""
+
+    def find(tx: Tx, after: int) -> Found:
+        page = items_after(tx, after, MESSAGES)
+        known = store.find_sources(tx, [item_id for _, item_id in page])
+        lacking = read_items(tx, [item_id for _, item_id in page if item_id not in known])
+        turns = dict.fromkeys(fact.turn_id for fact in lacking.values() if fact.indexable)
+        return Found(list(turns), page[-1][0] if len(page) == MESSAGES else None)
+
+    return find
+
+
+def cheap_finds() -> dict[str, Find]:
+    """Return the looks of a start at a large index: what partitions and the full-text index believe to hold, against counts and digests."""
+    return {"segments": step_finder(_compare_sums), "texts": step_finder(_compare_counts)}
+
+
+def _compare_sums() -> Callable[[Tx], Sequence[Any] | None]:
+    """Begin to compare what each partition believes to hold with its index entries, one partition a snapshot."""
+    left: list[Any] | None = None
+    wrong: list[Any] = []
+
+    def step(tx: Tx) -> Sequence[Any] | None:
+        nonlocal left
+        if left is None:
+            left = [row for row, *_ in tx.all(SQL["kept_sums"])]
+        elif left:
+            row = left.pop()
+            found = tx.one(SQL["sums_by_index"], {"id": row})
+            kept = [one[1:4] for one in tx.all(SQL["kept_sums"]) if one[0] == row]
+            if found is not None and kept and tuple(kept[0]) != tuple(found[:3]):
+                wrong.append((row,))
+        return None if left else wrong
+
+    return step
+
+
+def _compare_counts() -> Callable[[Tx], Sequence[Any] | None]:
+    """Begin to compare how many rows the full-text index lists with how many it believes to hold and how many chunks have words.
+
+    A home that is written to meanwhile is not judged: its counts are of several moments.
+    """
+    begun: Row | None = None
+    left: list[int] = []
+    after: int | None = 0
+    listed = worded = 0
+
+    def step(tx: Tx) -> Sequence[Any] | None:
+        nonlocal begun, listed, worded, after
+        if begun is None:
+            begun = tx.one(SQL["last_change"])
+            left.extend(row for row, *_ in tx.all(SQL["kept_sums"]))
+        elif left:
+            found = tx.one(SQL["sums_by_index"], {"id": left.pop()})
+            worded += found[3] if found is not None else 0
+        elif after is not None:
+            count, after = tx.all(SQL["count_listed"], {"after": after, "limit": LISTED})[0]
+            listed += count
+        else:
+            hidden = tx.all(SQL["count_hidden"])[0][0]
+            believed = believed_totals(tx, INDEX)[0]
+            is_still = tx.one(SQL["last_change"]) == begun
+            return [None] if is_still and not believed == listed == worded - hidden else ()
+        return None
+
+    return step
 
 
 def _is_wrong_source(row: Row) -> bool:
@@ -71,7 +143,7 @@ def _is_wrong_chunk(row: Row) -> bool:
 
 def _is_wrong_vector(row: Row) -> bool:
     _, _, vector, digest, number_count, is_placed = row
-    return digest_of(vector) != digest or len(vector) != number_count or not is_placed
+    return not is_placed or number_count is None or len(vector) != number_count or digest_of(vector) != digest
 
 
 def _sum_segments() -> Callable[[Tx], Sequence[Any] | None]:
@@ -87,8 +159,9 @@ def _sum_segments() -> Callable[[Tx], Sequence[Any] | None]:
             end = tx.one(CHUNKS, {"after": after, "limit": SUMMED})
             until = end[0] if end is not None else None
             for row, *found in tx.all(SQL["sums_of_chunks"], {"after": after, "until": until}):
-                count, terms, first, last = sums.get(row, (0, 0, found[2], found[3]))
-                sums[row] = [count + found[0], terms + found[1], min(first, found[2]), max(last, found[3])]
+                count, terms, digest, first, last = sums.get(row, (0, 0, 0, found[3], found[4]))
+                added = [count + found[0], terms + found[1], digest + found[2]]
+                sums[row] = [*added, min(first, found[3]), max(last, found[4])]
             after = until
             return None
         if doubted is None:
@@ -110,10 +183,11 @@ def _count(tx: Tx, row: int) -> list[int]:
 
 def _holds(kept: Sequence[Any], counted: Sequence[Any] | None) -> bool:
     """Whether sums are those that were counted, and the times cover them: they only grow, and may be wider."""
-    count, terms, first, last = counted or (0, 0, None, None)
-    if (kept[0], kept[1]) != (count, terms):
+    *sums, first, last = counted or (0, 0, 0, None, None)
+    *believed, since, until = kept
+    if believed != sums:
         return False
-    return count == 0 or (kept[2] is not None and kept[3] is not None and kept[2] <= first and last <= kept[3])
+    return sums[0] == 0 or (since is not None and until is not None and since <= first and last <= until)
 
 
 # -- mending -------------------------------------------------------------------------------------------------------
@@ -143,11 +217,14 @@ class Mender:
         """Return every check, in the order in which they are run."""
         looks = index_finds(self._lexicon)
         remade: Sequence[tuple[str, Find, Mend]] = (
+            ("orphans", looks["orphans"], _drop_orphans),
+            ("scopes", looks["scopes"], self._restore_scopes),
             ("source_rows", looks["source_rows"], self._renew_sources),
+            ("lost_segments", looks["lost_segments"], _restore_segments),
             ("chunk_rows", looks["chunk_rows"], self._recut_sources),
             ("terms", looks["terms"], self._recut_chunks),
             ("lexicon", looks["lexicon"], self._recut_sources),
-            ("missing_sources", self._find_missing_sources, self._adopt_turns),
+            ("missing_sources", missing_sources(self._items_after, self._read_items), self._adopt_turns),
         )
         return [
             *(Check(name, find, mend, then=self._remake) for name, find, mend in remade),
@@ -178,6 +255,21 @@ class Mender:
         self._turns += [turn_id for (turn_id,) in tx.all(SQL["turns_of_sources"], values)]
         return tx.run(SQL["await_sources"], values | {"now": self._clock.now()})
 
+    def _restore_scopes(self, tx: Tx, rows: Sequence[Any]) -> int:
+        """Workspaces and threads have the integers again that their messages' rows name; where another took one, the row is written anew."""
+        for row, item_id, workspace, thread in rows:
+            fact = self._read_items(tx, [item_id]).get(item_id)
+            if fact is None:
+                store.remove(tx, Source(row, workspace, thread))
+                continue
+            for kind, number, key in (("workspace", workspace, fact.workspace_id), ("thread", thread, fact.thread_id)):
+                tx.run(SQL["restore_scope"], {"id": number, "kind": kind, "key": key})
+            place = store.find_scope(tx, "workspace", fact.workspace_id), store.find_scope(tx, "thread", fact.thread_id)
+            if place != (workspace, thread):
+                self._indexer.put(tx, fact)
+                self._turns.append(fact.turn_id)
+        return len(rows)
+
     def _renew_sources(self, tx: Tx, rows: Sequence[Any]) -> int:
         """Rows of messages are written anew; one of a message that there is none of goes."""
         for row, item_id, _, workspace, thread, *_ in rows:
@@ -188,14 +280,6 @@ class Mender:
                 self._indexer.put(tx, fact)
                 self._turns.append(fact.turn_id)
         return len(rows)
-
-    def _find_missing_sources(self, tx: Tx, after: int) -> Found:
-        """Find messages that ought to be in the index and that it does not know."""
-        page = self._items_after(tx, after, MESSAGES)
-        known = store.find_sources(tx, [item_id for _, item_id in page])
-        lacking = self._read_items(tx, [item_id for _, item_id in page if item_id not in known])
-        turns = dict.fromkeys(fact.turn_id for fact in lacking.values() if fact.indexable)
-        return Found(list(turns), page[-1][0] if len(page) == MESSAGES else None)
 
     def _find_changed_sources(self, tx: Tx, after: int) -> Found:
         """Find messages that say something else than what was indexed."""
@@ -251,6 +335,21 @@ class Mender:
         return changed
 
 
+def _drop_orphans(tx: Tx, rows: Sequence[Any]) -> int:
+    return tx.run(SQL["drop_orphans"], {"rows": json.dumps([row[0] for row in rows])})
+
+
+def _restore_segments(tx: Tx, rows: Sequence[Any]) -> int:
+    """Partitions that chunks name are there again; a chunk in another workspace's moves into one of its own."""
+    for row, segment, workspace in rows:
+        tx.run(SQL["restore_segment"], {"id": segment, "workspace": workspace})
+        own = [known for (known,) in tx.all(SQL["segments_of_workspace"], {"workspace": workspace})]
+        if segment not in own:
+            newest = own[0] if own else tx.insert(SQL["add_segment"], {"workspace": workspace})
+            tx.run(SQL["move_chunk"], {"id": row, "segment": newest})
+    return len(rows)
+
+
 def _clear_texts(tx: Tx, rows: Sequence[Any]) -> int:  # noqa: ARG001  # the whole index is one row of it
     """Empty the full-text index: no wrong row can be mended alone. Its rows are missing from then on, and are added."""
     tx.run(SQL["clear_fts"])
@@ -268,7 +367,7 @@ def _add_texts(tx: Tx, rows: Sequence[Any]) -> int:
 
 def _count_segments(tx: Tx, rows: Sequence[Any]) -> int:
     for (row,) in rows:
-        count, terms, first, last = _count(tx, row)
-        values = {"id": row, "chunks": count, "terms": terms, "first_at": first, "last_at": last}
+        names = ("chunks", "terms", "digest", "first_at", "last_at")
+        values = {"id": row} | dict(zip(names, _count(tx, row), strict=True))
         tx.run(SQL["put_segment_sums"], values)
     return len(rows)

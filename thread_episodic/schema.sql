@@ -8,6 +8,7 @@ CREATE TABLE chunk_scope (
     UNIQUE (kind, key)
 ) STRICT;
 
+-- `digest` is the sum of the digests of its chunks: a start compares sums, and the doctor every row.
 -- A partition chain per workspace. Lexical search needs only the sums; vectors are searched segment by segment. What it holds was
 -- said between `first_at` and `last_at`: they only grow, and order what is compared first.
 CREATE TABLE segment (
@@ -19,6 +20,7 @@ CREATE TABLE segment (
     term_count  INTEGER NOT NULL DEFAULT 0 CHECK (term_count >= 0),
     first_at    INTEGER,
     last_at     INTEGER,
+    digest      INTEGER NOT NULL DEFAULT 0,
     UNIQUE (workspace, position)
 ) STRICT;
 CREATE UNIQUE INDEX segment_open ON segment (workspace) WHERE state = 'open';
@@ -80,7 +82,7 @@ CREATE TABLE chunk (
 ) STRICT;
 CREATE UNIQUE INDEX chunk_position ON chunk (source, position) WHERE status <> 'retired';
 CREATE INDEX chunk_of_source ON chunk (source);
-CREATE INDEX chunk_of_segment ON chunk (segment) WHERE segment IS NOT NULL;
+CREATE INDEX chunk_of_segment ON chunk (segment, term_count, digest) WHERE segment IS NOT NULL; -- all that its sums are made of
 CREATE INDEX chunk_hidden_status ON chunk (status, source) WHERE status <> 'indexed';
 CREATE INDEX chunk_awaiting_vector ON chunk (id) WHERE index_state = 'pending';
 

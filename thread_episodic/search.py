@@ -17,7 +17,8 @@ from protocol.threads import ArtifactRef
 from thread_episodic import lookups, store
 from thread_episodic.display import Display, KnownSecrets, Limits, Ranking
 from thread_episodic.finding import SESSION_GAP_MS, Asked, Finder
-from thread_episodic.model import Filter, Places
+from thread_episodic.looked_through import Indexed, LookedThrough, Words
+from thread_episodic.model import Candidate, Filter, Places
 from thread_episodic.ports import ReadArtifacts
 from thread_episodic.ranking import Ranked, rank
 
@@ -36,6 +37,8 @@ class Request:
     max_segments: int
     is_newest: bool = False
     """Whether the newest is wanted: what has any of the words comes first, and the rest after it."""
+    is_looked_through: bool = False
+    """Whether the chunks themselves tell where words are, because the full-text index is in doubt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,11 +133,12 @@ class Searcher:
         return Places(workspace, thread=thread) if thread is not None else None
 
     def _rank(self, tx: Tx, places: Places, request: Request) -> Ranking:
+        words = LookedThrough(tx, places.workspace) if request.is_looked_through else Indexed(tx)
         if request.is_newest:
-            newest = lookups.newest_chunks(tx, places, request.wanted, request.asked.terms, request.work)
+            newest = self._newest(tx, words, places, request)
             return Ranking([Ranked(one.id, 1.0, {"time": 1.0}) for one in newest], {one.id: one for one in newest}, {})
         finder = Finder(
-            tx, self._meaning, places, request.wanted, work=request.work, max_segments=request.max_segments
+            tx, self._meaning, words, places, request.wanted, work=request.work, max_segments=request.max_segments
         )  # fmt: skip
         found = finder.find(request.asked)
         ranked = rank(found.question, found.passages, has_meaning=request.asked.vector is not None)
@@ -144,6 +148,14 @@ class Searcher:
                 key=lambda one: -one.score,
             )  # fmt: skip
         return Ranking(ranked, found.candidates, found.question.weights, found.is_limited)
+
+    @staticmethod
+    def _newest(tx: Tx, words: Words, places: Places, request: Request) -> list[Candidate]:
+        """The newest chunks: those that say any of the words, then the others."""
+        workspace = Places(places.workspace)
+        saying = {row for term in request.asked.terms for row in words.rows(workspace, term, lookups.NEWEST_LOOKED_AT)}
+        rows = sorted(saying, reverse=True)[: lookups.NEWEST_LOOKED_AT]
+        return lookups.newest_chunks(tx, places, request.wanted, rows, request.work)
 
     def _told(self, tx: Tx, places: Places, request: Request, shown: Display, *, is_limited: bool) -> Found:
         """The hits with the reasons why there are no more."""

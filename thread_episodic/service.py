@@ -4,7 +4,7 @@ Rule 1: takes the protocol's Params and returns its Results; one use case, one t
 Rule 2: a search never fails because the index is slow or behind: its status and diagnostics say so.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,7 @@ import anyio.to_thread
 from msgspec import structs
 
 from protocol.base import Diagnostic, Elsewhere
-from protocol.errors import CallerError, IndexDamaged, Unavailable
+from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
 from protocol.hooks import EchoSpans, EpisodicQuery, ItemFact, ReadItems, ReadThread, TurnContext, WorkspaceExists
 from protocol.ports import (
     Clock,
@@ -49,6 +49,7 @@ from thread_episodic import store
 from thread_episodic.budget import floor_of, most_hits, room_of
 from thread_episodic.chunking import overlaps
 from thread_episodic.display import Limits
+from thread_episodic.elsewhere import MOST_ELSEWHERE, count_hits
 from thread_episodic.finding import Asked
 from thread_episodic.indexing import Indexer, source_hash_of
 from thread_episodic.model import Filter, Shown, Wish
@@ -76,13 +77,9 @@ from thread_episodic.status import StatusReader
 from thread_episodic.time_words import TimeRange, asks_when, find_time, zone_of
 from thread_episodic.vectors import Vectors
 
-SEARCH_PATIENCE = (
-    1.5  # seconds that a search waits for what its query means: the first one may have to wait for the model
-)
+SEARCH_PATIENCE = 1.5  # seconds that a search waits for what its query means: the first one may wait for the model
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
-ELSEWHERE_SECONDS = 0.5  # who found nothing waits so much longer to hear where there is something
-MOST_ELSEWHERE = 50
 KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
 THREAD_NAMES = 1000  # that a message is compared with, where it asks for what was said: three milliseconds
 MICROSECONDS = 1_000_000
@@ -224,28 +221,24 @@ class EpisodicService:
         else:
             found = await self._find_by_time(wanted, params.query, when, limits)
         is_whole = mode == "workspace_threads" and not found.hits and found.status in {"empty", "partial"}
+        is_counted = is_whole and params.count_elsewhere
         return ThreadSearchResult(
             hits=found.hits, status=found.status, diagnostics=[Diagnostic(code=code) for code in found.diagnostics],
             understood=understood(params.query, when) if when is not None else None,
-            elsewhere=await self._elsewhere(wanted, params.query, when, limits) if is_whole else [],
+            elsewhere=await self._elsewhere(wanted, params.query, when, limits) if is_counted else [],
         )  # fmt: skip
 
     async def _elsewhere(self, wanted: Filter, query: str, when: TimeRange | None, limits: Limits) -> list[Elsewhere]:
-        """How many hits other workspaces have, most first, as far as there is time to look."""
-        until = self._clock.monotonic() + ELSEWHERE_SECONDS
-        is_newest = False
+        """How many hits other workspaces have, most first."""
         if when is not None:
             wanted, query = replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
-            is_newest = not subject_of(query)
-        told: list[Elsewhere] = []
-        for workspace_id in await self._db.read(lambda tx: store.workspaces(tx, MOST_ELSEWHERE)):
-            if workspace_id == wanted.workspace_id or self._clock.monotonic() >= until:
-                continue
-            there = replace(wanted, workspace_id=workspace_id)
-            found = await self._found(there, query, limits, RECALL_PATIENCE, is_newest=is_newest)
-            if found.hits:
-                told.append(Elsewhere(workspace_id=workspace_id, count=len(found.hits)))
-        return sorted(told, key=lambda one: -one.count)
+        is_newest = when is not None and not subject_of(query)
+
+        def find(key: str) -> Awaitable[Found]:
+            return self._found(replace(wanted, workspace_id=key), query, limits, RECALL_PATIENCE, is_newest=is_newest)
+
+        others = await self._db.read(lambda tx: store.workspaces(tx, wanted.workspace_id, MOST_ELSEWHERE))
+        return await count_hits(others, find, self._clock.monotonic)
 
     async def _time_of(self, query: str) -> TimeRange | None:
         """The time that a query names. Not on the loop: the first date that is ever named loads what reads dates."""
@@ -332,15 +325,27 @@ class EpisodicService:
             wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector),
             limits=replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
+            is_looked_through=self.repair.doubts_words,
         )  # fmt: skip
         try:
-            found = await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
-            return as_repaired(found) if self.repair.doubts_words else found
+            return await self._searched(request)
         except IndexDamaged:
-            await self.repair.doubt({"texts": 1})
             return Found(hits=[], status="partial", diagnostics=["index_pending"], cut_reason="unavailable")
         except Unavailable:
             return Found(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
+
+    async def _searched(self, request: Request) -> Found:
+        """The hits of a request, by other means where an index is damaged; they say that they may lack something."""
+        try:
+            found = await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
+        except PagesDamaged:  # whoever mends it was told
+            request = replace(request, is_looked_through=True, asked=request.asked._replace(vector=None))
+        except IndexDamaged:
+            await self.repair.doubt({"texts": 1})
+            request = replace(request, is_looked_through=True)
+        else:
+            return as_repaired(found) if request.is_looked_through else found
+        return as_repaired(await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS))
 
     # -- the state of the index ----------------------------------------------------------------------------------
 

@@ -60,9 +60,9 @@ def find_scope(tx: Tx, kind: ScopeKind, key: str) -> int | None:
     return row[0] if row else None
 
 
-def workspaces(tx: Tx, limit: int) -> list[str]:
-    """The workspaces that have something indexed, the newest first."""
-    return [row[0] for row in tx.all(SQL["workspaces"], {"limit": limit})]
+def workspaces(tx: Tx, but: str, limit: int) -> list[str]:
+    """The workspaces but one that have something indexed, the newest first."""
+    return [row[0] for row in tx.all(SQL["workspaces"], {"but": but, "limit": limit})]
 
 
 def scope_of(tx: Tx, kind: ScopeKind, key: str) -> int:
@@ -213,6 +213,7 @@ class _Opened:
         if self._entered:
             values = {
                 "id": self.id, "chunks": len(self._entered), "terms": sum(one.chunk.term_count for one in self._entered),
+                "digest": sum(one.chunk.digest for one in self._entered),
                 "first_at": min(one.at for one in self._entered), "last_at": max(one.at for one in self._entered),
             }  # fmt: skip
             tx.run(SQL["enter_segment"], values)
@@ -269,7 +270,7 @@ def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
 
 
 def _leave_segment(tx: Tx, chunk: StoredChunk) -> None:
-    tx.run(SQL["leave_segment"], {"id": chunk.segment, "terms": chunk.term_count})
+    tx.run(SQL["leave_segment"], {"id": chunk.segment, "terms": chunk.term_count, "digest": chunk.digest or 0})
 
 
 def renew(tx: Tx, source: Source, old: StoredChunk, chunk: NewChunk, now: int) -> None:
@@ -284,7 +285,8 @@ def renew(tx: Tx, source: Source, old: StoredChunk, chunk: NewChunk, now: int) -
         },
     )  # fmt: skip
     if old.is_known:
-        tx.run(SQL["change_segment_terms"], {"id": old.segment, "more": chunk.term_count - old.term_count})
+        change = {"more": chunk.term_count - old.term_count, "change": chunk.digest - (old.digest or 0)}
+        tx.run(SQL["change_segment_terms"], {"id": old.segment} | change)
     if old.status == "indexed" and chunk.terms is not None:
         tx.run(SQL["restore_fts_row"], {"id": old.id, "body": source.entry(chunk.words)})
 

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, Entry] = {
     "show": Entry("memories", "show one memory with everything that is known of it"),
     "edit": Entry("changes", "correct or annotate a memory"),
     "forget": Entry("changes", "forget a memory; restorable, or erased to the last byte"),
+    "confirm": Entry("changes", "take what an agent noted for your own word"),
     "restore": Entry("changes", "undo a forgetting"),
     "history": Entry("memories", "what happened to a memory and to those it replaced"),
     "why": Entry("reasons", "why something was or was not saved or recalled"),

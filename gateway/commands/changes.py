@@ -1,4 +1,4 @@
-"""Changes of what is remembered: edit, forget, restore."""
+"""Changes of what is remembered: edit, forget, confirm, restore."""
 
 import argparse
 import sys
@@ -114,7 +114,7 @@ class Wanted(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether there is something to forget that is not forgotten yet."""
-        return self.result.dry_run and bool(self.result.forgotten_memory_ids)
+        return self.result.dry_run and bool(self.result.forgotten_memory_ids or self.result.cancelled)
 
 
 async def _look(door: Door, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
@@ -123,7 +123,7 @@ async def _look(door: Door, targets: Sequence[dict[str, Any]], params: dict[str,
     for target in targets:
         params["target"] = target
         would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
-        if would.forgotten_memory_ids:
+        if would.forgotten_memory_ids or would.cancelled:
             break
     return would
 
@@ -153,7 +153,7 @@ def _forget(given: argparse.Namespace) -> int:
         would = await _look(door, await _named(door, given) if given.memory else targets, params)
         ids = would.forgotten_memory_ids
         is_small = len(ids) == 1 and not given.erase  # one memory that can be restored is no destruction
-        is_open = given.dry_run or not ids or not (given.yes or is_small)
+        is_open = given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small)
         is_shown = is_asked() or (given.dry_run and not given.json) or (is_small and not given.json)
         contents = await _contents(door, ids, params["context"]) if is_shown else []
         return Wanted(would if is_open else await door.call(m.MEMORY_FORGET, params), contents)
@@ -182,7 +182,7 @@ def _ask(wanted: Wanted, *, is_erasing: bool, is_json: bool) -> None:
 
 def _tell_forgotten(wanted: Wanted, *, is_erasing: bool) -> None:
     result = wanted.result
-    if not result.forgotten_memory_ids:
+    if not result.forgotten_memory_ids and not result.cancelled:
         hint("there is nothing to forget")
     elif result.dry_run:
         hint(f"would be {'erased for ever' if is_erasing else 'forgotten'}:")
@@ -193,6 +193,8 @@ def _tell_forgotten(wanted: Wanted, *, is_erasing: bool) -> None:
         for memory_id, _category, content in wanted.contents if not is_erasing else []:
             hint(f"it said: {plain(content)}")
             hint(f"to undo: pioneer restore {memory_id}")
+    if result.cancelled:
+        hint(f"learning under way from {len(result.cancelled)} turns: nothing of this comes of it")
     if result.receipt is not None:
         _tell_receipt(result.receipt, is_rehearsal=result.dry_run)
 
@@ -204,6 +206,22 @@ def _tell_receipt(receipt: Receipt, *, is_rehearsal: bool) -> None:
             "some bytes are left in the database file while others use it; the next gateway finishes the work", "yellow"
         )
     tell_left(receipt, is_rehearsal=is_rehearsal)
+
+
+def _arrange_confirm(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", metavar="ID", help="the id of an agent's note; `pioneer list --notes` shows them")
+
+
+def _confirm(given: argparse.Namespace) -> int:
+    params = {"memory_id": given.memory, "context": context_of(given)}
+    result = through_door(given, lambda door: door.call(m.MEMORY_CONFIRM, params), "write")
+    if given.json:
+        show_json(result)
+    else:
+        say(f"yours now: {result.record.memory_id}  {plain(result.record.content)}", "green")
+    return OK
 
 
 def _arrange_restore(to: argparse.ArgumentParser) -> None:
@@ -233,5 +251,6 @@ COMMANDS = {
         _arrange_forget, _forget,
         "  pioneer forget mem_…\n  pioneer forget coffee\n  pioneer forget mem_… --erase --yes\n  pioneer forget --everything --scope workspace --dry-run",
     ),
+    "confirm": Command(_arrange_confirm, _confirm, "  pioneer confirm mem_…"),
     "restore": Command(_arrange_restore, _restore, "  pioneer restore mem_…\n  pioneer restore coffee"),
 }  # fmt: skip

@@ -56,7 +56,7 @@ def _arrange_recall(to: argparse.ArgumentParser) -> None:
 def _recall(given: argparse.Namespace) -> int:
     params = present(
         workspace_id=given.workspace, query=text_of(given.query), thread_id=given.thread, from_at=time_of(given.since),
-        to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit,
+        to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit, count_elsewhere=True,
     )  # fmt: skip
 
     async def work(door: Door) -> ThreadSearchResult:

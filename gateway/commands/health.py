@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
-from gateway.checkup import LEVELS, Finding, Level, Mend, Subject, examine
+from gateway.checkup import examine
 from gateway.commands import Command
 from gateway.commands.door import NO_HOME, Door, config_of, home_of, through_door
 from gateway.commands.exits import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNAVAILABLE, Stop, writing
@@ -29,7 +29,10 @@ from gateway.commands.terminal import (
     when,
     words,
 )
+from gateway.damaged_rows import told
+from gateway.findings import LEVELS, Finding, Level, Mend, Subject
 from gateway.home import is_strange
+from gateway.owners import living
 from gateway.staging import sweep
 from protocol import methods as m
 from protocol.gateway import StatusResult
@@ -40,7 +43,7 @@ CODES = {"database": IO_ERROR, "config": CONFIG}
 """What the doctor ends with for an error of a check; for every other one: unavailable."""
 UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
 """Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
-HARMLESS: frozenset[Mend] = frozenset({"permissions", "processes", "leftovers"})
+HARMLESS: frozenset[Mend] = frozenset({"pages", "rows", "permissions", "processes", "leftovers"})
 """Mends that change nothing that anybody would want back: no backup comes before them, which an erase would have to hunt for."""
 
 
@@ -110,9 +113,16 @@ def _tell(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> 
 def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) -> list[str]:
     """Mend what can be mended; what was done, in plain words."""
     wanted = {one.mend for one in found if one.mend is not None}
-    if not wanted or not _is_usable(found):
+    if not wanted or not (_is_usable(found) or "rows" in wanted):
         return []
+    if wanted & {"pages", "rows"} and living(subject.root / "run"):
+        raise Stop(UNAVAILABLE, "a gateway uses that home, and its file cannot be made anew meanwhile; end it first")
     done: list[str] = []
+    if "rows" in wanted:
+        done += _keep_rest(subject)
+    if wanted & {"pages", "rows"}:
+        done += _make_anew(subject)
+        wanted |= {"memory", "conversation"}
     if subject.database.is_file() and wanted - HARMLESS:
         done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
     if "permissions" in wanted:
@@ -146,6 +156,34 @@ def _back_up(subject: Subject) -> Path:
     with progress("backing up") as tell, writing(target):
         write_backup(subject.root, target, tell)
     return target
+
+
+def _keep_rest(subject: Subject) -> list[str]:
+    """Go on without the rows that cannot be read; the file as it is stays in the backups."""
+    from gateway.database_pages import keep_rest, look_at_pages  # noqa: PLC0415
+
+    damage = look_at_pages(subject.database)
+    if damage is None or not damage.kept:
+        return []
+    folder = subject.root / "backups"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    aside = folder / f"damaged-{time.strftime('%Y%m%d-%H%M%S')}.db"
+    with writing(aside):
+        kept = keep_rest(subject.database, damage.kept, aside)
+    return [
+        f"the damaged file is kept as {aside.name} in the home's folder backups",
+        *(f"{table}: {len(rows.whole)} rows are kept; lost: {told(rows)}" for table, rows in kept.items()),
+    ]
+
+
+def _make_anew(subject: Subject) -> list[str]:
+    """Begin anew what is derived and cannot be read, and write the file anew."""
+    from gateway.database_pages import look_at_pages, make_anew, mend  # noqa: PLC0415
+
+    damage = look_at_pages(subject.database)
+    begun = mend(subject.database, damage) if damage is not None else ()
+    make_anew(subject.database)
+    return [*(f"{words(name)} is begun anew" for name in begun), "the file is made anew"]
 
 
 def _close(subject: Subject) -> str:

@@ -73,13 +73,19 @@ class Kept(NamedTuple):
 
 def understand(text: str) -> dict[str, Any]:
     """Return what the rules without a model see in a single statement: category, attribute and value, as far as they do."""
+    from memory.identity import folded  # noqa: PLC0415
     from memory.rule_extraction import extract_statements  # noqa: PLC0415  # its tables of languages serve this alone
 
     for said in (text, f"Remember that {text}"):
         facts = extract_statements({"": said})
         if len(facts) == 1:
             [fact] = facts
-            return present(category=fact.semantic.category, attribute=_attribute_of(fact.semantic), value=fact.value)
+            found: dict[str, Any] = {"category": fact.semantic.category}
+            if folded(text).endswith(
+                folded(fact.content)
+            ):  # else it says more, which must not go with what is replaced
+                found |= present(attribute=_attribute_of(fact.semantic), value=fact.value)
+            return found
         if facts:
             break  # two statements in one text are no single fact of either kind
     return {}
@@ -148,7 +154,9 @@ def _show_rows(records: Sequence[Record], scores: Sequence[float] | None = None)
 
 
 def _said(record: Record) -> str:
-    return record.content if record.status == "active" else f"({record.status}) {record.content}"
+    marks = [record.status] if record.status != "active" else []
+    marks += ["note"] if record.voice == "machine" else []
+    return f"({', '.join(marks)}) {record.content}" if marks else record.content
 
 
 def _arrange_search(to: argparse.ArgumentParser) -> None:
@@ -162,7 +170,7 @@ def _arrange_search(to: argparse.ArgumentParser) -> None:
 def _search(given: argparse.Namespace) -> int:
     mode = "lexical" if given.words else "hybrid"
     params = filters_of(given) | present(
-        query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit
+        query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit, count_elsewhere=True
     )  # fmt: skip
 
     async def work(door: Door) -> m.m.SearchResult:
@@ -234,6 +242,9 @@ def _arrange_one(to: argparse.ArgumentParser) -> None:
     to.add_argument("memory", nargs="+", metavar="ID|WORDS", help="a memory's id or key, or words that only it has")
 
 
+NOT_CONFIRMED = "not confirmed: `pioneer confirm` takes it for your own word"
+
+
 def _show(given: argparse.Namespace) -> int:
     async def work(door: Door) -> m.m.GetResult:
         return m.m.GetResult(record=await find_memory(door, " ".join(given.memory), given))
@@ -256,7 +267,7 @@ def _show_whole(record: Record) -> None:
         ("value", "" if record.value is None else json.dumps(record.value, ensure_ascii=False)),
         ("tags", ", ".join(record.tags)), ("sensitivity", record.sensitivity),
         ("confidence", f"{record.confidence:.2f}"), ("importance", f"{record.importance:.2f}"),
-        ("source", words(record.provenance.source_kind)), ("conversation", record.provenance.thread_id or ""),
+        ("source", words(record.provenance.source_kind) + (f", {NOT_CONFIRMED}" if record.voice == "machine" else "")), ("conversation", record.provenance.thread_id or ""),
         ("evidence", f"{record.evidence_count} times"), ("created", when(record.created_at)),
         ("updated", when(record.updated_at)), ("valid from", when(record.valid_from)),
         ("expires", when(record.expires_at)), ("replaces", record.supersedes or ""),

@@ -14,6 +14,7 @@ from gateway.commands.exits import NEGATIVE, USAGE, Stop
 from gateway.commands.forgotten import find_forgotten
 from gateway.commands.options import KEY_SCOPES, context_of, scope_of
 from gateway.commands.terminal import show_table, when
+from memory.identity import folded
 from protocol import methods as m
 from protocol.errors import CallerError
 from protocol.memory import Record
@@ -92,7 +93,7 @@ def _choose(
     door: Door, words: str, records: Sequence[Record], show: Callable[[Sequence[Record]], None]
 ) -> Record | None:
     """Return the one record that says just these words, or alone has all of them. Raises `AmbiguousError`."""
-    said = [one for one in records if _folded(one.content) == _folded(words)]
+    said = [one for one in records if folded(one.content) == folded(words)]
     whole = said or [one for one in records if _terms(door, words) <= _terms(door, _text_of(one))]
     if len(whole) == 1:
         return whole[0]
@@ -118,10 +119,6 @@ def _terms(door: Door, text: str) -> set[str]:
 
 def _text_of(record: Record) -> str:
     return " ".join([record.content, *record.tags])
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(".!?")
 
 
 def _show_records(records: Sequence[Record], given: argparse.Namespace) -> None:

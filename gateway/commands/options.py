@@ -119,6 +119,7 @@ def add_filters(to: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="default: active; repeatable",
     )
+    to.add_argument("--notes", action="store_true", help="only what agents noted and nobody confirmed")
     to.add_argument("--sensitive", action="store_true", help="with what is only shown when it is asked for")
 
 
@@ -158,7 +159,7 @@ def filters_of(given: argparse.Namespace) -> dict[str, Any]:
     """The members of `Filters`."""
     return present(
         context=context_of(given), categories=given.category, tags=given.tag, statuses=given.status, scopes=scopes_of(given),
-        include_sensitive=given.sensitive or None,
+        voices=["machine"] if given.notes else None, include_sensitive=given.sensitive or None,
     )  # fmt: skip
 
 

@@ -24,6 +24,11 @@ def _tell_deleted(given: argparse.Namespace, result: m.t.DeleteResult, subject: 
     else:
         removed = ", ".join(f"{count} {plain(name)}" for name, count in result.removed.items() if count)
         say(f"deleted: {plain(subject)}" + (f" ({removed})" if removed else ""), "green")
+        if not result.complete:
+            say(
+                "some bytes are left in the database file while others use it; the next gateway finishes the work",
+                "yellow",
+            )
     return OK if result.deleted else NEGATIVE
 
 
@@ -130,8 +135,11 @@ def _workspaces(given: argparse.Namespace) -> int:
     if given.json:
         show_json(result)
     else:
-        show_table(["id", "made", "name", "folder"], [
-            [workspace.workspace_id, when(workspace.created_at), workspace.name or "", workspace.root_path or ""]
+        show_table(["id", "made", "name", "folder", "state"], [
+            [
+                workspace.workspace_id, when(workspace.created_at), workspace.name or "", workspace.root_path or "",
+                "" if workspace.state == "active" else workspace.state,
+            ]
             for workspace in result.workspaces
         ])  # fmt: skip
     return OK if result.workspaces else NEGATIVE

@@ -6,12 +6,15 @@ Rule 2: pure; the same answer gives the same text.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
+from msgspec import Meta
+
+from memory.notes import NOTE_DAYS, NOTE_LABEL
 from promt.render import BlockDomain, render_block
-from protocol.base import Wire
+from protocol.base import At, Wire
 from protocol.hooks import ContextItem
-from protocol.memory import Category, Kind, ReasonCode, Status
+from protocol.memory import Category, Kind, ReasonCode, Status, Voice
 from protocol.thread_episodic import IndexedRole, SearchStatus, Understood
 from protocol.threads import SourceRef
 from protocol.tools import MAX_RESULT_CHARS
@@ -22,6 +25,16 @@ Nonce: TypeAlias = Callable[[str], str]
 """A block's mark, made from what stands in it so that the same answer has the same one, and nobody can guess it."""
 
 
+AnyJson: TypeAlias = Annotated[
+    Any,
+    Meta(
+        extra_json_schema={
+            "anyOf": [{"type": name} for name in ("string", "number", "boolean", "object", "array", "null")]
+        }
+    ),
+]
+
+
 class Row(Wire):
     """A remembered fact in a list."""
 
@@ -30,7 +43,8 @@ class Row(Wire):
     category: Category
     key: str
     scope: str
-    updated_at: int
+    voice: Voice
+    updated_at: At
 
 
 class FoundRow(Row):
@@ -44,11 +58,11 @@ class WholeRow(Row):
 
     kind: Kind | None = None
     status: Status | None = None
-    value: Any = None
+    value: AnyJson = None
     tags: list[str] = []
     confidence: float | None = None
-    created_at: int | None = None
-    expires_at: int | None = None
+    created_at: At | None = None
+    expires_at: At | None = None
     contested: bool = False
 
 
@@ -78,11 +92,12 @@ class GetAnswer(Wire):
 
 
 class RememberAnswer(Wire):
-    """What became of it, and why."""
+    """What became of it, and why; `noted`: kept as the caller's own note, until the user confirms it by `how_to_confirm`."""
 
-    status: Literal["saved", "duplicate", "rejected"]
+    status: Literal["saved", "duplicate", "noted", "rejected"]
     reason_code: ReasonCode
     memory_id: str | None = None
+    how_to_confirm: str | None = None
 
 
 class ForgetAnswer(Wire):
@@ -102,7 +117,7 @@ class SaidRow(Wire):
     turn: int
     uri: str
     role: IndexedRole
-    at: int
+    at: At
     text: str
     score: float
 
@@ -133,6 +148,10 @@ WHY_REJECTED: Mapping[str, str] = {
     "assistant_inference": (
         "a model's word alone keeps nothing, nor does what goes beyond the words of the user: another fact, value, key or "
         "order. The user can keep it with the prompt `remember`, or with `pioneer remember`"
+    ),
+    "note_would_instruct": (
+        "a model's own note tells how things are: never what anybody should do, and nothing in the user's scope. The user can keep it "
+        "with the prompt `remember`, or with `pioneer remember`"
     ),
     "no_memory_requested": "the user did not want it kept",
     "secret_detected": "it looks like a secret, or the number of a card, a bank account or an id, and these are never kept; a label "
@@ -168,6 +187,8 @@ class View(NamedTuple):
 
     def _memory(self, row: Mapping[str, Any]) -> ContextItem:
         labels = {"scope": row["scope"], "category": row["category"], "at": self.day(row["updated_at"])}
+        if row["voice"] == "machine":
+            labels["voice"] = NOTE_LABEL
         return ContextItem(ref=SourceRef(kind="memory", id=row["memory_id"]), text=row["content"], labels=labels)
 
     def said(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
@@ -198,6 +219,11 @@ def _get(data: Mapping[str, Any], view: View) -> str:
 
 
 def _remember(data: Mapping[str, Any], _view: View) -> str:
+    if data["status"] == "noted":
+        return (
+            f"Noted as yours: {data['memory_id']}. It is no word of the user, and ends in {NOTE_DAYS} days, unless they run "
+            f"`{data['how_to_confirm']}`."
+        )
     if data["status"] == "rejected":
         why = WHY_REJECTED.get(data["reason_code"])
         return f"Not kept ({data['reason_code']}){f': {why}' if why else ''}."

@@ -1,8 +1,8 @@
 """What a model may do at this door: the tools of a turn, called without one.
 
 Rule 1: a call is judged by the very code that judges it in a turn. There is no message of the user here, so a model's word
-is implicit, unless the user's own words are known: they took the prompt `remember`, or said yes to a question that showed them
-the words whole.
+is a note of its own, unless the user's own words are known: they took the prompt `remember`, or said yes to a question that
+showed them the words whole.
 Rule 2: scopes are the user's and one workspace's; what lies elsewhere does not exist here.
 Rule 3: whatever happens, a call is answered; a defect is answered by its incident's id.
 """
@@ -66,6 +66,8 @@ class Caller(NamedTuple):
     ask: Ask
     consent: bool | None = None
     """The user's answer where they were asked about this very call before."""
+    can_ask: bool = True
+    """Whether its user can be asked at all."""
 
 
 class Answer(NamedTuple):
@@ -85,10 +87,10 @@ class _Words(NamedTuple):
     saves: int = 0
 
 
-def agent_id_of(client_name: str | None) -> str | None:
+def agent_id_of(client_name: str | None) -> str:
     """The id under which a client's doings are noted, apart from every agent of an app."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", (client_name or "").casefold()).strip("-")[:MAX_CLIENT_NAME]
-    return f"mcp:{slug}" if slug else None
+    return f"mcp:{slug}" if slug else "mcp"
 
 
 def turn_uri(thread_id: str, number: int, start: int = 0) -> str:
@@ -159,12 +161,15 @@ class Door:
         )  # fmt: skip
 
     async def _run(
-        self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "", *, agreed: bool = False
-    ) -> ToolReply:
+        self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "", *, agreed: bool = False,
+        may_note: bool = False,
+    ) -> ToolReply:  # fmt: skip
         turn = self.turn(caller.name)
         asked = Intents(forget=bool(words)) if name == "memory_forget" else Intents(remember=bool(words))
         policy = turn_policy(turn, asked)
-        context = ToolContext(turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed)
+        context = ToolContext(
+            turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed, may_note=may_note
+        )
         return await self._app.tools[name](context, name, arguments)
 
     async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
@@ -182,24 +187,31 @@ class Door:
             raise Unavailable(message=message) from None
 
     async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
-        """Propose it with the words that the user is known to have said; ask them only where that is all that lacks."""
+        """Propose it with the words that the user is known to have said; ask them only where that is all that lacks.
+
+        Where they cannot be asked, it becomes a note of the client's own.
+        """
         if caller.consent is False:
             return _declined()
-        question = question_of(arguments)
+        question = question_of(arguments) if caller.can_ask else None
         if caller.consent and question is not None:
             return await self._run(name, arguments, caller, agreed=True)
-        reply = await self._propose(name, arguments, caller)
+        reply = await self._propose(name, arguments, caller, may_note=question is None)
         lacks_word = reply.ok and reply.data["reason_code"] == "assistant_inference"
-        said = await caller.ask(question) if lacks_word and question is not None else None
-        if said is None:
+        if not lacks_word or question is None:
             return reply
+        said = await caller.ask(question)
+        if said is None:  # it could not be asked after all
+            return await self._run(name, arguments, caller, may_note=True)
         return await self._run(name, arguments, caller, agreed=True) if said else _declined()
 
-    async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+    async def _propose(
+        self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool
+    ) -> ToolReply:  # fmt: skip
         """Propose it with the words of the prompt, and count what they kept."""
         words = self._words_now()
-        reply = await self._run(name, arguments, caller, words)
-        if words and reply.ok and reply.data["status"] != "rejected":
+        reply = await self._run(name, arguments, caller, words, may_note=may_note)
+        if words and reply.ok and reply.data["status"] in {"saved", "duplicate"}:
             self._words = self._words._replace(saves=self._words.saves - 1)
         return reply
 
@@ -251,7 +263,7 @@ class Door:
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
-        params = ListParams(order="importance", limit=BRIEF_RECORDS)
+        params = ListParams(order="importance", limit=BRIEF_RECORDS, voices=["user"])
         found = (await self._in_time(self._app.memory.turns.list_in_turn(self.turn(None), params))).records
         ordered = sorted(found, key=lambda record: BRIEF_ORDER.index(record.category))
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]

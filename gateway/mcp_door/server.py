@@ -124,7 +124,8 @@ def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: F
             return None
         return _is_yes(answer)
 
-    return Caller(params.client_info.name if params is not None else None, ask, consent)
+    name = params.client_info.name if params is not None else None
+    return Caller(name, ask, consent, can_ask=_can_be_asked(context))
 
 
 def _error(error: GatewayError, context: Context, **data: str) -> MCPError:

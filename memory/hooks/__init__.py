@@ -13,7 +13,7 @@ from memory.hooks.prompt_contract import PromptContract
 from memory.hooks.recall import DeterministicRecall
 from memory.hooks.standing import StandingBlock
 from memory.hooks.tools import PERMISSION, MemoryTools
-from memory.ports_hooks import MemoryForTurns
+from memory.ports_hooks import EXTRACTOR_HOOK, MemoryForTurns
 from protocol.hooks import Retry, Subscription, ToolCall
 from protocol.models import Model
 from protocol.settings import GatewayConfig
@@ -92,7 +92,7 @@ def build(
             enabled=has_contract,
         ),
         Subscription(
-            hook_id="memory.post_turn_extractor",
+            hook_id=EXTRACTOR_HOOK,
             phase="TurnPostTurn",
             call=Extraction(service=service, settings=settings, model=model),
             enabled=while_on("background_extraction_enabled"),

@@ -9,6 +9,7 @@ from typing import get_args
 
 from memory.hooks.policy import policy_of
 from memory.hooks.recall import MAX_ITEMS, context_of, skipped
+from memory.notes import is_note, noted_by
 from memory.ports_hooks import MemoryForTurns
 from protocol.hooks import DurablePlan, HookInput, HookOutput, TurnContext
 from protocol.memory import Category, GetParams, Hit, ListParams, Record
@@ -59,7 +60,7 @@ class ActiveRecall:
         found: list[Hit] = []
         for scope in self._service.turn_scopes(turn):
             record = (await self._service.get_in_turn(turn, GetParams(scope=scope, key=key))).record
-            if record is not None and is_shown(record):
+            if record is not None and is_shown(record, turn.agent_id):
                 found.append(_as_hit(record))
         return found
 
@@ -68,7 +69,7 @@ class ActiveRecall:
         if not categories:
             return []
         listed = await self._service.list_in_turn(
-            turn, ListParams(categories=categories, order="importance", limit=PER_CATEGORY)
+            turn, ListParams(categories=categories, order="importance", limit=PER_CATEGORY, voices=["user"])
         )
         return [_as_hit(record) for record in listed.records]
 
@@ -76,6 +77,7 @@ class ActiveRecall:
         return (await self._service.recall(turn, query, limit=MAX_ITEMS, exclude=sorted(seen))).hits
 
 
-def is_shown(record: Record) -> bool:
-    """Whether a record that was fetched by its name may go into a prompt, as one that was searched for may."""
-    return record.status == "active" and record.sensitivity in {"normal", "personal"}
+def is_shown(record: Record, agent_id: str | None) -> bool:
+    """Whether a record that was fetched by its name may go into an agent's prompt, as one that was searched for may."""
+    is_own = not is_note(record) or (agent_id is not None and noted_by(record.provenance) == agent_id)
+    return is_own and record.status == "active" and record.sensitivity in {"normal", "personal"}

@@ -30,6 +30,8 @@ MAX_ITEM_CHARS = 6000  # of one message that the extractor reads; the facts of a
 MAX_TRANSCRIPT_CHARS = 16_000
 MAX_TOOL_EVENTS = 16
 MAX_EVENT_CHARS = 200
+KEEPS = "memory_remember"
+"""The tool that keeps what a model was asked to keep."""
 MANIFEST_LIMIT = 24
 
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
@@ -163,9 +165,12 @@ class Extraction:
         return _output(stats, too_many=found.too_many)
 
     async def _facts(self, given: HookInput, said: Mapping[str, str]) -> "_Found":
-        """Return what a model found; where it found nothing or there is none, what was stated by rule."""
+        """Return what a model found; where it found nothing or there is none, what was stated by rule.
+
+        A model that finds nothing in a turn that kept something by a tool has seen that: rules would keep it a second time.
+        """
         answer = await self._answer(given, said)
-        if answer is not None and answer.facts:
+        if answer is not None and (answer.facts or _has_kept(given)):
             return answer
         facts = await to_thread.run_sync(extract_statements, said)  # milliseconds that are not the loop's
         if not facts and answer is None:
@@ -204,6 +209,11 @@ class Extraction:
             ],
             json_answer=True,
         )
+
+
+def _has_kept(given: HookInput) -> bool:
+    """Whether a tool of the turn has kept something."""
+    return any(event.name == KEEPS and event.status == "ok" for event in given.tool_events)
 
 
 def _output(stats: Mapping[str, Any], *, too_many: int) -> HookOutput:

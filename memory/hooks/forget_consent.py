@@ -52,7 +52,10 @@ class _Turn:
     turn_id: str
     pointed_at: set[str] = field(default_factory=set[str])
     """What its user may mean by "that": recalled for this turn, or shown in the one before."""
-    confirmed: set[str] = field(default_factory=set[str])
+    waiting: set[str] = field(default_factory=set[str])
+    """What was asked about in the turn before."""
+    is_yes: bool = False
+    """Whether its user says yes to all of that."""
     shown: set[str] = field(default_factory=set[str])
     asked: set[str] = field(default_factory=set[str])
     forgotten: int = 0
@@ -70,9 +73,10 @@ class ForgetConsent:
         if known is not None and known.turn_id == turn.turn_id:
             known.pointed_at |= set(recalled)
             return known
-        begun = _Turn(turn.turn_id, {*recalled, *(known.shown if known is not None else ())})
-        if known is not None and known.asked and _says_yes(text):
-            begun.confirmed = known.asked
+        begun = _Turn(turn.turn_id, set(recalled))
+        if known is not None:
+            begun.pointed_at |= known.shown | known.asked
+            begun.waiting, begun.is_yes = known.asked, bool(known.asked) and _says_yes(text)
         self._turns[turn.thread_id] = begun
         self._turns.move_to_end(turn.thread_id)
         while len(self._turns) > MAX_THREADS:
@@ -88,11 +92,13 @@ class ForgetConsent:
         turn = self.begin(context.turn, context.user_text)
         if context.agreed:
             return True
-        if record.memory_id in turn.confirmed:
-            turn.confirmed.discard(record.memory_id)
+        is_waiting = record.memory_id in turn.waiting
+        if is_waiting and turn.is_yes:
+            turn.waiting.discard(record.memory_id)
             return True
-        if turn.forgotten == 0 and _wants(context, record, turn.pointed_at, lexicon):
-            turn.forgotten += 1
+        if (is_waiting or turn.forgotten == 0) and _wants(context, record, turn.pointed_at, lexicon):
+            turn.waiting.discard(record.memory_id)
+            turn.forgotten += not is_waiting
             return True
         turn.asked.add(record.memory_id)
         return False
@@ -100,8 +106,6 @@ class ForgetConsent:
 
 def _says_yes(text: str) -> bool:
     own = only_own(text).strip()
-    if detect(text).forget:
-        return True
     return len(own) <= MAX_YES_CHARS and _YES.match(own) is not None and _NO.search(own) is None
 
 

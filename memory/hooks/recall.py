@@ -9,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from memory.hooks.policy import policy_of
+from memory.notes import NOTE_LABEL, is_note
 from memory.ports_hooks import ALREADY_SHOWN, MemoryForTurns, RecallOutcome
 from memory.presentation import MAX_ITEM_CHARS, text_of
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
@@ -34,12 +35,11 @@ def _day(at: int, zone: tzinfo) -> str:
 
 
 def item_of(hit: Hit, zone: tzinfo) -> ContextItem:
-    """A record as the prompt shows it."""
-    return ContextItem(
-        ref=SourceRef(kind="memory", id=hit.record.memory_id),
-        text=text_of(hit),
-        labels={"scope": hit.record.scope.kind, "at": _day(hit.record.updated_at, zone)},
-    )
+    """A record as the prompt shows it; a note says that it is one."""
+    labels = {"scope": hit.record.scope.kind, "at": _day(hit.record.updated_at, zone)}
+    if is_note(hit.record):
+        labels["voice"] = NOTE_LABEL
+    return ContextItem(ref=SourceRef(kind="memory", id=hit.record.memory_id), text=text_of(hit), labels=labels)
 
 
 def context_of(
@@ -48,14 +48,12 @@ def context_of(
     """The hits as a context, or an empty one that says `no_match`; of a recall with its outcome's status and reason."""
     zone = _zone(given.context.time_zone)
     items = [item_of(hit, zone) for hit in hits]
+    reason = outcome.reason if outcome is not None else ""
     if outcome is not None and outcome.is_partial:
         return _output(context_id, items, "partial" if items else "failed", "scope_unavailable")
-    if not items:
-        is_shown = outcome is not None and outcome.reason == ALREADY_SHOWN
-        return _output(context_id, [], "empty", ALREADY_SHOWN if is_shown else "no_match")
-    return _output(
-        context_id, items, "recalled", "cached" if outcome is not None and outcome.reason == "cached" else "matched"
-    )
+    if items:
+        return _output(context_id, items, "recalled", "cached" if reason == "cached" else "matched")
+    return _output(context_id, [], "empty", ALREADY_SHOWN if reason == ALREADY_SHOWN else "no_match")
 
 
 def skipped(context_id: str, reason: str) -> HookOutput:

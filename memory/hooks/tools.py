@@ -2,7 +2,7 @@
 
 Rule 1: a tool can do nothing that the turn's policy denies; policy is asked again at every call.
 Rule 2: a write is the user's wish only if the user agreed to this very call, or asked in this message and its own words bear out
-what is written (`quotes.py`); a forgetting needs a wish that names the memory, or a yes (`forget_consent.py`).
+what is written (`quotes.py`); else it may become a note of the model's own (`notes.py`); a forgetting needs a wish that names the memory, or a yes (`forget_consent.py`).
 Rule 3: an answer is short, bounded and data; a failure is an answer, never an exception.
 """
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from memory.hooks.forget_consent import ForgetConsent
 from memory.hooks.policy import FORGET, POLICY_FAILED, READ_TOOLS, REMEMBER, USER_ASKED, policy_of, wishes_only
+from memory.notes import how_to_confirm, is_note, may_note
 from memory.ports_hooks import MemoryForTurns
 from memory.quotes import Claim, as_said_category, bear_out_wish
 from memory.scopes import PROJECT_CATEGORIES
@@ -25,7 +26,6 @@ from protocol.memory import (
     Action,
     Actor,
     ForgetById,
-    ForgetByKey,
     ForgetParams,
     GetParams,
     ListParams,
@@ -33,6 +33,7 @@ from protocol.memory import (
     Record,
     RememberParams,
     SearchParams,
+    WriteResult,
 )  # fmt: skip
 from protocol.settings import GatewayConfig
 from protocol.threads import ToolFailure, ToolReply, TurnPolicy
@@ -72,6 +73,8 @@ _STATUS: Mapping[Action, str] = {
     "reject": "rejected",
     "suppress": "rejected",
 }
+_STATUS_OF_NOTES: Mapping[str, str] = {"agent_note_created": "noted", "note_confirmed": "saved"}
+"""A note is kept, but not saved as the user's word; what the user says of one saves it."""
 
 
 def allows(policy: TurnPolicy, name: str) -> bool:
@@ -103,6 +106,7 @@ def _row(record: Record, content: str, width: int) -> Row:
         "category": record.category,
         "key": record.key,
         "scope": str(record.scope),
+        "voice": record.voice,
         "updated_at": record.updated_at,
     }
 
@@ -265,33 +269,40 @@ class MemoryTools:
             provenance=provenance,
         )
         said = borne.sentence if borne is not None else None
-        result = await self._service.remember_in_turn(context.turn, params, explicit=explicit, said=said)
-        status, reason = _STATUS[result.decision.action], result.decision.reason_code
-        if status == "saved" and borne is not None and borne.is_as_said:
-            reason = "stored_as_said"
-        data: Row = {"status": status, "reason_code": reason}
-        if result.record is not None and status != "rejected":
-            data["memory_id"] = result.record.memory_id
-        return ToolReply(ok=True, data=data)
+        is_note = not explicit and may_note(self._settings().memory.agent_notes, is_door=context.may_note)
+        result = await self._service.remember_in_turn(
+            context.turn, params, explicit=explicit, said=said, is_note=is_note
+        )
+        return ToolReply(ok=True, data=_remembered(result, is_as_said=borne is not None and borne.is_as_said))
 
     async def _forget(self, context: ToolContext, args: MemoryForgetArgs) -> ToolReply:
         wanted = GetParams(memory_id=args.memory_id, scope=args.scope, key=args.key)
-        record = None
-        if args.memory_id is not None or (args.scope is not None and args.key is not None):
-            record = (await self._service.get_in_turn(context.turn, wanted)).record
-        if record is not None and record.status == "active":
-            if not self._consent.allows(context, record, self._service.lexicon):
-                asked = {"memory_ids": [record.memory_id], "command": f"pioneer forget {record.memory_id}"}
-                return ToolReply(ok=True, data={"status": "confirmation_needed", "forgotten_memory_ids": [], **asked})
-            target = ForgetById(memory_id=record.memory_id)
-        elif args.memory_id is not None:
-            target = ForgetById(memory_id=args.memory_id)
-        elif args.scope is not None and args.key is not None:
-            target = ForgetByKey(scope=args.scope, key=args.key)
-        else:
+        if args.memory_id is None and (args.scope is None or args.key is None):
             raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
+        record = (await self._service.get_in_turn(context.turn, wanted)).record
+        if record is None:  # what a model cannot see it cannot forget
+            return ToolReply(ok=True, data={"status": "forgotten", "forgotten_memory_ids": []})
+        if not self._consent.allows(context, record, self._service.lexicon):
+            asked = {"memory_ids": [record.memory_id], "command": f"pioneer forget {record.memory_id}"}
+            return ToolReply(ok=True, data={"status": "confirmation_needed", "forgotten_memory_ids": [], **asked})
+        target = ForgetById(memory_id=record.memory_id)
         result = await self._service.forget_in_turn(context.turn, ForgetParams(target=target, reason=args.reason))
         return ToolReply(ok=True, data={"status": "forgotten", "forgotten_memory_ids": result.forgotten_memory_ids})
+
+
+def _remembered(result: WriteResult, *, is_as_said: bool) -> Row:
+    """What became of a proposal; of a note with the command by which a person confirms it."""
+    status, reason = _STATUS[result.decision.action], result.decision.reason_code
+    if reason in _STATUS_OF_NOTES:
+        status = _STATUS_OF_NOTES[reason]
+    elif status == "saved" and is_as_said:
+        reason = "stored_as_said"
+    data: Row = {"status": status, "reason_code": reason}
+    if result.record is not None and status != "rejected":
+        data["memory_id"] = result.record.memory_id
+        if is_note(result.record):
+            data["how_to_confirm"] = how_to_confirm(result.record.memory_id)
+    return data
 
 
 def _is_too_wide(args: MemoryRememberArgs) -> bool:

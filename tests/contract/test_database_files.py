@@ -17,6 +17,7 @@ from gateway import database as database_module
 from gateway import database_file
 from gateway.database import Database
 from gateway.sqlite import connect
+from gateway.wiping import wipe
 from protocol.errors import Unavailable
 from protocol.ports import Tx
 
@@ -285,3 +286,52 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     assert set(acknowledged) <= stored
     assert len(stored) <= len(acknowledged) + 4
     connection.close()
+
+
+ERASING = """
+import asyncio, sys
+from pathlib import Path
+from gateway.database import Database
+from gateway.wiping import wipe
+
+async def main():
+    db = Database(Path(sys.argv[1]))
+
+    async def erase(name):
+        count = 0
+        while True:
+            count += 1
+            await db.write(lambda tx: tx.run("INSERT INTO t (a) VALUES (?)", (f"{name} {count}",)))
+            await wipe(db)
+            print(name, count, flush=True)
+
+    await asyncio.gather(erase("a"), erase("b"))
+
+asyncio.run(main())
+"""
+
+
+def test_an_erase_comes_to_its_end_while_another_process_erases_all_the_time(tmp_path: Path) -> None:
+    """Counted, not timed: the other process goes on all the while, and most tries of ours succeed."""
+
+    async def scene(db: Database) -> None:
+        for n in range(40):  # so that each erase of the other takes its time
+            await db.write(adding(f"{n} " * 100_000))
+        other = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", ERASING, str(db.path), stdout=asyncio.subprocess.PIPE
+        )
+        assert other.stdout is not None
+        try:
+            await other.stdout.readline()
+            succeeded = tries = 0
+            while succeeded < 6:
+                tries += 1
+                assert tries <= 9
+                await db.write(adding(f"mine {tries}"))
+                succeeded += await wipe(db)
+                await other.stdout.readline()  # it, too, comes to an end again and again
+        finally:
+            other.kill()
+            await other.wait()
+
+    play(scene, tmp_path)

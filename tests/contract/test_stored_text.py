@@ -18,7 +18,7 @@ OTHERS = {
     "tool_reply": "turn_id",
     "hook_run": "run_id hook_id phase thread_id turn_id status contribution_hashes error_code",
     "thread": "workspace_id parent_thread_id mode memory_mode origin",
-    "workspace": "",
+    "workspace": "state",
     "artifact": "version_id item_id thread_id role sha256",
     "record": "memory_id category kind status sensitivity provenance thread_id turn_id supersedes superseded_by index_state",
     "candidate": "candidate_id category status bucket reason_code contested_memory_id promoted_memory_id merged_into decided_by turn_id forgotten_with",
@@ -71,7 +71,7 @@ def test_each_statement_reads_and_changes_the_columns_that_its_shelf_names(table
         bool(told.append([name for name, _ in used.get_description()])) or False
     )
     with pytest.raises(apsw.ExecTraceAbort):
-        cursor.execute(page, {"first": 0, "last": 1, "limit": 1})
+        cursor.execute(page, {"first": 0, "last": 1})
     ((_row, _id, *columns),) = told
     assert [name.strip("()") for name in columns] == [*(column.name for column in shelf.texts), *shelf.names]
     if shelf.keep:

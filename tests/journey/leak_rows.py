@@ -110,6 +110,7 @@ ROWS = [
           *({"kind": "scope", "scope": scope} for scope in SCOPES),
           *({"kind": "scoped_key", "scope": scope, "key": "{key}"} for scope in SCOPES),
       ) for mode in ("tombstone", "erase") for dry in (True, False)),
+    *(Row("memory/confirm", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
     *(Row("memory/restore", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
     *(Row("memory/history", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
     *(Row("memory/explain", "scoped", {"target": {"kind": kind, "id": name}})
@@ -131,6 +132,8 @@ ROWS = [
     Row("memory/candidates/merge", "scoped", {"candidate_id": "{own_candidate}", "target_candidate_id": "{candidate}"}),
     # -- what leaves something of the caller behind
     *(Row("memory/remember", "scoped", {"content": GREEN, "scope": scope, "key": "gate"}) for scope in SCOPES),
+    *(Row("memory/note", "scoped", {"content": GREEN, "agent_id": "agt_own_note", "scope": scope}) for scope in SCOPES),
+    Row("memory/note", "scoped", {"content": GREEN, "agent_id": "agt_own_note", "idempotency_key": "{idempotency}-note"}, CLIENT_CHOSE),
     Row("memory/remember", "scoped", {"content": GREEN, "supersedes": "{memory}"}),
     Row("memory/remember", "scoped", {"content": GREEN, "provenance": SOURCE}),
     Row("memory/remember", "scoped", {"content": GREEN, "idempotency_key": "{idempotency}"}, CLIENT_CHOSE),

@@ -14,7 +14,6 @@ GONE = "zz-gone"
 """Stands in every id and every text that the doomed thread and workspace own."""
 
 DAY_MS = 86_400_000
-BURIED = "what belonged to the scope is a tombstone that `memory/restore` finds until its retention ends"
 TAUGHT = "what the user taught there is the user's own, with the words that it rests on"
 AUDIT = "why something was or was not kept, as ids, codes and numbers"
 A_WEEK = "finished work and recalls are known by their ids for a week"
@@ -26,7 +25,7 @@ KEPT = {
 """What may name a thread or a workspace that is gone, for good, and why."""
 
 KEPT_FOR_A_WHILE = {
-    "record.key": BURIED, "record.value": BURIED, "job.subject": A_WEEK, "job.thread_id": A_WEEK, "job.turn_id": A_WEEK,
+    "job.subject": A_WEEK, "job.thread_id": A_WEEK, "job.turn_id": A_WEEK,
     "memory_recall.turn_id": A_WEEK, "idempotency.key": "an answer is repeated for 30 days", "idempotency.answer": "the same",
 }  # fmt: skip
 
@@ -34,7 +33,7 @@ BY_NUMBER = {
     "chunk": "its source", "chunk_vec": "its chunk", "segment": "its scope",
     "record_terms": "its record", "memory_vec": "its record", "repetition": "its turn", "tombstone": "its scope",
     "memory_change": "its scope", "memory_event": "its record", "memory_vec_loss": "its scope",
-    "chunk_vec_loss": "its segment", "mention": "its turn",
+    "chunk_vec_loss": "its segment", "forgotten": "a keyed hash", "mention": "its turn",
 }  # fmt: skip
 """Tables whose rows name their owner by a number or through another row."""
 
@@ -98,12 +97,12 @@ def sizes(den: Den) -> dict[str, int]:
 
 
 def check_gone(den: Den, before: dict[str, int], *, taught: int) -> None:
-    """Nothing names it but what may, its memory is buried, its index rows are gone, its files too."""
+    """Nothing names it but what may, its memory, its index rows and its files are gone."""
     assert {name: count for name, count in traces(den).items() if name not in KEPT | KEPT_FOR_A_WHILE} == {}
     database = den.database()
     try:
         owned = "SELECT DISTINCT r.status FROM record AS r JOIN scope AS s ON s.id = r.scope_id WHERE instr(s.key, ?)"
-        assert [*database.execute(owned, (GONE,))] == [("deleted",)]
+        assert [*database.execute(owned, (GONE,))] == []
         waiting = "SELECT c.status FROM candidate AS c JOIN scope AS s ON s.id = c.scope_id WHERE instr(s.key, ?)"
         assert [*database.execute(waiting, (GONE,))] == []
     finally:

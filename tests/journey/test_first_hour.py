@@ -135,23 +135,6 @@ def test_remember_finds_the_category_and_a_single_attribute_takes_the_place_of_t
     assert (now["content"], now["value"]) == ("I live in Graz.", "Graz")
 
 
-@pytest.mark.parametrize(
-    ("said", "category"),
-    [
-        ("My name is Mira.", "identity"),
-        ("Ich heiße Mira.", "identity"),
-        ("I'm allergic to nuts.", "constraint"),
-        ("Always answer in German.", "recurring_instruction"),
-        ("My favourite colour is blue.", "preference"),
-        ("My name is Mira and I live in Graz.", "custom"),
-        ("The harbour office opens at nine.", "custom"),
-        ("Is my name Mira?", "custom"),
-    ],
-)
-def test_a_statement_has_the_category_that_its_words_call_for(newcomer: Newcomer, said: str, category: str) -> None:
-    assert newcomer.json("remember", said)["record"]["category"] == category
-
-
 def test_a_named_category_is_taken_as_it_is(newcomer: Newcomer) -> None:
     for said in ("My favourite colour is blue.", "My favourite colour is red."):
         kept = newcomer.json("remember", said, "--category", "custom")

@@ -155,8 +155,10 @@ async def test_what_is_wrong_is_told_and_never_a_traceback(tmp_path, revision):
 
 
 @journey
-async def test_a_model_s_word_alone_keeps_nothing(tmp_path):
-    den = McpDen(tmp_path, config='[gateway.mcp]\nworkspace_id = "ws_configured"\n')
+async def test_a_model_s_word_alone_keeps_nothing_of_the_user_s(tmp_path):
+    den = McpDen(
+        tmp_path, config='[gateway.mcp]\nworkspace_id = "ws_configured"\n[gateway.memory]\nagent_notes = "off"\n'
+    )
     async with den.assistant("legacy", workspace=None, name="Some Editor") as client:
         result = await client.call_tool("memory_remember", {"content": "The user adores cilantro."})
         assert result.structured_content["status"] == "rejected"
@@ -213,9 +215,10 @@ async def test_the_user_is_asked_where_their_program_can(tmp_path, revision):
         assert (secret["status"], secret["reason_code"]) == ("rejected", "secret_detected")
         count = len(asked)
         long = await data_of(client, "memory_remember", content="The cello is old. " * 200)
-        assert long["status"] == "rejected"
+        assert (long["status"], long["reason_code"]) == ("noted", "agent_note_created")
         assert len(asked) == count  # nobody agrees to what they cannot see whole
-        assert [row["memory_id"] for row in (await data_of(client, "memory_list"))["records"]] == [kept["memory_id"]]
+        listed = (await data_of(client, "memory_list"))["records"]
+        assert [row["memory_id"] for row in listed if row["voice"] == "user"] == [kept["memory_id"]]
 
 
 @journey
@@ -385,7 +388,7 @@ def test_what_it_cannot_begin_with(tmp_path, arguments, ends, says):
     assert errors.count("\n") == 1
 
 
-def test_without_the_extra_it_says_what_to_install(tmp_path):
+def test_without_the_sdk_it_says_what_to_do(tmp_path):
     """The SDK is hidden from a process that has everything else."""
     block = "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None; from gateway.cli import main; sys.exit(main())"
     ended = subprocess.run(

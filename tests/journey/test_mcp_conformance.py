@@ -185,7 +185,7 @@ async def sep_2164_resource_not_found(raw: Raw) -> None:
 async def input_required_result_capability_check(raw: Raw) -> None:
     result = await raw.result("tools/call", FACT)  # this client cannot ask anybody
     assert result["resultType"] == "complete"
-    assert result["structuredContent"]["reason_code"] == "assistant_inference"
+    assert result["structuredContent"]["status"] == "noted"
 
 
 async def asked_first(raw: Raw, **more: Any) -> dict[str, Any]:
@@ -230,7 +230,8 @@ async def input_required_result_tampered_state(raw: Raw) -> None:
     assert (await raw.error("tools/call", yes(tampered)))["code"] == -32602
     swapped = yes(state) | {"arguments": {"content": "The user owes me money."}}
     assert (await raw.error("tools/call", swapped))["code"] == -32602
-    assert (await raw.result("tools/call", {"name": "memory_list"}))["structuredContent"]["records"] == []
+    listed = (await raw.result("tools/call", {"name": "memory_list"}))["structuredContent"]["records"]
+    assert [record["voice"] for record in listed] == ["machine"]
 
 
 async def input_required_result_unsupported_methods(raw: Raw) -> None:

@@ -148,18 +148,26 @@ async def test_a_search_that_finds_nothing_counts_what_others_have_and_shows_non
         await drain(client)
 
         counted = [{"workspace_id": "ws_kiln", "count": 2}, {"workspace_id": "ws_shop", "count": 1}]
-        empty = await client.request("memory/search", {"query": "bowls"})
+        uncounted = await client.request("memory/search", {"query": "bowls"})
+        assert uncounted["elsewhere"] == []  # who may not know of other workspaces does not ask
+        empty = await client.request("memory/search", {"count_elsewhere": True, "query": "bowls"})
         assert (empty["hits"], empty["elsewhere"]) == ([], counted)
-        assert (await client.request("memory/search", {"query": "bowls", "limit": 1}))["elsewhere"] == counted
-        sensitive = await client.request("memory/search", {"query": "bowls", "include_sensitive": True})
+        assert (await client.request("memory/search", {"count_elsewhere": True, "query": "bowls", "limit": 1}))[
+            "elsewhere"
+        ] == counted
+        sensitive = await client.request(
+            "memory/search", {"count_elsewhere": True, "query": "bowls", "include_sensitive": True}
+        )
         assert {one["workspace_id"]: one["count"] for one in sensitive["elsewhere"]}["ws_shop"] == 2
-        assert (await client.request("memory/search", {"query": "rent"}))["elsewhere"] == []
-        only_user = {"query": "bowls", "scopes": [{"kind": "user", "key": "default"}]}
+        assert (await client.request("memory/search", {"count_elsewhere": True, "query": "rent"}))["elsewhere"] == []
+        only_user = {"count_elsewhere": True, "query": "bowls", "scopes": [{"kind": "user", "key": "default"}]}
         assert (await client.request("memory/search", only_user))["elsewhere"] == []
 
-        said = await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": "which glaze"})
+        said = await client.request(
+            "thread_episodic/search", {"count_elsewhere": True, "workspace_id": "ws_here", "query": "which glaze"}
+        )
         assert (said["hits"], said["elsewhere"]) == ([], [{"workspace_id": "ws_kiln", "count": 1}])
-        then = {"workspace_id": "ws_here", "query": "glaze in November 2023"}
+        then = {"count_elsewhere": True, "workspace_id": "ws_here", "query": "glaze in November 2023"}
         assert (await client.request("thread_episodic/search", then))["elsewhere"] == [
             {"workspace_id": "ws_kiln", "count": 1}
         ]
@@ -169,9 +177,9 @@ async def test_a_search_that_finds_nothing_counts_what_others_have_and_shows_non
         assert not any(text in told for text in ("ash", "thirty", "hospital", "cursed", secret))
 
         await client.request("workspace/delete", {"workspace_id": "ws_kiln"})
-        left = await client.request("memory/search", {"query": "bowls"})
+        left = await client.request("memory/search", {"count_elsewhere": True, "query": "bowls"})
         assert left["elsewhere"] == counted[1:]
-        assert (await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": "which glaze"}))["elsewhere"] == []  # fmt: skip
+        assert (await client.request("thread_episodic/search", {"count_elsewhere": True, "workspace_id": "ws_here", "query": "which glaze"}))["elsewhere"] == []  # fmt: skip
     ended = pioneer(den, tmp_path, "search", "bowls", "--words", "--workspace", "ws_here")
     assert ended.returncode == 1
     assert "1 hit in another project: --workspace ws_shop" in ended.stderr

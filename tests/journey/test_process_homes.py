@@ -143,7 +143,7 @@ def test_a_home_whose_parts_are_not_what_they_should_be_ends_with_69(tmp_path, p
     assert str(tmp_path).encode() not in ended.stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["serve", "--no-such-option"], ["fly"]])
+@pytest.mark.parametrize("arguments", [["serve", "--no-such-option"], ["fly"]])
 def test_a_wrong_command_line_ends_with_64(arguments):
     ended = run_to_end([*console_script(), *arguments])
     assert (ended.returncode, ended.stdout) == (64, b"")

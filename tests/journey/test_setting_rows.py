@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from spawned import Den, drain, every, fact, journey, refusal, remember
 from test_hostile_process import command
 
-from gateway.client import Client
+from gateway.client import CallFailed, Client
 from protocol.settings import AgentSettings, MemorySettings, PreflightSettings
 
 AWAITED = {
@@ -178,6 +178,15 @@ async def stands(seen: Seen) -> bool:
     return "Always greet with ahoy." in (await seen.live("hello there")).prompt
 
 
+async def keeps_notes(seen: Seen) -> bool:
+    note = {"content": f"The pier has {next(numbers)} lamps.", "agent_id": "agt_row"}
+    try:
+        return (await seen.client.request("memory/note", note))["status"] == "noted"
+    except CallFailed as failed:
+        assert failed.reason == "write_refused"
+        return False
+
+
 class Row(NamedTuple):
     """A value, what shows it, and what that is before and after."""
 
@@ -194,6 +203,7 @@ ROWS: dict[str, Row] = {
     "memory.deterministic_recall_enabled": Row(False, recalls_by_the_words, True, False),
     "memory.active_recall_enabled": Row(False, recalls_by_the_plan, True, False),
     "memory.tools_enabled": Row(False, offers_tools, True, False),
+    "memory.agent_notes": Row("off", keeps_notes, True, False),
     "memory.proactive_writes_enabled": Row(False, writes_what_it_infers, "active_created", "proactive_writes_disabled"),
     "memory.background_extraction_enabled": Row(False, extracts, True, False),
     "memory.debug_trace_enabled": Row(True, traces, False, True),

@@ -14,6 +14,7 @@ from memory_home import Told
 
 from agent.artifacts import Artifacts
 from agent.background import Background
+from agent.deletion import Deletions
 from agent.ledger import Ledger
 from agent.pipeline import Pipeline
 from agent.preflight import Planners
@@ -30,6 +31,7 @@ from gateway.job_runner import JobRunner
 from gateway.jobs import Jobs
 from gateway.keys import HomeKey
 from gateway.retry import RetryLimits
+from protocol.base import Cancelled, Scope
 from protocol.hooks import (
     ContextItem,
     DurablePlan,
@@ -115,6 +117,31 @@ class Lived(NamedTuple):
     items: list[Item]
 
 
+class NothingForgotten:
+    """A home in which nothing was ever forgotten, and whose files hold nothing. Satisfies `Forgettings`."""
+
+    def generation(self, tx: Tx) -> int:
+        return 0
+
+    def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
+        return False
+
+    def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
+        return []
+
+    def forget_workspace(self, tx: Tx, workspace_id: str) -> None:
+        pass
+
+    def erase_part(self, tx: Tx, scope: Scope) -> Mapping[str, int]:
+        return {}
+
+    def promise(self, tx: Tx) -> None:
+        pass
+
+    async def keep_promise(self) -> bool:
+        return True
+
+
 class AgentHome:
     """Everything under the turns of one process."""
 
@@ -151,7 +178,12 @@ class AgentHome:
         )  # fmt: skip
         self.files = ArtifactFiles(path.parent / "artifacts")
         self.artifacts = Artifacts(
-            db=self.db, ids=self.ids, jobs=self.jobs, files=self.files, settings=lambda: self.settings.artifacts
+            db=self.db,
+            ids=self.ids,
+            jobs=self.jobs,
+            files=self.files,
+            settings=lambda: self.settings.artifacts,
+            forgettings=NothingForgotten(),
         )
         neighbours = Neighbours(
             on_items=lambda _tx, facts: self.facts.extend(facts),
@@ -179,10 +211,11 @@ class AgentHome:
             db=self.db,
             clock=self.clock,
             ids=self.ids,
-            jobs=self.jobs,
             neighbours=neighbours,
             default_workspace=lambda: "ws_1",
-            settle=self.turns.settle,
+        )
+        self.deletions = Deletions(
+            db=self.db, jobs=self.jobs, neighbours=neighbours, forgettings=NothingForgotten(), settle=self.turns.settle
         )
         self.runner = JobRunner(
             db=self.db, clock=self.clock, owner=owner, limits=lambda _kind: RetryLimits(1000, 1000, 5),

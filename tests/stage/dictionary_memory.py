@@ -11,6 +11,7 @@ from protocol.errors import Refused
 from protocol.hooks import TurnContext
 from protocol.memory import (
     Action,
+    Actor,
     Decision,
     Fact,
     ForgetById,
@@ -145,9 +146,21 @@ class DictionaryMemory:
         return ForgetResult(forgotten_memory_ids=forgotten, dry_run=False)
 
     async def remember_in_turn(
-        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None
+        self,
+        turn: TurnContext,
+        params: RememberParams,
+        *,
+        explicit: bool,
+        said: str | None = None,
+        is_note: bool = False,
     ) -> WriteResult:
         self.asked.append(("remember", explicit))
+        if is_note:
+            author = Actor(kind="assistant", id=turn.agent_id)
+            source = Provenance(source_kind="agent_note", created_by=author)
+            note = record_of(f"mem_{len(self.records) + 1}", params.content, provenance=source, voice="machine")
+            self.records[note.memory_id] = note
+            return result_of("activate", "agent_note_created", note)
         if not explicit:
             return result_of("reject", "assistant_inference", None)
         for known in self.records.values():

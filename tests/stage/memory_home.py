@@ -14,7 +14,17 @@ from worded_meaning import WordedMeaning
 from agent.forgotten import conversation
 from agent.ledger import Ledger
 from agent.redaction import forget_copies
-from agent.store import SQL, add_item, read_items, read_run, read_thread, read_turn, workspace_exists
+from agent.store import (
+    SQL,
+    add_item,
+    generation_of_turn,
+    open_runs,
+    read_items,
+    read_run,
+    read_thread,
+    read_turn,
+    workspace_exists,
+)
 from agent.threads import ensure_workspace
 from gateway.database import Database
 from gateway.ids import SortableIds
@@ -95,6 +105,7 @@ class MemoryHome:
         self.jobs = Jobs(self.ids, self.clock, "own_test")
         self.default_workspace: str | None = "ws_1"
         self.wal_is_held = False
+        self.ended: list[tuple[str, str]] = []
         self.damage: list[int] = []
         self.index_damage: list[tuple[list[str], bool]] = []
         self.backups: list[str] = []
@@ -115,9 +126,11 @@ class MemoryHome:
             db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, meaning=self.meaning, scanner=self.scanner,
             jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
             settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
-            read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run,
+            read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run, generation_of_turn=generation_of_turn, open_runs=open_runs,
+            end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
             echo_spans=self.ledger.echo_spans, forget_copies=forget_copies, searched=[conversation(lambda _tx, _items: None)],
             look_into_files=self._look_into_files, report_damage=self.damage.append,
+            searched_space=lambda _tx: None,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
             truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",
         ))  # fmt: skip

@@ -78,7 +78,7 @@ class WordedMeaning:
     async def of_query(self, text: str, patience: float) -> Vector | None:  # noqa: ARG002  # the port's signature
         if self.space is None or self.is_down:
             return None
-        return Vector(self.space.id, numbers_of(text, self.space.model), self.space.kind)
+        return Vector(self.space.id, numbers_of(text, self.space.model))
 
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
         if self.is_down:

@@ -135,7 +135,7 @@ def test_an_end_that_was_asked_for_is_stored_though_the_request_is_cancelled(tmp
         assert [item.text for item in lived.items] == (["hello", "done"] if wish == "turn_finish" else ["hello"])
         home.check_story("trn_1")
         assert (await home.turns.turn_finish(finish)).turn == lived.turn
-        assert (await home.threads.thread_delete(ThreadParams(thread_id="thr_1"))).deleted
+        assert (await home.deletions.thread_delete(ThreadParams(thread_id="thr_1"))).deleted
 
     play(tmp_path, scene)
 

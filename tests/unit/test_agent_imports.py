@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_home import NothingForgotten
 from clock import SetClock
 from fresh import fresh_database
 from hypothesis import given
@@ -203,7 +204,13 @@ def test_imports_over_a_database(tmp_path: Path) -> None:
         on_items=lambda _tx, facts: indexed.extend(fact.text for fact in facts),
         on_items_removed=lambda _tx, ids: removed.extend(ids),
     )
-    imports = Imports(db=db, clock=SetClock(), ledger=Ledger(HomeKey(b"k" * 32)), neighbours=neighbours)
+    imports = Imports(
+        db=db,
+        clock=SetClock(),
+        ledger=Ledger(HomeKey(b"k" * 32)),
+        neighbours=neighbours,
+        forgettings=NothingForgotten(),
+    )
 
     def params(*said: str, **changes: Any) -> ThreadImportParams:
         turns = [turn(text, at=n) for n, text in enumerate(said)]

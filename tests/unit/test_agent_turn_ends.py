@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from agent_home import BUNDLE, RECALL, TERMINAL, AgentHome, play, wants
 
-from agent import threads
+from agent import deletion
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     HookInput,
@@ -255,9 +255,9 @@ def test_what_holds_a_turn_whose_end_could_not_be_stored_can_be_deleted(tmp_path
     async def scene(home: AgentHome) -> None:
         await end_on_a_full_disk(home)
         if what == "thread":
-            deleted = await home.threads.thread_delete(ThreadParams(thread_id="thr_1"))
+            deleted = await home.deletions.thread_delete(ThreadParams(thread_id="thr_1"))
         else:
-            deleted = await home.threads.workspace_delete(WorkspaceParams(workspace_id="ws_1"))
+            deleted = await home.deletions.workspace_delete(WorkspaceParams(workspace_id="ws_1"))
         assert (deleted.removed["turns"], deleted.removed["items"]) == (1, 2)
         await home.turns.settle()
         assert await home.rows("SELECT 1 FROM turn") == []
@@ -311,7 +311,7 @@ def test_a_turn_that_is_stored_as_ours_and_that_nobody_runs_is_interrupted(tmp_p
 def test_a_large_workspace_goes_in_parts_that_let_other_writers_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "TURNS_AT_ONCE", 1)
+    monkeypatch.setattr(deletion, "TURNS_AT_ONCE", 1)
 
     async def scene(home: AgentHome) -> None:
         await home.live("one")
@@ -330,7 +330,7 @@ def test_a_large_workspace_goes_in_parts_that_let_other_writers_between(
             return done
 
         home.db.write = counted
-        deleted = await home.threads.workspace_delete(WorkspaceParams(workspace_id="ws_1"))
+        deleted = await home.deletions.workspace_delete(WorkspaceParams(workspace_id="ws_1"))
         assert counts[-3:] == [2, 1, 0]
         assert (deleted.removed["threads"], deleted.removed["turns"], deleted.removed["workspaces"]) == (3, 3, 1)
 

@@ -22,14 +22,20 @@ MAX_LINES = 500
 TABLES = {"protocol/memory.py", "protocol/threads.py", "gateway/secret_rules.py"}
 """Declarations without logic: a table is as long as what it lists."""
 
+OF_ANY_TABLE = {"gateway/damaged_rows.py"}
+"""What reads whichever table is damaged has no statement that could stand in a file."""
+
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core", "types"}
 HOME_OF = {
     "jsonrpcserver": {"gateway/rpc.py"},
     "apsw": {
         "gateway/database.py",
+        "gateway/damaged_rows.py",
         "gateway/database_copy.py",
         "gateway/database_file.py",
+        "gateway/database_pages.py",
         "gateway/database_threads.py",
+        "gateway/log_end.py",
         "gateway/migrations.py",
         "gateway/sqlite.py",
         "gateway/wiping.py",
@@ -79,7 +85,7 @@ def test_sql_stands_in_sql_files(path: Path) -> None:
     strings = [
         node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    assert not [text for text in strings if SQL_VERB.search(text)]
+    assert name_of(path) in OF_ANY_TABLE or not [text for text in strings if SQL_VERB.search(text)]
 
 
 @each("path", MODULES)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_home import AgentHome, play, wants
+from agent_home import AgentHome, NothingForgotten, play, wants
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_pdf import pdf
@@ -265,7 +265,7 @@ def test_an_id_belongs_to_its_thread_and_is_known_in_its_workspace(tmp_path: Pat
         assert len(kept(home)) == 1
         (shared,) = await carry(home, known, thread_id="thr_2")
         assert shared.sha256 == hashlib.sha256(b"mine").hexdigest()
-        await home.threads.thread_delete(ThreadParams(thread_id="thr_1"))
+        await home.deletions.thread_delete(ThreadParams(thread_id="thr_1"))
         await home.drain()
         assert (await get(home, "art")).text == "mine"
 
@@ -279,7 +279,9 @@ def test_a_digest_that_is_only_told_opens_nothing(tmp_path: Path) -> None:
 
         (mine,) = await carry(home, given_file(b"mine"))
         neighbours = Neighbours(on_items=lambda _tx, _facts: None, on_items_removed=lambda _tx, _ids: None)
-        imports = Imports(db=home.db, clock=home.clock, ledger=home.ledger, neighbours=neighbours)
+        imports = Imports(
+            db=home.db, clock=home.clock, ledger=home.ledger, neighbours=neighbours, forgettings=NothingForgotten()
+        )
         await home.db.write(lambda tx: ensure_workspace(tx, "ws_other", 1))
         told = ArtifactRefInput(artifact_id="art_told", sha256=mine.sha256, size_bytes=4, mime="text/plain")
         turn = ImportTurn(at=1, items=[ImportItem(role="user", text="x", artifacts=[told])])
@@ -316,9 +318,9 @@ def test_bytes_go_with_the_last_that_needs_them(tmp_path: Path, what: str) -> No
             if what == "artifact":
                 await home.artifacts.artifact_delete(ArtifactDeleteParams(artifact_id=f"art_{name}"))
             elif what == "thread":
-                await home.threads.thread_delete(ThreadParams(thread_id=f"thr_{name}"))
+                await home.deletions.thread_delete(ThreadParams(thread_id=f"thr_{name}"))
             else:
-                await home.threads.workspace_delete(WorkspaceParams(workspace_id=f"ws_{name}"))
+                await home.deletions.workspace_delete(WorkspaceParams(workspace_id=f"ws_{name}"))
             await home.drain()
             assert len(kept(home)) == left
 

@@ -142,6 +142,32 @@ def test_what_is_wrong_with_a_number_is_told_by_its_name() -> None:
     assert "$" not in ended.err
 
 
+@pytest.mark.parametrize(
+    ("said", "category"),
+    [
+        ("My name is Mira.", "identity"),
+        ("Ich heiße Mira.", "identity"),
+        ("I'm allergic to nuts.", "constraint"),
+        ("Always answer in German.", "recurring_instruction"),
+        ("My favourite colour is blue.", "preference"),
+        ("The project uses SQLite.", "project_fact"),
+        ("We decided to use SQLite in this project.", "project_decision"),
+        ("My name is Mira and I live in Graz.", "custom"),
+        ("The harbour office opens at nine.", "custom"),
+        ("Is my name Mira?", "custom"),
+    ],
+)
+def test_a_statement_has_the_category_that_its_words_call_for(said: str, category: str) -> None:
+    assert run("remember", said, "--json").json["record"]["category"] == category
+
+
+def test_a_text_that_says_more_than_the_attribute_takes_no_place_but_its_category() -> None:
+    remember("I live in Graz.")
+    kept = run("remember", "I live in Linz, and the cellar is in the garden.", "--json").json
+    assert (kept["record"]["category"], kept["superseded_memory_id"]) == ("biography", None)
+    assert len(ids()) == 2
+
+
 def test_a_secret_is_refused_with_its_reason_and_not_repeated() -> None:
     ended = run("remember", "The key is AKIAQ3EXAMPLE7HARBOR", "--json")
     assert ended.code == 77

@@ -11,8 +11,9 @@ import apsw
 import pytest
 from command_line import Ended, run
 
-from gateway.checkup import CHECKS, Finding
+from gateway.checkup import CHECKS
 from gateway.commands.health import code_of
+from gateway.findings import Finding
 from gateway.migrations import SCHEMA_VERSION
 from gateway.owners import living
 from gateway.staging import PREFIX, staging, stale, sweep

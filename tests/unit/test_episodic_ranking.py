@@ -14,7 +14,8 @@ from protocol.ports import SecretSpan
 from protocol.settings import ThreadEpisodicSettings
 from protocol.thread_episodic import chunk_id_of, parts_of_chunk
 from thread_episodic.budget import Floor, cut_at_word, floor_of, most_hits, room_of, snippet_of
-from thread_episodic.finding import RAREST, match_of, rarest, telling_terms
+from thread_episodic.finding import RAREST, rarest, telling_terms
+from thread_episodic.looked_through import match_of
 from thread_episodic.model import Candidate, Filter, Places, Source
 from thread_episodic.ranking import (
     NOBODY_NAMED,

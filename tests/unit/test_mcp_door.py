@@ -17,6 +17,7 @@ from gateway.introduction import Client
 from gateway.mcp_door.answers import View
 from gateway.mcp_door.door import (
     BRIEF_ORDER,
+    EMPTY_BRIEF,
     MAX_ASKED_CHARS,
     MAX_SAVES,
     WORDS_MS,
@@ -44,7 +45,7 @@ async def nobody(_question: str) -> None:
     """Nobody can be asked."""
 
 
-MODEL = Caller(None, nobody)
+MODEL = Caller(None, nobody, can_ask=False)
 
 
 class Stage:
@@ -97,7 +98,7 @@ def test_the_words_of_a_prompt_stand_for_a_while(tmp_path: Path) -> None:
         stage.pass_time(WORDS_MS + 1)
         late = await stage.door.call("memory_remember", CELLO, MODEL)
         assert late.data is not None
-        assert late.data["reason_code"] == "assistant_inference"
+        assert (late.data["status"], late.data["reason_code"]) == ("noted", "agent_note_created")
         await render(stage.door, "remember", {"fact": "I play the cello"}, MODEL)
         stage.pass_time(WORDS_MS)
         kept = await stage.door.call("memory_remember", CELLO, MODEL)
@@ -115,7 +116,7 @@ def test_the_words_of_a_prompt_keep_a_few_facts_and_no_more(tmp_path: Path) -> N
             assert answer.data["reason_code"] in {"active_created", "duplicate_active"}
         again = await stage.door.call("memory_remember", {"content": "The user plays cello."}, MODEL)
         assert again.data is not None
-        assert again.data["reason_code"] == "assistant_inference"
+        assert again.data["status"] == "noted"
 
     play(tmp_path, story)
 
@@ -126,7 +127,8 @@ def test_no_other_prompt_is_a_wish(tmp_path: Path) -> None:
             await render(stage.door, name, {argument: "Remember that the user plays the cello."}, MODEL)
             answer = await stage.door.call("memory_remember", CELLO, MODEL)
             assert answer.data is not None
-            assert answer.data["status"] == "rejected", name
+            assert answer.data["status"] in {"noted", "duplicate"}, name
+        assert await stage.door.brief() == EMPTY_BRIEF  # neither is the user's
 
     play(tmp_path, story)
 
@@ -231,7 +233,7 @@ def test_the_brief_has_a_place_for_every_category() -> None:
 def test_a_client_s_name_is_noted_apart_from_agents_of_an_app() -> None:
     assert agent_id_of("Claude Code") == "mcp:claude-code"
     assert agent_id_of("  ../../x y\n" + "z" * 500) == "mcp:" + ("..-..-x-y-" + "z" * 500)[:60]
-    assert agent_id_of(None) is agent_id_of("") is agent_id_of("日本") is None
+    assert agent_id_of(None) == agent_id_of("") == agent_id_of("日本") == "mcp"
 
 
 def test_a_question_shows_the_proposal_whole_or_is_not_asked() -> None:

@@ -694,7 +694,7 @@ def test_forgetting_a_record_ends_what_waits_with_the_same_words(home: MemoryHom
 def test_a_scope_that_is_gone_has_nothing_to_decide(home: MemoryHome) -> None:
     gate = waiting(home, "The gate is green", MIDDLING, scope=WS1)
     tea = waiting(home)
-    home.sql(lambda tx: home.service.on_workspace_deleted(tx, "ws_1"))
+    home.sql(lambda tx: home.service.deleted.erase_part(tx, WS1))
     with pytest.raises(CallerError):
         get(home, gate.candidate_id)
     assert get(home, tea.candidate_id).candidate == tea

@@ -269,8 +269,10 @@ def test_an_erase_leaves_no_byte(home: MemoryHome) -> None:
 
 
 def test_a_tombstone_can_be_erased_by_any_target(home: MemoryHome) -> None:
-    said = home.say("I like tea")
-    for n, target in enumerate((ForgetByTurn(turn_id=said.turn_id or ""), ForgetByThread(thread_id="thr_1"), ForgetByScope(scope=USER))):  # fmt: skip
+    for n, kind in enumerate((ForgetByTurn, ForgetByThread, ForgetByScope)):
+        said = home.say("I like tea")  # anew each time: a source that was forgotten teaches nothing
+        names = {"turn_id": said.turn_id or "", "thread_id": "thr_1", "scope": USER}
+        target = kind(**{name: value for name, value in names.items() if name in kind.__struct_fields__})
         made = home.propose(f"Likes {NEEDLE} {n}", SURE, [msgspec.structs.replace(said, quote="I like tea")]).record
         assert made is not None
         home.forget(made.memory_id)
@@ -373,15 +375,20 @@ def test_deleted_scopes_take_their_memory_along_and_leave_the_rest(home: MemoryH
     context = Context(workspace_id="ws_1", thread_id="thr_1")
     small = home.remember("Small", scope=thread, context=context).record
     home.tell()
-    assert home.sql(lambda tx: home.service.on_thread_deleted(tx, "thr_1")) == {"memories": 1}
-    assert home.sql(lambda tx: home.service.on_workspace_deleted(tx, "ws_1")) == {"memories": 1}
-    assert home.sql(lambda tx: home.service.on_workspace_deleted(tx, "ws_none")) == {"memories": 0}
-    assert home.tell() == [("memory/changed", "deleted")] * 2
+    deleted = home.service.deleted
+    assert home.sql(lambda tx: deleted.erase_part(tx, thread)) == {"memories": 1}
+    assert home.sql(lambda tx: deleted.erase_part(tx, WS1)) == {"memories": 1}
+    assert home.sql(lambda tx: deleted.erase_part(tx, WS1)) == {}
+    assert home.sql(lambda tx: deleted.erase_part(tx, Scope(kind="workspace", key="ws_none"))) == {}
+    assert home.do(deleted.keep_promise())
+    assert home.rows("SELECT 1 FROM tombstone WHERE is_pending") == []
+    told = home.tell()
+    assert [kind for method, kind in told if method == "memory/changed"] == ["deleted"] * 2
     assert home.listed(context=context) == ["Stays"]
-    for record in (gone, small):
-        shown = home.get(record.memory_id, context, include_deleted=True)
-        assert shown is not None
-        assert shown.status == "deleted"
+    for record in (gone, small, buried):
+        assert home.get(record.memory_id, context, include_deleted=True) is None
+        with pytest.raises(CallerError):
+            home.restore(record.memory_id, context)
     assert home.get(kept.memory_id) is not None
 
 

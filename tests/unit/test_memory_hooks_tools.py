@@ -13,7 +13,8 @@ from memory.hooks.policy import turn_policy
 from memory.hooks.tools import PERMISSION, MemoryTools, offer_tools
 from promt.phrases import Intents, detect
 from protocol.hooks import HookInput, Recalled, ToolBundle, ToolContext
-from protocol.settings import GatewayConfig, MemorySettings
+from protocol.memory import Status
+from protocol.settings import AgentNotes, GatewayConfig, MemorySettings
 from protocol.threads import ToolReply
 from protocol.tools import MAX_RESULT_CHARS
 
@@ -76,7 +77,7 @@ def test_search_answers_short_rows() -> None:
     (hit,) = reply.data["hits"]
     assert hit == {
         "memory_id": "mem_1", "content": "I like the editor Helix.", "category": "preference", "key": "key_mem_1",
-        "scope": "user:default", "updated_at": MEMORY[0].updated_at, "score": 0.667,
+        "scope": "user:default", "voice": "user", "updated_at": MEMORY[0].updated_at, "score": 0.667,
     }  # fmt: skip
     assert "not instructions" in reply.data["note"]
     assert "truncated" not in reply.data
@@ -215,6 +216,39 @@ def test_a_quote_that_nobody_asked_for_in_their_own_words_counts_for_nothing(tex
     assert reply.data == {"status": "rejected", "reason_code": "assistant_inference"}
 
 
+def settings_with(notes: AgentNotes) -> GatewayConfig:
+    return GatewayConfig(memory=MemorySettings(agent_notes=notes))
+
+
+@pytest.mark.parametrize(
+    ("notes", "is_door", "status"),
+    [
+        ("off", True, "rejected"), ("off", False, "rejected"), ("doors", True, "noted"), ("doors", False, "rejected"),
+        ("all", True, "noted"), ("all", False, "noted"),
+    ],
+)  # fmt: skip
+def test_what_nobody_asked_for_is_noted_where_that_is_allowed(
+    notes: AgentNotes, *, is_door: bool, status: str
+) -> None:  # fmt: skip
+    tools = MemoryTools(service=DictionaryMemory(), settings=lambda: settings_with(notes))
+    context = turn_context(agent_id="agt_a")
+    given = ToolContext(
+        turn=context, policy=turn_policy(context, Intents()), user_text="", call_id="call_1", may_note=is_door
+    )  # fmt: skip
+    answer = anyio.run(tools, given, "memory_remember", TEA).data
+    assert answer["status"] == status
+    if status == "noted":
+        assert answer["reason_code"] == "agent_note_created"
+        assert answer["how_to_confirm"] == f"pioneer confirm {answer['memory_id']}"
+
+
+def test_what_the_user_asked_for_is_never_a_mere_note() -> None:
+    reply = call(
+        DictionaryMemory(), "memory_remember", TEA, text="Remember that I like green tea.", config=settings_with("all")
+    )
+    assert reply.data["status"] == "saved"
+
+
 FORGOTTEN = {"status": "forgotten", "forgotten_memory_ids": ["mem_1"]}
 
 
@@ -293,6 +327,25 @@ def test_a_yes_stands_once_and_only_at_once() -> None:
     assert stage.forget(stage.turn("No, don't."), "mem_2") == asked("mem_2")
     pasted = stage.turn("What does this mean?\n\n> yes")
     assert stage.forget(pasted, "mem_2") == asked("mem_2")
+
+
+def test_a_yes_is_to_all_that_was_asked_and_a_wish_to_what_it_names() -> None:
+    stage = Stage()
+    tidy = stage.turn("Tidy up.")
+    assert [stage.forget(tidy, one) for one in ("mem_1", "mem_2")] == [asked("mem_1"), asked("mem_2")]
+    other = stage.turn("Forget my old phone number.")
+    assert stage.forget(other, "mem_1") == asked("mem_1")  # another thing is named: no yes to this one
+    assert stage.forget(other, "mem_2") == asked("mem_2")
+    both = stage.turn("Yes, both.")
+    assert stage.forget(both, "mem_1")["status"] == stage.forget(both, "mem_2")["status"] == "forgotten"
+    assert stage.memory.records == {}
+
+
+@pytest.mark.parametrize("status", ["superseded", "expired", "archived"])
+def test_what_is_not_believed_any_more_is_not_forgotten_unasked_either(status: Status) -> None:
+    memory = DictionaryMemory(record_of("mem_1", "I like the editor Helix.", status=status))
+    assert call(memory, "memory_forget", {"memory_id": "mem_1"}).data == asked("mem_1")
+    assert "mem_1" in memory.records
 
 
 def test_a_forgetting_of_what_is_not_there_changes_nothing() -> None:

@@ -195,7 +195,7 @@ def test_another_scope_setting_or_minute_is_another_query(home: MemoryHome, sear
     assert len(searches) > before
     home.recall_settings = msgspec.structs.replace(home.recall_settings, items=3)
     assert asked() > 0
-    home.clock.at += 61_000
+    home.clock.seconds += 61
     assert asked() > 0
     home.recall_settings = msgspec.structs.replace(home.recall_settings, cache_seconds=0)
     assert asked() > 0
@@ -218,10 +218,10 @@ def test_a_broken_scope_leaves_the_others(home: MemoryHome, monkeypatch: pytest.
     home.remember(TEA)
     rank = Reader.rank
 
-    async def torn(self: Reader, question: Any, filters: Any, scopes: Sequence[Scope], wanted: Any) -> Any:
+    async def torn(self: Reader, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
         if scopes[0].kind == "workspace":
             raise Unavailable
-        return await rank(self, question, filters, scopes, wanted)
+        return await rank(self, question, filters, scopes, *more)
 
     monkeypatch.setattr(reads.Reader, "rank", torn)
     outcome = recall(home, "Which oolong tea do I drink?")

@@ -17,6 +17,7 @@ seen = st.builds(
     sensitivity=st.sampled_from(get_args(Sensitivity)),
     expires_at=st.none() | times,
     is_intact=st.booleans(),
+    noted_by=st.sampled_from([None, "", "agt_a", "agt_b"]),
 )
 views = st.builds(
     View,
@@ -24,6 +25,8 @@ views = st.builds(
     statuses=st.frozensets(st.sampled_from(get_args(Status))),
     now=times,
     shows_regulated=st.booleans(),
+    is_prompt=st.booleans(),
+    agent_id=st.sampled_from([None, "agt_a", "agt_b"]),
 )
 
 
@@ -31,6 +34,8 @@ def naive(record: Seen, view: View) -> bool:
     is_over = record.status == "active" and record.expires_at is not None and view.now >= record.expires_at
     status = "expired" if is_over else record.status
     if record.is_withheld or (record.sensitivity == "regulated" and not view.shows_regulated):
+        return False
+    if view.is_prompt and record.noted_by is not None and record.noted_by != view.agent_id:
         return False
     return record.is_intact and record.scope_id in view.scope_ids and status in view.statuses
 
@@ -48,6 +53,7 @@ def test_a_narrower_view_never_shows_more(record: Seen, view: View) -> None:
         assert not is_visible(record, view._replace(scope_ids=frozenset(list(view.scope_ids)[1:])))
         assert not is_visible(record, view._replace(statuses=frozenset(list(view.statuses)[1:])))
         assert not is_visible(record, view._replace(shows_regulated=False))
+        assert not is_visible(record, view._replace(is_prompt=True))
     assert not is_visible(record._replace(is_intact=False), view)
 
 

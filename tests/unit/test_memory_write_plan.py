@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memory.admission import Proposal
 from memory.hygiene import Junk
+from memory.obligations import Ask
 from memory.write_plan import ORIGIN_REASONS, ORIGINS, Known, KnownCandidate, Situation, plan_write
 from protocol.memory import SourceKind
 
@@ -39,6 +40,7 @@ GATES: list[tuple[dict[str, Any], str]] = [
     ({"intent_forbids": True}, "no_memory_requested"),
     ({"write_forbidden": "memory_write_disabled"}, "memory_write_disabled"),
     ({"has_scope": False}, "invalid_scope"),
+    ({"ask": Ask("duty", "it says what has to be done")}, "note_would_instruct"),
     ({"quote_failed": True}, "quote_not_found"),
     ({"owner": "task"}, "task_owned"),
     ({"owner": "system"}, "system_source"),
@@ -60,7 +62,7 @@ def test_each_gate_stops_alone(changes: dict[str, Any], reason: str) -> None:
     assert plan.decision.reason_code == reason
     assert plan.action == ("suppress" if reason == "suppressed_by_rejection" else "reject")
     assert plan.relation == ("suppressed_by_rejection" if plan.action == "suppress" else "novel")
-    assert plan[3:] == (None, None, None, None, None, False)
+    assert plan[3:] == (None, None, None, None, None, False, False)
     assert plan.decision.action == plan.action
 
 
@@ -86,6 +88,32 @@ def test_who_spoke(origin: Any, reason: str) -> None:
 def test_every_source_has_an_origin_and_only_the_user_passes() -> None:
     assert set(ORIGINS) == set(get_args(SourceKind))
     assert set(ORIGINS.values()) == {"user", *ORIGIN_REASONS} - {"none"}
+
+
+NOTED = {"origin": "assistant", "is_note": True, "proposal": POOR}
+OTHERS = {"same_key": DOUBTED, "pending": RIVAL, "supersedes": "mem_other", "review_enabled": True}
+
+
+def test_a_note_is_kept_beside_what_the_user_said_and_touches_nothing() -> None:
+    for changes in ({}, OTHERS):
+        plan = plan_write(PLAIN._replace(**NOTED | changes))
+        assert (plan.action, plan.decision.reason_code) == ("activate", "agent_note_created")
+        assert plan[3:] == (None, None, None, None, None, False, False)
+    known = plan_write(PLAIN._replace(**NOTED | OTHERS | {"duplicate": DOUBTED}))
+    assert (known.action, known.relation, known.merge_into) == ("merge", "duplicate", "mem_old")
+    assert known[4:] == (None, None, None, None, False, False)
+
+
+@pytest.mark.parametrize(("changes", "reason"), [gate for gate in GATES if "origin" not in gate[0]])
+def test_no_gate_but_that_of_the_speaker_opens_for_a_note(changes: dict[str, Any], reason: str) -> None:
+    assert plan_write(PLAIN._replace(**NOTED | changes)).decision.reason_code == reason
+
+
+def test_what_the_user_says_makes_a_note_theirs() -> None:
+    plan = plan_write(PLAIN._replace(duplicate=Known("mem_old", is_contested=False, is_note=True)))
+    assert (plan.action, plan.decision.reason_code, plan.merge_into) == ("merge", "note_confirmed", "mem_old")
+    assert plan.adopts
+    assert not plan_write(PLAIN._replace(duplicate=KNOWN)).adopts
 
 
 def test_a_secret_is_told_by_kind_only() -> None:

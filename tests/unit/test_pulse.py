@@ -31,7 +31,9 @@ class Looked:
 
 
 def pulse_of(looked: Looked, *, is_unclean: bool) -> Pulse:
-    app: Any = SimpleNamespace(memory=looked, artifacts=looked, watch=SimpleNamespace(begin=lambda: None))
+    app: Any = SimpleNamespace(
+        memory=looked, artifacts=looked, watch=SimpleNamespace(begin=lambda: None, beyond_damage=lambda work: work())
+    )
     pulse = Pulse(app, lambda: True, Metronome())
     pulse.is_unclean = is_unclean
     return pulse

@@ -77,5 +77,5 @@ def test_the_index_follows_its_settings_and_nothing_else_does() -> None:
 
 
 def test_what_was_promised_is_never_given_up() -> None:
-    for kind in ("erase_finish", "sweep"):
+    for kind in ("erase_finish", "sweep", "delete"):
         assert isinstance(next_attempt(NOW, 10_000, LIMITS[kind], 0.5), RetryAt)

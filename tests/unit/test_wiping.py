@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.database import Database
 from gateway.sqlite import Handle, connect
-from gateway.wiping import TRIES, free_room, leftovers, wipe
+from gateway.wiping import free_room, leftovers, wipe
 
 ROUNDS = 2500
 SEEDS = (2,)
@@ -94,31 +94,6 @@ def test_another_reader_is_waited_for(tmp_path: Path) -> None:
 
     asyncio.run(story())
     reader.close()
-
-
-@pytest.mark.parametrize(("times", "is_wiped"), [(TRIES - 1, True), (TRIES, False)])
-def test_who_writes_in_between_is_overtaken_in_the_end(times: int, *, is_wiped: bool, tmp_path: Path) -> None:
-    path = tmp_path / "gateway.db"
-    connect(path, synchronous="off").execute("CREATE TABLE r (id INTEGER PRIMARY KEY) STRICT").fetchall()
-
-    class Busy(Database):
-        left = times
-
-        async def truncate_wal(self) -> bool:
-            is_truncated = await super().truncate_wal()
-            if self.left:
-                self.left -= 1
-                await self.write(lambda tx: tx.run("INSERT INTO r DEFAULT VALUES"))
-            return is_truncated
-
-    async def story() -> None:
-        db = Busy(path)
-        try:
-            assert await wipe(db) == is_wiped
-        finally:
-            db.close()
-
-    asyncio.run(story())
 
 
 @given(st.binary(min_size=512, max_size=512), st.integers(1, 3))

@@ -1,0 +1,79 @@
+"""Notes: what an agent keeps on its own account, in its own voice, until a person confirms it.
+
+Rule 1: pure. A note is known by its provenance alone, which is sealed with the record and travels in its bundle.
+Rule 2: a note asks nothing of anybody, is never of the user's scope, and ends by itself.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from protocol.base import Scope
+from protocol.memory import Provenance, Record, SourceKind, Voice
+from protocol.settings import AgentNotes
+
+NOTE_SOURCE: Final[SourceKind] = "agent_note"
+"""Statements find it in the text of a provenance: within a value a quotation mark is escaped, so that no other record has it there."""
+NOTE_LABEL: Final = "unconfirmed note of an agent"
+"""How a note is marked where it is shown to a model."""
+NAMELESS: Final = ""
+"""The author of a note whose agent has no name: no turn is that agent's."""
+NOTE_DAYS: Final = 30
+NOTE_MS: Final = NOTE_DAYS * 86_400_000
+"""How long a note lasts unless it is confirmed or noted with a nearer end."""
+MAX_IN_PROMPT: Final = 3
+"""Notes of its own that a turn is given, after what is the user's."""
+_PROVENANCE: Final = msgspec.json.Decoder(Provenance)
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
+
+def voice_of(provenance: Provenance) -> Voice:
+    """Whose word a record of that provenance is."""
+    return "machine" if provenance.source_kind == NOTE_SOURCE else "user"
+
+
+def noted_by(provenance: Provenance) -> str | None:
+    """The agent whose unconfirmed note it is, `NAMELESS` of one without a name; None of what is the user's."""
+    if voice_of(provenance) == "user":
+        return None
+    return (provenance.created_by.id if provenance.created_by is not None else None) or NAMELESS
+
+
+def noted_by_bytes(provenance: bytes) -> str:
+    """The author of a note by its column; `NAMELESS` where that is damaged."""
+    try:
+        return noted_by(_PROVENANCE.decode(provenance)) or NAMELESS
+    except msgspec.DecodeError:
+        return NAMELESS
+
+
+def is_note(record: Record) -> bool:
+    """Whether a record is an unconfirmed note."""
+    return record.voice == "machine"
+
+
+def how_to_confirm(memory_id: str) -> str:
+    """The command by which a person confirms a note."""
+    return f"pioneer confirm {memory_id}"
+
+
+def may_note(setting: AgentNotes, *, is_door: bool) -> bool:
+    """Whether a model may keep notes there: at a door outside of turns, or in a turn."""
+    return setting == "all" or (setting == "doors" and is_door)
+
+
+def scope_of_note(active: Sequence[Scope], wanted: Scope | None) -> Scope | None:
+    """Where a note goes: where it was asked to, else into the workspace, else to the agent."""
+    by_kind = {scope.kind: scope for scope in active}
+    return wanted or by_kind.get("workspace") or by_kind.get("agent")
+
+
+def end_of_note(created_at: int, wanted: int | None) -> int:
+    """When a note ends."""
+    return min(created_at + NOTE_MS, wanted if wanted is not None else created_at + NOTE_MS)
+
+
+def end_confirmed(record: Record) -> int | None:
+    """When a note ends once it is confirmed: only the end that was asked for stays."""
+    return None if record.expires_at == record.created_at + NOTE_MS else record.expires_at

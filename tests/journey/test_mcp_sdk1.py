@@ -1,0 +1,70 @@
+"""`pioneer mcp` as a client of the 1.x SDK meets it, which is what many assistants have; its own process, for both SDKs have one name."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from mcp_stage import McpDen
+from spawned import clean_environment
+
+from gateway.mcp_door.answers import ANSWERS
+
+SDK = Path(sys.prefix) / "sdk1"
+SESSION = Path(__file__).with_name("sdk1_session.py")
+CALLS = {
+    "proposed": "memory_remember", "order": "memory_remember", "found": "memory_search", "whole": "memory_get",
+    "listed": "memory_list", "said": "thread_search", "forgotten": "memory_forget", "wished": "memory_remember",
+}  # fmt: skip
+
+pytestmark = pytest.mark.skipif(not SDK.is_dir(), reason="`make setup` puts the 1.x SDK into the environment")
+
+
+def told(den: McpDen, answer: str) -> dict[str, Any]:
+    """Everything that a session tells, by name."""
+    ended = subprocess.run(
+        [sys.executable, str(SESSION), answer, *den.command_of("--workspace", "ws_here")],
+        capture_output=True, timeout=60, check=False, env=clean_environment(PYTHONPATH=str(SDK)),
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr.decode()
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    return {line["name"]: line["value"] for line in lines}
+
+
+def test_a_client_that_cannot_ask_is_served(tmp_path: Path) -> None:
+    said = told(McpDen(tmp_path), "nobody")
+    assert said["sdk"].startswith("1.")
+    assert said["greeting"] == {"version": "2025-11-25", "server": "pioneer"}
+    assert [tool["name"] for tool in said["tools"]] == list(ANSWERS)
+    assert said["prompts"] == ["recall", "remember", "forget", "session_brief"]
+    assert said["resources"] == ["memory://brief"]
+    noted = said["proposed"]["data"]
+    assert (noted["status"], noted["how_to_confirm"]) == ("noted", f"pioneer confirm {noted['memory_id']}")
+    assert noted["how_to_confirm"] in said["proposed"]["text"]
+    assert (said["order"]["data"]["status"], said["order"]["data"]["reason_code"]) == (
+        "rejected",
+        "note_would_instruct",
+    )
+    assert [hit["voice"] for hit in said["found"]["data"]["hits"]] == ["machine"]
+    assert said["forgotten"]["data"]["status"] == "confirmation_needed"
+    assert said["brief"] == "Nothing is remembered yet."
+    assert said["wished"]["data"]["status"] == "saved"
+    assert said["wrong"]["is_error"]
+    assert said["wrong"]["text"].startswith("invalid_params: ")
+    schemas = {tool["name"]: tool["outputSchema"] for tool in said["tools"]}
+    for name, tool in CALLS.items():
+        assert not said[name]["is_error"], name
+        Draft202012Validator(schemas[tool]).validate(said[name]["data"])
+
+
+def test_a_client_that_can_ask_asks(tmp_path: Path) -> None:
+    said = told(McpDen(tmp_path / "yes"), "accept")
+    assert said["proposed"]["data"]["status"] == said["order"]["data"]["status"] == "saved"
+    assert "user" in {hit["voice"] for hit in said["found"]["data"]["hits"]}
+    assert said["forgotten"]["data"]["status"] == "forgotten"
+    said = told(McpDen(tmp_path / "no"), "decline")
+    refused = said["proposed"]["data"]
+    assert (refused["status"], refused["reason_code"]) == ("rejected", "no_memory_requested")

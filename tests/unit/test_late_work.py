@@ -1,0 +1,304 @@
+"""Work under way against forgetting: each is stopped at every one of its awaits, and something is forgotten there."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+from interleaving import Interleaving, with_a_stop_before
+
+from gateway.foundations import Options, open_home
+from gateway.introduction import Client
+from gateway.jobs import job_of
+from gateway.memory_core import build_core
+from gateway.wiring import App, build
+from memory.forgotten_sources import generation
+from protocol.errors import GatewayError
+from protocol.ports import Job, Tx
+
+T = TypeVar("T")
+Work = Callable[["House"], Awaitable[Coroutine[Any, Any, Any]]]
+"""Makes everything ready that a piece of work reads, and returns the work, which is not begun."""
+
+CONFIG = """
+[gateway.embedding]
+enabled = false
+
+[gateway.roles]
+main = "scripted"
+extractor = "scripted"
+
+[gateway.providers.scripted]
+kind = "scripted"
+script = "script.jsonl"
+"""
+SURE = {
+    "explicitness": "explicit", "category": "preference", "subject": "current_user", "attribute": "food",
+    "durability": "long_lived", "certainty": "high", "sensitivity": "none",
+}  # fmt: skip
+OPEN_RUN = "SELECT * FROM job WHERE kind = 'hook_run' AND state = 'queued' ORDER BY id DESC LIMIT 1"
+SAYING = "SELECT content FROM record WHERE status = 'active' AND instr(content, ?) AND memory_id <> ?"
+WAITING = "SELECT content FROM shown_candidate WHERE status = 'pending' AND instr(content, ?)"
+
+
+class Held:
+    """A claimed job that is done once its handler returns."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def finish(self, _tx: Tx) -> None:
+        """There is no lease to end."""
+
+
+class House:
+    """A whole gateway without its workers, and one conversation at a time that teaches one fact."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
+        self.script([])
+        self.runner = asyncio.Runner()
+        self.base = self.do(open_home(Options(home=folder / "home", config=folder / "config.toml", speaks=False)))
+        self.app: App = build(build_core(self.base, lambda _line, _key: None, Client()))
+        self.write = self.base.database.write
+        for name in ("read", "write", "note"):
+            stopping = with_a_stop_before(getattr(self.base.database, name), self.note)
+            setattr(self.base.database, name, stopping)
+        self.has_begun = False
+        self.numbers = count()
+        self.known = ""
+        self.fresh()
+
+    def note(self, work: Any) -> None:
+        """Work that a person decides on begins where it reads how much was forgotten: before, it has read nothing."""
+        self.has_begun |= work is generation
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(work)
+
+    def close(self) -> None:
+        self.base.database.close()
+        self.runner.close()
+
+    def script(self, facts: list[dict[str, Any]]) -> None:
+        rules: list[dict[str, Any]] = [{"role": "extractor", "respond": {"json": {"facts": facts}}}] if facts else []
+        text = "".join(json.dumps(rule) + "\n" for rule in rules)
+        (self.folder / "script.jsonl").write_text(text, encoding="utf-8")
+
+    def fresh(self) -> None:
+        """Another workspace, thread, turn and fact: nothing of what was forgotten before has to do with it."""
+        n = next(self.numbers)
+        self.workspace, self.thread, self.turn = f"ws_{n}", f"thr_{n}", f"trn_{n}"
+        self.word = f"zq{n}x"
+        self.said = f"My favourite drink is {self.word} tea"
+        self.content = f"The user's favourite drink is {self.word} tea"
+        self.context = {"workspace_id": self.workspace, "thread_id": self.thread}
+        self.known = ""
+        self.has_begun = False
+
+    async def call(self, method: str, /, **params: Any) -> Any:
+        bound = self.app.bound[method]
+        return await bound.call(msgspec.convert(params, bound.method.params))
+
+    async def talk(self) -> None:
+        """A turn in which the fact is said, in a thread and a workspace of its own."""
+        await self.call("workspace/create", workspace_id=self.workspace)
+        await self.call("thread/start", thread_id=self.thread, workspace_id=self.workspace)
+        said = [{"type": "text", "text": self.said}]
+        await self.call("turn/prepare", thread_id=self.thread, turn_id=self.turn, input=said)
+        await self.call("turn/finish", turn_id=self.turn, status="succeeded", assistant_text="Good.")
+
+    async def learn(self, content: str) -> None:
+        """A record that came from the turn."""
+        self.known = (await self.propose(content=content, semantic={**SURE, "attribute": "other"})).record.memory_id
+
+    async def propose(self, **more: Any) -> Any:
+        items = (await self.call("turn/items", turn_id=self.turn)).items
+        evidence = [{"quote": self.said, "thread_id": self.thread, "turn_id": self.turn, "item_id": items[0].item_id}]
+        asked = {"content": self.content, "semantic": SURE, "evidence": evidence, "context": self.context, **more}
+        return await self.call("memory/write", **asked)
+
+    async def records(self) -> list[str]:
+        """What is believed of the fact, after everything that the writer was asked for before; not the record known at first."""
+        rows = await self.write(lambda tx: tx.all(SAYING, (self.word, self.known)))
+        return [content for (content,) in rows]
+
+    async def candidates(self) -> list[str]:
+        """What waits of the fact."""
+        return [content for (content,) in await self.write(lambda tx: tx.all(WAITING, (self.word,)))]
+
+    async def forget(self, target: dict[str, Any]) -> Any:
+        return await self.call("memory/forget", target=target, context=self.context)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.close()
+
+
+# -- what is under way -------------------------------------------------------------------------------------------------
+
+
+async def extraction(house: House) -> Coroutine[Any, Any, Any]:
+    """The hook run of a turn, with a model that finds the fact."""
+    house.script([{"semantic": SURE, "content": house.content, "evidence": {"quote": house.said}}])
+    await house.talk()
+    row = await house.write(lambda tx: tx.one(OPEN_RUN))
+    assert row is not None
+    names = await house.write(lambda tx: [column[1] for column in tx.all("PRAGMA table_info(job)")])
+    wanted = ("job_id", "kind", "subject", "thread_id", "turn_id", "state", "attempt_count", "next_run_at", "created_at",
+              "last_error", "death_count")  # fmt: skip
+    values = dict(zip(names, row, strict=True))
+    return house.app.background.run(Held(job_of(tuple(values[name] for name in wanted))))
+
+
+async def proposal(house: House) -> Coroutine[Any, Any, Any]:
+    """A host's own proposal, with the turn's words as evidence."""
+    await house.talk()
+    return house.propose()
+
+
+async def approval(house: House) -> Coroutine[Any, Any, Any]:
+    """A person's yes to a candidate that came from the turn."""
+    await house.talk()
+    made = await house.propose(disposition="create_pending_candidate")
+    wanted = {"candidate_id": made.candidate.candidate_id, "context": house.context}
+    return house.call("memory/candidates/approve", **wanted)
+
+
+async def tool(house: House) -> Coroutine[Any, Any, Any]:
+    """A model's own note of the fact, in a turn that runs."""
+    await house.talk()
+    house.turn += "_b"
+    said = [{"type": "text", "text": f"Please remember: {house.said}."}]
+    await house.call("turn/prepare", thread_id=house.thread, turn_id=house.turn, input=said)
+    asked = {"domains": ["memory"], "reason": "to keep it"}
+    await house.call("turn/tool_call", turn_id=house.turn, call_id="c0", name="request_tools", arguments=asked)
+    arguments = {"content": house.content, "category": "preference"}
+    return house.call("turn/tool_call", turn_id=house.turn, call_id="c1", name="memory_remember", arguments=arguments)
+
+
+async def wish(house: House) -> Coroutine[Any, Any, Any]:
+    """A host's `memory/remember`, said to come from the turn."""
+    await house.talk()
+    came = {"thread_id": house.thread, "turn_id": house.turn}
+    return house.call("memory/remember", content=house.content, provenance=came, context=house.context)
+
+
+async def bundle(house: House) -> Coroutine[Any, Any, Any]:
+    """A bundle that holds the record of the turn; the home of now has it not."""
+    await house.talk()
+    made = (await house.propose()).record
+    text = (await house.call("memory/export", context=house.context)).bundle
+
+    def lose(tx: Tx) -> None:
+        for table in ("evidence", "memory_event", "record_terms", "memory_vec"):
+            column = "row" if table == "record_terms" else "record_id" if table == "memory_vec" else "memory_id"
+            one = "(SELECT id FROM record WHERE memory_id = ?)" if column != "memory_id" else "?"
+            tx.run(f"DELETE FROM {table} WHERE {column} = {one}", (made.memory_id,))  # noqa: S608  # names of this test
+        tx.run("DELETE FROM record WHERE memory_id = ?", (made.memory_id,))
+
+    await house.write(lose)
+    return house.call("memory/import", bundle=text, context=house.context)
+
+
+DECIDED = {approval, tool, wish, bundle}
+WORKS: list[Work] = [extraction, proposal, *sorted(DECIDED, key=lambda work: work.__name__)]
+
+
+# -- what is forgotten -------------------------------------------------------------------------------------------------
+
+
+async def forget_record(house: House) -> None:
+    await house.forget({"kind": "id", "memory_id": house.known})
+
+
+async def forget_turn(house: House) -> None:
+    await house.forget({"kind": "turn", "turn_id": house.turn})
+
+
+async def forget_thread(house: House) -> None:
+    await house.forget({"kind": "thread", "thread_id": house.thread})
+
+
+async def forget_scope(house: House) -> None:
+    await house.forget({"kind": "scope", "scope": {"kind": "user", "key": "default"}})
+
+
+async def delete_thread(house: House) -> None:
+    await house.call("thread/delete", thread_id=house.thread)
+
+
+async def delete_workspace(house: House) -> None:
+    await house.call("workspace/delete", workspace_id=house.workspace)
+
+
+DELETIONS = {delete_thread, delete_workspace}
+SPARING = {forget_record, *DELETIONS}
+"""What is another record, or the user's own, stays where it was written before."""
+OF_SOURCES = {forget_turn, forget_thread, *DELETIONS}
+"""What a host's proposal cannot come after, whenever it began: the source itself is forgotten."""
+FORGETS = [forget_record, forget_turn, forget_thread, forget_scope, delete_thread, delete_workspace]
+
+
+def play(house: House, work: Work, forget: Callable[[House], Awaitable[None]], at: int) -> bool:
+    """Do the work, with the forgetting at one of its awaits; False where it has no such await."""
+
+    async def scene() -> bool:
+        house.fresh()
+        begun = await work(house)
+        if forget is forget_record:
+            is_reworded = work in {approval, extraction}
+            await house.learn(f"The user has a cup of {house.word} at five" if is_reworded else house.content)
+        house.has_begun = is_begun = is_written = False
+        refused: GatewayError | None = None
+
+        async def between() -> None:
+            nonlocal is_begun, is_written, refused
+            is_begun = house.has_begun or work is extraction or (work is proposal and forget in OF_SOURCES)
+            is_written = bool(await house.records())
+            try:
+                await forget(house)
+            except GatewayError as failure:
+                refused = failure
+
+        interleaving = Interleaving(at, between)
+        try:
+            await interleaving.run(begun)
+        except GatewayError as failure:
+            assert failure.reason in {"not_found", "write_refused", "conflict"}  # whichever of them
+        if refused is not None:  # a thread with a running turn is not deleted
+            assert (work, refused.reason in {"turn_in_progress", "conflict"}) == (tool, True)
+        elif is_begun and not (is_written and forget in SPARING):
+            assert (at, await house.records()) == (at, [])
+            assert work is approval or await house.candidates() == []
+        return interleaving.was_reached
+
+    return house.do(scene())
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_each_work_keeps_the_fact_where_nothing_is_forgotten(house: House, work: Work) -> None:
+    async def scene() -> list[tuple[Any, ...]]:
+        await (await work(house))
+        return await house.write(lambda tx: tx.all(SAYING, (house.word, "")))
+
+    assert len(house.do(scene())) == 1
+
+
+@pytest.mark.parametrize("forget", FORGETS)
+@pytest.mark.parametrize("work", WORKS)
+def test_nothing_is_kept_of_what_is_forgotten_meanwhile(
+    house: House, work: Work, forget: Callable[[House], Awaitable[None]]
+) -> None:
+    reached = 0
+    while play(house, work, forget, reached):
+        reached += 1
+    assert reached >= 4
