@@ -89,7 +89,10 @@ def test_a_terminal_shows_tables_and_asks_before_it_destroys(tmp_path: Path) -> 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 @pytest.mark.parametrize("width", [80, 60])
-def test_a_small_terminal_shows_ids_that_can_be_used_and_the_words(tmp_path: Path, width: int) -> None:
+def test_a_small_terminal_shows_ids_that_can_be_used_and_the_words(
+    tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # no project: what was imported without one lies where this folder looks
     home = str(tmp_path / "home")
     (tmp_path / "talk.md").write_text("# User\n\nWhen does it sail?\n\n# Assistant\n\nAt ten.\n", encoding="utf-8")
     kept = run("remember", "Releases go out on Thursdays.", "--category", "project_policy", "--home", home, "--json")

@@ -283,13 +283,13 @@ def test_models_index_brings_the_better_model_into_use(tmp_path: Path, tiny: Pat
     den = FirstMinute(tmp_path)
     for fact in FACTS:
         assert command(den, "remember", fact).code == 0
-    shown = command(den, "models").out
-    assert "3 of 3 have a vector" in shown
-    assert "pioneer models fetch" in shown
+    shown = command(den, "models")
+    assert "3 of 3 have a vector" in shown.out
+    assert "pioneer models fetch" in shown.err
     den.config.write_text(
         f'[gateway.embedding]\nmodel = "test/tiny"\nmodel_path = "{tiny.as_posix()}"\n', encoding="utf-8"
     )
-    assert "pioneer models index" in command(den, "models").out
+    assert "pioneer models index" in command(den, "models").err
     assert command(den, "search", CAR, "--json").json["semantic"] == "ready"  # in the space that is filled
     made = command(den, "models", "index", "--json").json
     assert (made["vectors"]["kind"], made["vectors"]["facts_with_vector"], made["advice"]) == ("model", 3, [])
@@ -327,7 +327,8 @@ def test_without_any_model_index_says_so(tmp_path: Path) -> None:
     assert command(den, "models").code == 1
 
 
-def test_what_was_imported_is_recalled_by_meaning(tmp_path: Path) -> None:
+def test_what_was_imported_is_recalled_by_meaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # no project: what was imported without one lies where this folder looks
     den = FirstMinute(tmp_path / "den")
     notes = tmp_path / "talk.md"
     notes.write_text(
