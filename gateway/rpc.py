@@ -37,8 +37,8 @@ _encode = msgspec.json.Encoder().encode
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _AT = re.compile(r"^(?P<problem>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
 _MEMBER = re.compile(r"(?:unknown field|required field) `(?P<name>[^`]*)`")
-_NAME = re.compile(r"[A-Za-z_]{1,40}[0-9]{0,2}")
-"""What a member may be called; another name is not repeated: it may be anything, a secret in the wrong place."""
+_NAME = re.compile(r"_?[A-Za-z][a-z]{0,19}(?:_[a-z]{1,20}|[A-Z][a-z]{1,19}){0,4}[0-9]{0,2}")
+"""Words, joined as members are: no other name is repeated, for it may be anything, a secret in the wrong place."""
 
 
 class Bound(NamedTuple):

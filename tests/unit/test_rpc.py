@@ -213,6 +213,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"text": "x", "inner": {"kind": "k", "size": "3"}}, "$.inner.size"),
     ({"text": "x", "inner": {"kind": "k", "size": True}}, "$.inner.size"),
     ({"text": "x", "inner": {"kind": "k", "_meta": {}}}, "$.inner._meta"),
+    ({"text": "x", "inner": {"kind": "k", "in_wVGxLHMOIYrPiMPVBMLUAoTj": 1}}, "$.inner"),  # no words: it may be a key
     ({"text": "x", "many": [{"kind": "a"}, {"kind": 1}]}, "$.many[1].kind"),
     ({"text": "x", "many": {"kind": "a"}}, "$.many"),
     ({"text": "x", "free": [1]}, "$.free"),
