@@ -343,5 +343,5 @@ def _detect(text: str) -> Intents:
         forget="forget" in found,
         refers_to_history="history" in found and "no_recall" not in found,
         asks_memory="asks" in found,
-        language=said.most_common(1)[0][0] if found else None,
+        language=next((name for name, count in said.most_common(1) if count), None),
     )

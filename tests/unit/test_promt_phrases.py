@@ -352,3 +352,8 @@ def test_detection_is_fast_also_on_hostile_input() -> None:
     for text in hostile:
         detect(text)
         assert_cheap(partial(detect, text), 0.125)
+
+
+def test_words_that_are_nobodys_may_still_say_that_nothing_be_kept() -> None:
+    heard = detect("INSERT then ROLLBACK so nothing gets saved — do sequences still increment?")
+    assert (heard.language, heard.remember) == (None, False)
