@@ -6,8 +6,9 @@ BIN := $(VENV)/Scripts
 else
 BIN := $(VENV)/bin
 endif
+PRODUCT := $(VENV)/.product
 STAMP := $(VENV)/.stamp
-CODE := gateway agent memory thread_episodic promt protocol
+CODE := gateway agent memory thread_episodic retrieval promt protocol
 CHECKED := $(CODE) tests benchmarks examples
 
 .PHONY: help setup demo test check journeys campaign lint bench bench-quick schemas format picture lock clean
@@ -15,17 +16,22 @@ CHECKED := $(CODE) tests benchmarks examples
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
-$(STAMP): pyproject.toml constraints.txt requirements-dev.txt requirements-sdk1.txt
+$(PRODUCT): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	@echo "setting up $(VENV) (once): some 90 packages, 830 MB on disk, most of it for the tests ..."
+	@echo "setting up the gateway in $(VENV) (once): some 80 packages, 400 MB on disk ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -r requirements-dev.txt -e .
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e .
+	@touch $(PRODUCT)
+
+$(STAMP): $(PRODUCT) requirements-dev.txt requirements-sdk1.txt
+	@echo "setting up the workshop in $(VENV) (once): what tests, lint and types need, 430 MB more ..."
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/sdk1 -r requirements-sdk1.txt
 	@touch $(STAMP)
 
-setup: $(STAMP) ## make .venv with the locked dependencies and the pioneer command
+setup: $(STAMP) ## make .venv with the pioneer command and what the tests need, in locked versions
 
-demo: setup ## play a bundled conversation of several days through a spawned gateway
+demo: $(PRODUCT) ## play a bundled conversation of several days through a spawned gateway
 	@$(BIN)/pioneer demo
 
 # The loops of tests/conftest.py: every test is in at least one. COVER is what `check` asks of the tests that it has in common with `test`.
@@ -51,13 +57,15 @@ lint: setup ## format, lint, types, import rules, generated files
 	@for platform in Linux Darwin Windows; do echo "types on $$platform"; $(BIN)/basedpyright --pythonplatform $$platform || exit 1; done
 	@$(BIN)/lint-imports
 	@$(BIN)/pioneer schemas --check
+	@$(BIN)/python tests/stage/house_tree.py
 
 format: setup ## format the code and mend what can be mended by itself
 	@$(BIN)/ruff check --fix --quiet $(CHECKED) || true
 	@$(BIN)/ruff format $(CHECKED)
 
-schemas: setup ## generate schemas/ from protocol/
+schemas: setup ## generate schemas/ and tables of docs/ from the code
 	@$(BIN)/pioneer schemas
+	@$(BIN)/python tests/stage/house_tree.py --write
 
 bench: setup ## every promised figure of speed and size beside its floor, on homes of up to a million chunks (long)
 	@$(BIN)/python -m benchmarks speed
@@ -65,7 +73,7 @@ bench: setup ## every promised figure of speed and size beside its floor, on hom
 bench-quick: setup ## the same on small homes, in three minutes
 	@$(BIN)/python -m benchmarks speed --quick
 
-picture: setup ## make the README's picture of the demo from what the demo shows
+picture: $(PRODUCT) ## make the README's picture of the demo from what the demo shows
 	@$(BIN)/pioneer demo --svg docs/demo.svg > /dev/null
 
 lock: setup ## renew constraints.txt from pyproject.toml (needs uv)

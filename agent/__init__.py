@@ -1,1 +1,9 @@
-"""The turn: threads and what was said in them, the hook runtime, the model's rounds. Knows nothing of memory."""
+"""The turn: threads and what was said in them, the hook runtime, the model's rounds. Knows nothing of memory.
+
+turns/    a turn from its request to its end
+prompt/   plan, history and blocks of a prompt; the injection ledger
+hooks/    the runtime of hooks
+files/    artifacts of messages
+threads/  workspaces, threads, imported conversations
+forget/   what leaves a conversation
+"""

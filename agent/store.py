@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from protocol.forgettings import OpenRun
 from protocol.gateway import HookRun, RunError
 from protocol.hooks import HOOK_CONTRACT_VERSION, ItemFact, ThreadFact, TurnTrace
-from protocol.ports import Row, SqlValue, Tx
+from protocol.seams.forgettings import OpenRun
+from protocol.seams.ports import Row, SqlValue, Tx
 from protocol.statements import Statements
 from protocol.threads import (
     ArtifactRef,

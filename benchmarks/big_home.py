@@ -18,25 +18,25 @@ import numpy as np
 from agent.store import SQL as AGENT_SQL
 from agent.store import read_items
 from benchmarks.search_scale import FREQUENT, SEED, Words, add_record, opened
-from gateway.clock import SystemClock
-from gateway.ids import SortableIds
-from gateway.keys import HomeKey
-from gateway.lexicon import SnowballLexicon
-from gateway.secret_scanner import RuleScanner
-from gateway.spaces import Identity, adopt
-from gateway.sqlite import Handle, Transaction
-from memory.store import ensure_scope
-from memory.vectors import add_vector
+from gateway.base.clock import SystemClock
+from gateway.base.ids import SortableIds
+from gateway.embedding.spaces import SpaceIdentity, adopt
+from gateway.home.keys import HomeKey
+from gateway.secrets.scanner import RuleScanner
+from gateway.store.sqlite import Handle, Transaction
+from memory.read.vectors import add_vector
+from memory.rows.store import ensure_scope
 from protocol.base import Scope
 from protocol.hooks import ItemFact
-from protocol.ports import Vector
+from protocol.seams.ports import Vector
 from protocol.settings import ThreadEpisodicSettings
+from retrieval.terms import SnowballLexicon
 from thread_episodic import store
-from thread_episodic.indexing import Waiting, header_of, plan_item, segment_room, sizes_of, source_hash_of
-from thread_episodic.model import NewChunk
-from thread_episodic.remaking import lexicon_digest
-from thread_episodic.vectors import add_vector as add_chunk_vector
-from thread_episodic.vectors import as_bytes
+from thread_episodic.index.indexing import WaitingMessage, header_of, plan_item, segment_room, sizes_of, source_hash_of
+from thread_episodic.index.remaking import lexicon_digest
+from thread_episodic.search.vectors import add_vector as add_chunk_vector
+from thread_episodic.search.vectors import as_bytes
+from thread_episodic.values import NewChunk
 
 GROUP = 4000  # messages of a transaction
 SMALL = 10_000
@@ -209,7 +209,9 @@ class _Writer:
         if is_checked:
             if read_items(tx, [fact.item_id])[fact.item_id] != fact:
                 raise RuntimeError("a message is not what the product reads")
-            if plan_item(Waiting(fact, source_hash, ()), sizes_of(SETTINGS), LEXICON, self._scanner).chunks != [chunk]:
+            if plan_item(WaitingMessage(fact, source_hash, ()), sizes_of(SETTINGS), LEXICON, self._scanner).chunks != [
+                chunk
+            ]:
                 raise RuntimeError("a chunk is not what the product makes")
         store.put_source(tx, fact, fact.role, source_hash, fact.at)
         known = store.find_source(tx, fact.item_id)
@@ -217,7 +219,7 @@ class _Writer:
             raise RuntimeError("a message that was just added")
         store.add_chunks(
             tx,
-            [store.Entry(known.source, fact.at, chunk, is_excluded=False)],
+            [store.ChunkEntry(known.source, fact.at, chunk, is_excluded=False)],
             awaits_vector=False,
             capacity=segment_room(SETTINGS),
             now=fact.at,
@@ -230,7 +232,7 @@ class _Writer:
 
 
 async def make(
-    home: Path, *, memories: int, chunks: int, chars: int, anchors: Sequence[bytes] = (), identity: Identity | None = None
+    home: Path, *, memories: int, chunks: int, chars: int, anchors: Sequence[bytes] = (), identity: SpaceIdentity | None = None
 ) -> None:  # fmt: skip
     """Make a home; no gateway has it open afterwards. With anchors and the identity of their model it has vectors."""
     await (await opened(home)).close()
@@ -240,7 +242,7 @@ async def make(
 
 
 def _fill(
-    home: Path, words: Words, memories: int, sizes: dict[str, int], chars: int, points: Points | None, identity: Identity | None
+    home: Path, words: Words, memories: int, sizes: dict[str, int], chars: int, points: Points | None, identity: SpaceIdentity | None
 ) -> None:  # fmt: skip
     connection: Handle = apsw.Connection(str(home / "gateway.db"))
     try:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks.report import machine, show_table
 from protocol.settings import ThreadEpisodicSettings
-from thread_episodic.chunking import cut_text
-from thread_episodic.indexing import sizes_of
+from retrieval.chunking import cut_text
+from thread_episodic.index.indexing import sizes_of
 
 PROSE_GOAL = 20.0
 """Megabytes per second of prose: a million messages are cut in less than a minute."""

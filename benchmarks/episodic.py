@@ -23,27 +23,29 @@ from benchmarks.report import machine, show_table
 from benchmarks.rivals import Shelf
 from benchmarks.talks import SETS, Talk, foreign_to, read_talks
 from benchmarks.talks import Asked as Question
-from gateway.database import Database
-from gateway.embedder import Embedder
-from gateway.flat_vectors import FlatVectors
-from gateway.ids import SortableIds
-from gateway.jobs import Jobs
-from gateway.keys import HomeKey
-from gateway.lexicon import SnowballLexicon
-from gateway.secret_scanner import RuleScanner
-from gateway.sqlite import connect
-from gateway.written_dates import WrittenDates
+from gateway.base.ids import SortableIds
+from gateway.base.written_dates import WrittenDates
+from gateway.embedding.embedder import Embedder
+from gateway.home.keys import HomeKey
+from gateway.jobs.queue import Jobs
+from gateway.secrets.scanner import RuleScanner
+from gateway.store.database import Database
+from gateway.store.sqlite import connect
 from protocol.hooks import ItemFact, ThreadFact
 from protocol.memory import SemanticState
-from protocol.ports import Clock, Job, Nearness, Space, Tx, Vector, VectorTable
+from protocol.seams.ports import Clock, Job, Nearness, Space, Tx, Vector, VectorTable
 from protocol.settings import ThreadEpisodicSettings
-from thread_episodic import ranking, store
-from thread_episodic.finding import Asked, Finder
-from thread_episodic.looked_through import Indexed
-from thread_episodic.model import Filter, Places
-from thread_episodic.ranking import Gains, Passage, rank
+from retrieval.flat import FlatVectors
+from retrieval.terms import SnowballLexicon
+from thread_episodic import store
+from thread_episodic.ports import EpisodicMeans
+from thread_episodic.search import ranking
+from thread_episodic.search.finding import ChunkFinder, ChunkQuery
+from thread_episodic.search.ranking import Passage, PassageGains, rank
+from thread_episodic.search.text_scan import IndexedWords
+from thread_episodic.search.time_words import asks_when
 from thread_episodic.service import EpisodicService
-from thread_episodic.time_words import asks_when
+from thread_episodic.values import Filter, Places
 
 INJECTED = 5
 MODES = ("ours by words", "ours with a model")
@@ -123,14 +125,14 @@ class Index:
         clock = StillClock()
         ids = SortableIds(clock)
         self._jobs = Jobs(ids, clock, "own_bench")
-        self.service = EpisodicService(
+        self.service = EpisodicService(EpisodicMeans(
             db=self.db, clock=clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=LEXICON, meaning=meaning,
             scanner=RuleScanner(), jobs=self._jobs, notify=lambda *_: None, settings=lambda: SETTINGS,
             read_items=lambda _, wanted: {one: self.items[one] for one in wanted if one in self.items},
             read_thread=self._thread, workspace_exists=lambda *_: True, echo_spans=lambda *_: [],
             turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns}, thread_turns=lambda *_: [], workspace_threads=lambda *_: [], thread_names=lambda *_: {},
-            read_artifacts=lambda *_: {}, paused=lambda: None, time_zone=lambda: "UTC", read_date=WrittenDates(),
-        )  # fmt: skip
+            read_artifacts=lambda *_: {}, paused=lambda: None, read_date=WrittenDates(),
+        ))  # fmt: skip
 
     @staticmethod
     def _thread(_tx: Tx, thread_id: str) -> ThreadFact:
@@ -175,13 +177,13 @@ class Index:
         if vector is not None:
             cosines = shelf.cosines(vector)
             rivals |= {"cosine alone": shelf.ranked(cosines), "their sum": shelf.ranked(shelf.sum_of(words, cosines))}
-        found = [await self.db.read(partial(self._found, talk.name, Asked(terms, asks_when(question.text), meant)))
+        found = [await self.db.read(partial(self._found, talk.name, ChunkQuery(terms, asks_when(question.text), meant)))
                  for meant in ([None] if vector is None else [None, vector])]  # fmt: skip
         return Judged(talk, evidence, shelf.is_apart(terms, evidence), rivals, found)
 
-    def _found(self, workspace: str, asked: Asked, tx: Tx) -> "Listed":
-        finder = Finder(
-            tx, self._meaning, Indexed(tx), Places(store.find_scope(tx, "workspace", workspace) or 0),
+    def _found(self, workspace: str, asked: ChunkQuery, tx: Tx) -> "Listed":
+        finder = ChunkFinder(
+            tx, self._meaning, IndexedWords(tx), Places(store.find_scope(tx, "workspace", workspace) or 0),
             Filter(workspace_id=workspace, mode="workspace_threads", thread_id=None),
             work=SETTINGS.max_candidate_work, max_segments=SETTINGS.max_segments,
         )  # fmt: skip
@@ -192,7 +194,7 @@ class Index:
 class Listed(NamedTuple):
     """Candidates of a question, and the message of each."""
 
-    question: ranking.Question
+    question: ranking.WeightedQuery
     passages: Sequence[Passage]
     items: Mapping[int, str]
 
@@ -284,7 +286,7 @@ def _show(own: Sequence[Judged], foreign: Sequence[Judged], unanswered: Sequence
         show_table(f"what each gain is worth, {MODES[mode]}: recall@10 and MRR", ("gains", *_groups(own)), table)
 
 
-def _ablations(gains: Gains) -> dict[str, Gains]:
+def _ablations(gains: PassageGains) -> dict[str, PassageGains]:
     """The gains as they are, and each of them left out."""
     return {"all terms": gains} | {
         f"without {name}": gains._replace(worth={**gains.worth, name: 0.0}) for name in gains.worth

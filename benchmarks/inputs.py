@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gateway.embedder import Embedder, load
-from gateway.model_files import locate
+from gateway.embedding.embedder import Embedder, load
+from gateway.embedding.model_files import locate
 from protocol.settings import EmbeddingSettings
 
 MODEL_VARIABLE = "PIONEER_TEST_MODEL"

@@ -25,7 +25,7 @@ from benchmarks.inputs import model_folder, read_rows
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.turn_scale import loaded
 from benchmarks.wire import cpu_ms
-from gateway.client import Client, console_script
+from gateway.wire.client import GatewayClient, console_script
 
 BUNDLED = Path(__file__).resolve().parent / "sets" / "lookback"
 TODAY = int(datetime(2026, 6, 15, 12, tzinfo=UTC).timestamp() * 1000)
@@ -127,7 +127,7 @@ class Home:
         config.write_text(f"[gateway.embedding]\n{chosen}\n", encoding="utf-8")
         clock.write_text(str(TODAY), encoding="utf-8")
         where = ["--home", str(self._folder / "home"), "--config", str(config), "--clock-file", str(clock)]
-        self.client = await Client.start([*console_script(), "serve", *where])
+        self.client = await GatewayClient.start([*console_script(), "serve", *where])
         hello = {"protocol_version": "2026-11", "client": {"name": "lookback", "version": "1", "time_zone": "UTC"}}
         await self.client.request("initialize", hello | {"workspace_id": "ws_0"})
         if self._model is not None:

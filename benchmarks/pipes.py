@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from benchmarks.wire import cpu_ms, spent
-from gateway.client import console_script
+from gateway.wire.client import console_script
 
 READ_BYTES = 1 << 16
 STALLED_SECONDS = 1.0

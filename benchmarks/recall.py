@@ -30,7 +30,7 @@ from benchmarks.peers import run_peer
 from benchmarks.report import machine, show_table
 from benchmarks.rivals import WORDS_PART, bm25
 from benchmarks.stage import WORKSPACE, Stage
-from memory.ranking import RECALL_ODDS
+from memory.read.ranking import RECALL_ODDS
 from protocol import methods as call
 from protocol.memory import Context, ExplainParams, RememberParams, SearchParams
 from protocol.settings import RecallSettings

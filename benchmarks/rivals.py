@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from protocol.ports import Tx, Vector
+from protocol.seams.ports import Tx, Vector
 from thread_episodic import store
 
 SATURATION, LENGTH_PART = 1.2, 0.75  # the usual k1 and b

@@ -19,16 +19,16 @@ import apsw
 
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.wire import cpu_ms
-from gateway.client import Client, console_script
-from gateway.clock import SystemClock
-from gateway.ids import SortableIds
-from gateway.lexicon import SnowballLexicon
-from gateway.sqlite import Handle, Transaction
-from memory import store
-from memory.identity import Identity
-from memory.store import add_first_text, encoded, ensure_scope
+from gateway.base.clock import SystemClock
+from gateway.base.ids import SortableIds
+from gateway.store.sqlite import Handle, Transaction
+from gateway.wire.client import GatewayClient, console_script
+from memory.rows import store
+from memory.rows.store import add_first_text, encoded, ensure_scope
+from memory.rules.identity import FactIdentity
 from protocol.base import Scope
 from protocol.memory import Provenance
+from retrieval.terms import SnowballLexicon
 
 WORKSPACE = "told"
 SIZES = (1_000, 10_000, 100_000)
@@ -117,11 +117,11 @@ class Words:
         return " ".join(chosen)
 
 
-async def opened(home: Path) -> Client:
+async def opened(home: Path) -> GatewayClient:
     """A gateway without a model that has answered `initialize`."""
     config = home.parent / "search_scale.toml"
     config.write_text("[gateway.embedding]\nenabled = false\n", encoding="utf-8")
-    client = await Client.start([*console_script(), "serve", "--home", str(home), "--config", str(config)])
+    client = await GatewayClient.start([*console_script(), "serve", "--home", str(home), "--config", str(config)])
     hello = {
         "protocol_version": "2026-11",
         "client": {"name": "search_scale", "version": "1"},
@@ -161,7 +161,7 @@ def add_record(
 ) -> int:
     """A record as if it had been remembered; its row."""
     mark = number.to_bytes(16, "big")
-    identity = Identity(f"{scope.kind}:{scope.key}:custom:{number}", None, mark, mark, is_single=False)
+    identity = FactIdentity(f"{scope.kind}:{scope.key}:custom:{number}", None, mark, mark, is_single=False)
     values: dict[str, Any] = {
         "memory_id": memory_id, "scope_id": scope_id, "category": "custom", "kind": "semantic", "key": identity.key, "alias": None,
         "is_single": 0, "content": content, "value": None, "sensitivity": "normal", "confidence": 1.0, "importance": 0.5,
@@ -188,7 +188,7 @@ class Cost(NamedTuple):
     wall: list[float]
 
 
-async def cost_of(client: Client, queries: Sequence[str], **more: Any) -> Cost:
+async def cost_of(client: GatewayClient, queries: Sequence[str], **more: Any) -> Cost:
     """Searches one after another."""
     cost = Cost([], [])
     for query in queries:

@@ -22,7 +22,7 @@ from benchmarks.search_scale import SEED, Words
 from benchmarks.speed_search import CHARS, Model, questions
 from benchmarks.turn_scale import search
 from benchmarks.wire import cpu_ms
-from gateway.client import Client, console_script
+from gateway.wire.client import GatewayClient, console_script
 
 TURNS_OF_THREAD = 200
 LANES = 16
@@ -56,7 +56,7 @@ def messages(count: int, seed: int = SEED) -> list[str]:
 
 async def _open(
     folder: Path, *, model: Path | None = None, indexes: bool = True, watched: Path | None = None
-) -> Client:
+) -> GatewayClient:
     chosen = f"model_path = {json.dumps(str(model))}" if model is not None else "enabled = false"
     config = folder / "load.toml"
     config.write_text(
@@ -67,13 +67,13 @@ async def _open(
         command = [sys.executable, "-m", "benchmarks.watched", str(watched), *served]
     else:
         command = [*console_script(), *served]
-    client = await Client.start(command, cwd=ROOT)
+    client = await GatewayClient.start(command, cwd=ROOT)
     hello = {"protocol_version": "2026-11", "client": {"name": "load", "version": "1"}, "workspace_id": SEARCHED}
     await client.request("initialize", hello)
     return client
 
 
-async def _import(client: Client, workspace: str, said: Sequence[str]) -> None:
+async def _import(client: GatewayClient, workspace: str, said: Sequence[str]) -> None:
     await client.request("workspace/create", {"workspace_id": workspace})
     for first in range(0, len(said), TURNS_OF_THREAD):
         turns = [
@@ -84,7 +84,7 @@ async def _import(client: Client, workspace: str, said: Sequence[str]) -> None:
         await client.request("thread/import", {"workspace_id": workspace, "source": source, "turns": turns})
 
 
-async def _drained(client: Client) -> None:
+async def _drained(client: GatewayClient) -> None:
     await client.request("gateway/drain", {"timeout_ms": PATIENCE_MS})
 
 
@@ -148,7 +148,7 @@ def _others() -> list[tuple[str, dict[str, Any]]]:
     ]  # fmt: skip
 
 
-async def _searches(client: Client, asked: Sequence[str]) -> list[float]:
+async def _searches(client: GatewayClient, asked: Sequence[str]) -> list[float]:
     taken: list[float] = []
     for query in asked:
         begun = time.perf_counter()
@@ -157,7 +157,7 @@ async def _searches(client: Client, asked: Sequence[str]) -> list[float]:
     return taken
 
 
-async def _among_others(client: Client, asked: Sequence[str]) -> list[float]:
+async def _among_others(client: GatewayClient, asked: Sequence[str]) -> list[float]:
     """Searches one after another while all other lanes are full."""
     over = asyncio.Event()
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from agent.registration import Registry
-from agent.runtime import HookRuntime
+from agent.hooks.registration import Registry
+from agent.hooks.runtime import HookRuntime
 from benchmarks.goals import Row, at_least, at_most, shown
 from benchmarks.pipes import echo, gateway, ping, sdk_echo
 from benchmarks.report import percentile
@@ -28,9 +28,9 @@ from benchmarks.wire import (
     per_second,
     sentence,
 )
-from gateway.client import Client
-from gateway.clock import SystemClock
-from gateway.ids import SortableIds
+from gateway.base.clock import SystemClock
+from gateway.base.ids import SortableIds
+from gateway.wire.client import GatewayClient
 from protocol import methods as call
 from protocol.gateway import DrainParams
 from protocol.hooks import PHASES, HookInput, HookOutput, Subscription, TurnContext
@@ -147,7 +147,7 @@ async def remembered(folder: Path, size: Size) -> list[Row]:
     ]
 
 
-async def _remember(client: Client, number: int) -> object:
+async def _remember(client: GatewayClient, number: int) -> object:
     return await client.call(call.MEMORY_REMEMBER, RememberParams(content=sentence(number)))
 
 

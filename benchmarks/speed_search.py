@@ -21,9 +21,9 @@ from benchmarks.report import percentile
 from benchmarks.search_scale import KINDS, SEED, Words
 from benchmarks.turn_scale import Cost, anchors_of, cost_of, disk, loaded, search, started
 from benchmarks.wire import spent
-from gateway.client import Client
-from gateway.schema_shapes import HOUSES
-from gateway.spaces import Identity
+from gateway.embedding.spaces import SpaceIdentity
+from gateway.store.schema_shapes import HOUSES
+from gateway.wire.client import GatewayClient
 
 CHARS = 400
 HOMES = OUT / "homes"
@@ -57,7 +57,7 @@ class Model(NamedTuple):
 
     folder: Path | None
     anchors: list[bytes]
-    identity: Identity | None
+    identity: SpaceIdentity | None
 
 
 class Figures(NamedTuple):
@@ -124,7 +124,7 @@ def _remembered(query: str, mode: str) -> tuple[str, dict[str, Any]]:
     return "memory/search", {"query": query, "mode": mode, "limit": 20, **USER}
 
 
-async def _settle(client: Client, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
+async def _settle(client: GatewayClient, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
     """Ask again until it costs no less than before: nothing is read in the background any more."""
     before = math.inf
     for _ in range(TRIES):
@@ -134,7 +134,7 @@ async def _settle(client: Client, requests: Sequence[tuple[str, dict[str, Any]]]
         before = now
 
 
-async def _turns(client: Client, workspace: str, asked: Sequence[str], mode: str) -> Cost:
+async def _turns(client: GatewayClient, workspace: str, asked: Sequence[str], mode: str) -> Cost:
     """Turns that the host drives, prepared and given up."""
     params = {"workspace_id": workspace, "memory_mode": mode}
     thread = (await client.request("thread/start", params))["thread"]["thread_id"]

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.conversations import Conversation, Observation, Said
-from gateway.client import Client, ConnectionClosed, console_script
+from gateway.wire.client import ConnectionClosed, GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import Empty
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
@@ -31,10 +31,10 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.crashes = 0
-        self._client: Client | None = None
+        self._client: GatewayClient | None = None
 
     @property
-    def client(self) -> Client:
+    def client(self) -> GatewayClient:
         """The running gateway."""
         if self._client is None:
             raise ConnectionClosed("no gateway was started")
@@ -55,7 +55,9 @@ class Stage:
     async def open(self) -> None:
         """Start a gateway and shake hands."""
         home, config = self.folder / "home", self.folder / "config.toml"
-        self._client = await Client.start([*console_script(), "serve", "--home", str(home), "--config", str(config)])
+        self._client = await GatewayClient.start(
+            [*console_script(), "serve", "--home", str(home), "--config", str(config)]
+        )
         hello = InitializeParams(
             protocol_version="2026-11",
             client=ClientInfo(name="benchmarks", version="1", time_zone="UTC"),

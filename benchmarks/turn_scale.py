@@ -22,8 +22,8 @@ from benchmarks.inputs import model_folder, open_embedder
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.search_scale import KINDS, SEED, Words
 from benchmarks.wire import cpu_ms, spent
-from gateway.client import Client, console_script
-from gateway.spaces import Identity
+from gateway.embedding.spaces import SpaceIdentity
+from gateway.wire.client import GatewayClient, console_script
 
 SIZES = (10_000, 200_000)
 """Chunks of the homes. A million takes some minutes more: `--chunks 10000 1000000`."""
@@ -73,25 +73,25 @@ def questions(count: int) -> list[str]:
     return [words.query(rng.choice(KINDS[:4])) for _ in range(count)]
 
 
-async def started(home: Path, model: Path | None) -> tuple[Client, float]:
+async def started(home: Path, model: Path | None) -> tuple[GatewayClient, float]:
     """A gateway that has answered `initialize`, and the processor time that this took."""
     config = home.parent / "turn_scale.toml"
     chosen = f"model_path = {json.dumps(str(model))}" if model is not None else "enabled = false"
     config.write_text(f"[gateway.embedding]\n{chosen}\n", encoding="utf-8")
-    client = await Client.start([*console_script(), "serve", "--home", str(home), "--config", str(config)])
+    client = await GatewayClient.start([*console_script(), "serve", "--home", str(home), "--config", str(config)])
     hello = {"protocol_version": "2026-11", "client": {"name": "turn_scale", "version": "1"}, "workspace_id": "ws_0"}
     await client.request("initialize", hello)
     return client, cpu_ms(client.pid)
 
 
-async def loaded(client: Client) -> None:
+async def loaded(client: GatewayClient) -> None:
     """Wait for the model, which the first search asks for."""
     await client.request(*search("ws_0", "anything at all"))
     while (await client.request("gateway/status"))["search"]["semantic"] != "ready":  # noqa: ASYNC110  # another process
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def cost_of(client: Client, requests: Sequence[tuple[str, dict[str, Any]]], after: Any = None) -> Cost:
+async def cost_of(client: GatewayClient, requests: Sequence[tuple[str, dict[str, Any]]], after: Any = None) -> Cost:
     """Requests one after another; `after` undoes what one did, outside the time."""
     cost = Cost([], [])
     for method, params in requests:
@@ -109,7 +109,7 @@ def search(workspace: str, query: str) -> tuple[str, dict[str, Any]]:
     return "thread_episodic/search", {"workspace_id": workspace, "query": query, "mode": "workspace_threads"}
 
 
-async def turns(client: Client, workspace: str, asked: Sequence[str]) -> Cost:
+async def turns(client: GatewayClient, workspace: str, asked: Sequence[str]) -> Cost:
     """What is gathered for a turn that the host drives; each turn is given up when it was prepared."""
     thread = (await client.request("thread/start", {"workspace_id": workspace}))["thread"]["thread_id"]
 
@@ -165,14 +165,14 @@ def disk(path: Path, chunks: int) -> dict[str, float]:
     return by_use | {"together": sum(by_use.values())}
 
 
-async def anchors_of(model: Path | None) -> tuple[list[bytes], Identity | None]:
+async def anchors_of(model: Path | None) -> tuple[list[bytes], SpaceIdentity | None]:
     """What a model makes of some questions and of such texts, and which model it is."""
     async with open_embedder(model) as embedder:
         if embedder is None:
             return [], None
         words = Words(SEED + 1)
         texts = [*questions(ANCHORS // 2), *(words.sentence(number) for number in range(ANCHORS // 2))]
-        return await embedder.embed(texts), Identity(*embedder.identity)
+        return await embedder.embed(texts), SpaceIdentity(*embedder.identity)
 
 
 async def run(options: argparse.Namespace) -> list[Figures]:

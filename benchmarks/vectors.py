@@ -25,10 +25,10 @@ from benchmarks.inputs import embed_texts, model_folder
 from benchmarks.report import machine, percentile, show_table
 from benchmarks.search_scale import SEED
 from benchmarks.wire import spent
-from gateway.flat_vectors import RESCORED, FlatVectors
-from gateway.sqlite import Handle, Transaction, connect
-from protocol.ports import Vector
-from thread_episodic.vectors import TABLE, as_bytes
+from gateway.store.sqlite import Handle, Transaction, connect
+from protocol.seams.ports import Vector
+from retrieval.flat import RESCORED, FlatVectors
+from thread_episodic.search.vectors import TABLE, as_bytes
 
 SIZES = (10_000, 50_000)
 QUERIES = 200

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.report import machine, percentile, show_table
-from gateway.client import Client, console_script
+from gateway.wire.client import GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import Empty
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
@@ -34,7 +34,7 @@ SEARCHES = 100
 SYNCS = 200
 PAGE = 4096
 
-HOUSES = ("gateway", "agent", "memory", "thread_episodic", "promt", "protocol")
+HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
 LOADED = f"""
 import sys
 bare = set(sys.modules)
@@ -107,12 +107,12 @@ def sentence(number: int) -> str:
     return f"Person {number} {VERBS[ones]} the {THINGS[tens]} of the {PLACES[hundreds]} in year {1200 + number}."
 
 
-async def opened(home: Path, *, slow_sync_ms: float | None = None) -> Client:
+async def opened(home: Path, *, slow_sync_ms: float | None = None) -> GatewayClient:
     """A gateway that has answered `initialize`; on a disk of its own whose syncs are slow, where that is asked for."""
     command = console_script()
     if slow_sync_ms is not None:
         command = [sys.executable, "-m", "benchmarks.slow_disk", str(slow_sync_ms)]
-    client = await Client.start([*command, "serve", "--home", str(home)])
+    client = await GatewayClient.start([*command, "serve", "--home", str(home)])
     hello = InitializeParams(protocol_version="2026-11", client=ClientInfo(name="wire", version="1"))
     await client.call(call.INITIALIZE, hello)
     return client

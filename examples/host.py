@@ -6,7 +6,7 @@ Run it with the environment's Python: `.venv/bin/python examples/host.py`
 import asyncio
 import tempfile
 
-from gateway.client import Client, console_script
+from gateway.wire.client import GatewayClient, console_script
 from protocol import methods as call
 from protocol.gateway import ClientInfo, InitializeParams
 from protocol.memory import ForgetById, ForgetParams, RememberParams, SearchParams
@@ -15,7 +15,7 @@ from protocol.threads import TextInput, ThreadStartParams, TurnFinishParams, Tur
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
-        async with await Client.start([*console_script(), "serve", "--home", home]) as gateway:
+        async with await GatewayClient.start([*console_script(), "serve", "--home", home]) as gateway:
             me = ClientInfo(name="example", version="1", time_zone="Europe/Berlin")
             await gateway.call(
                 call.INITIALIZE, InitializeParams(protocol_version="2026-11", client=me, workspace_id="ws_notes")

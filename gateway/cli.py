@@ -1,15 +1,15 @@
 """The command line: `pioneer COMMAND`.
 
 Rule 1: nothing of another house is imported before the origin of the houses was checked.
-Rule 2: of all commands only the one that is run is imported; what each needs to be listed stands in `gateway.commands`.
+Rule 2: of all commands only the one that is run is imported; what each needs to be listed stands in `gateway.doors.commands`.
 """
 
 import gc
 import sys
 from collections.abc import Sequence
 
-from gateway.commands import COMMANDS, FIRST_STEPS, load
-from gateway.commands.parsing import EXIT_USAGE, parser, tell_usage_error
+from gateway.doors.commands import COMMANDS, FIRST_STEPS, load
+from gateway.doors.commands.parsing import EXIT_USAGE, parser, tell_usage_error
 
 EXIT_OK = 0
 EXIT_DEFECT = 70
@@ -54,6 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.enable()
     if not COMMANDS[options.command].is_guarded:
         return command.run(options)
-    from gateway.commands.ending import guarded  # noqa: PLC0415
+    from gateway.doors.commands.ending import guarded  # noqa: PLC0415
 
     return guarded(command.run, options)

@@ -9,21 +9,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway import logs
-from gateway.ballast import Ballast
-from gateway.clock import FileClock, SystemClock
-from gateway.config import ConfigError, ConfigStore
-from gateway.database import Database
-from gateway.home import Home
-from gateway.ids import SortableIds
-from gateway.keys import HomeKey
-from gateway.log_end import frames_lost
-from gateway.migrations import migrate
-from gateway.owners import SQL, Owners, fact_of_home, living
-from gateway.secret_scanner import RuleScanner
-from gateway.sqlite import StoreFailed
+from gateway.base import logs
+from gateway.base.clock import FileClock, SystemClock
+from gateway.base.ids import SortableIds
+from gateway.home.config import ConfigError, ConfigStore
+from gateway.home.folder import Home
+from gateway.home.keys import HomeKey
+from gateway.home.owners import SQL, Owners, Visitor, fact_of_home, living
+from gateway.secrets.scanner import RuleScanner
+from gateway.store.copy import version
+from gateway.store.database import Database
+from gateway.store.log_end import frames_lost
+from gateway.store.migrations import migrate, require_current
+from gateway.store.reserved_space import Ballast
+from gateway.store.sqlite import StoreFailed
 from protocol.errors import GatewayError
-from protocol.ports import Clock, Tx
+from protocol.seams.ports import Clock, Tx
 
 log = logs.Log("home")
 
@@ -103,12 +104,13 @@ async def open_home(options: Options) -> Foundations:
         config = ConfigStore(options.config or home.root / "config.toml", is_named=options.config is not None)
         if options.refuses_unknown_keys:
             config.require_known()
-        logs.configure(home.logs, options.log_level, scanner.mask, speaks=options.speaks)
+        logs.configure(None if home.is_read_only else home.logs, options.log_level, scanner.mask, speaks=options.speaks)
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
-        lost = 0 if living(home.run) else frames_lost(home.database)  # another process writes to the log
+        # another process writes to the log, or may do so where no lock can be tried
+        lost = 0 if home.is_read_only or living(home.run) else frames_lost(home.database)
         database, restored = _opened(home)
         ids = SortableIds(clock)
-        owners = Owners(home.run, ids, clock)
+        owners = (Visitor if home.is_read_only else Owners)(home.run, ids, clock)
         await owners.enter(database)
         key = await _key_of(home, database, ids)
     return Foundations(
@@ -119,6 +121,14 @@ async def open_home(options: Options) -> Foundations:
 
 def _opened(home: Home) -> tuple[Database, list[str]]:
     """The home's database, and what of its schema was lost; where the disk has no room even to open it, the room that is kept for forgetting is given up."""
+    if home.is_read_only:
+        database = Database(home.database, is_read_only=True)
+        try:
+            require_current(version(home.database))
+        except GatewayError:
+            database.close()
+            raise
+        return database, []
     ballast = Ballast(home.ballast)
 
     def open_it() -> tuple[Database, list[str]]:
@@ -136,10 +146,11 @@ def _opened(home: Home) -> tuple[Database, list[str]]:
 async def _key_of(home: Home, database: Database, ids: SortableIds) -> HomeKey:
     """The home's key: of a new home a new one, of another one that which it was made with."""
     home_id, key_id = await database.read(lambda tx: (fact_of_home(tx, "home_id"), fact_of_home(tx, "key_id")))
-    key = HomeKey.load(home.keys) if home_id is None else HomeKey.known(home.keys, key_id)
+    is_new = home_id is None and not home.is_read_only
+    key = HomeKey.load(home.keys) if is_new else HomeKey.known(home.keys, key_id)
     if key.is_lost:
         log.error("key_lost")
-    elif key_id is None:
+    elif key_id is None and not home.is_read_only:
         await database.write(lambda tx: _name_home(tx, home_id or ids.new("home"), key.id))
     return key
 

@@ -7,7 +7,7 @@ to find out.
 from importlib.util import find_spec
 from pathlib import Path
 
-HOUSES = ("gateway", "agent", "memory", "thread_episodic", "promt", "protocol")
+HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
 
 
 def _folder_of(package: str) -> Path | None:

@@ -1,25 +1,23 @@
 """The composition root: builds every object once and joins the houses. Nothing here decides anything.
 
 Rule 1: siblings meet only here and, durable memory with what it reads of turns, in `gateway.memory_core`; by the shapes of `protocol/`.
-Rule 2: a method that is bound in neither does not exist for a client.
+Rule 2: each service lists the methods that it answers; a method that is in no list does not exist for a client.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from agent.artifact_tool import ArtifactTool, artifact_hooks
-from agent.artifacts import Artifacts
-from agent.background import Background
-from agent.deletion import Deletions
-from agent.imports import Imports
-from agent.pipeline import Pipeline
-from agent.preflight import Planners
-from agent.preflight_advice import Advisor
-from agent.registration import Registry
-from agent.runtime import HookRuntime
+from agent.files.artifacts import Artifacts
+from agent.files.tool import ArtifactTool, artifact_hooks
+from agent.forget.deletion import Deletions
+from agent.forget.places import conversation
+from agent.hooks.registration import Registry
+from agent.hooks.runtime import HookRuntime
+from agent.prompt.preflight import Planners
+from agent.prompt.preflight_advice import Advisor
 from agent.store import (
     items_after,
     read_artifacts,
@@ -31,42 +29,47 @@ from agent.store import (
     workspace_exists,
     workspace_threads,
 )
-from agent.threads import Neighbours, Threads
+from agent.threads.imports import Imports
+from agent.threads.threads import Neighbours, Threads
+from agent.threads.unstored import Unstored
 from agent.tools import subscriptions as agent_subscriptions
-from agent.turns import Turns
-from gateway.artifact_files import ArtifactFiles
-from gateway.degraded import Health
-from gateway.foreground import Foreground
-from gateway.index_watch import IndexWatch, reporter
-from gateway.job_runner import Handler, JobRunner
-from gateway.logs import Log
+from agent.turns.background import Background
+from agent.turns.lifecycle import TurnMeans
+from agent.turns.pipeline import Pipeline
+from agent.turns.turns import Turns
+from gateway.base.health import Health
+from gateway.base.logs import Log
+from gateway.base.written_dates import WrittenDates
+from gateway.care.index_watch import IndexWatch, reporter
+from gateway.embedding.spaces import searched
+from gateway.files.artifact_files import ArtifactFiles
+from gateway.files.pdf_text import PdfText
+from gateway.home.owners import living
+from gateway.jobs.retry import limits_of
+from gateway.jobs.runner import Handler, JobRunner, Work
 from gateway.memory_core import MemoryCore
-from gateway.owners import living
-from gateway.pdf_text import PdfText
-from gateway.providers import Providers
-from gateway.retry import limits_of
-from gateway.rpc import Bound, bind
-from gateway.shell import Shell
-from gateway.spaces import searched
-from gateway.sqlite import Trouble
-from gateway.written_dates import WrittenDates
+from gateway.process_methods import Shell
+from gateway.providers.roles import Providers
+from gateway.pulse import Pulse, Tended
+from gateway.store.priority import Foreground
+from gateway.store.sqlite import Trouble
+from gateway.wire.tool_complaints import in_words
 from memory.hooks import build as memory_hooks
-from memory.planning import propose_durable
+from memory.read.vectors import SUBJECT as MEMORY_VECTORS
+from memory.rules.planning import propose_durable
 from memory.service import MemoryService
-from memory.vectors import SUBJECT as MEMORY_VECTORS
-from promt.phrases import detect
-from protocol import methods as m
-from protocol.base import Empty
-from protocol.gateway import HooksListResult
+from promt.intents import detect
 from protocol.hooks import Marks, ToolCall
-from protocol.ports import Tx
+from protocol.methods import Bound
+from protocol.seams.ports import JobHandle, Tx
 from protocol.settings import GatewayConfig
 from protocol.threads import SourceRef
 from thread_episodic.hooks import build_hooks as episodic_hooks
-from thread_episodic.planning import make_planner
+from thread_episodic.ports import EpisodicMeans
+from thread_episodic.search.planning import make_planner
+from thread_episodic.search.vectors import SUBJECT as EPISODIC_VECTORS
 from thread_episodic.service import EpisodicService
 from thread_episodic.tools import THREAD_SEARCH, ThreadSearchTool
-from thread_episodic.vectors import SUBJECT as EPISODIC_VECTORS
 
 log = Log("gateway")
 
@@ -75,66 +78,72 @@ log = Log("gateway")
 class App(MemoryCore):
     """A gateway, put together."""
 
+    memory: MemoryService
     runner: JobRunner
     episodic: EpisodicService
     background: Background
     artifacts: Artifacts
     turns: Turns
-    shell: Shell
     watch: IndexWatch
+    pulse: Pulse
     tools: Mapping[str, ToolCall]
     """The tools of memory and conversation, for a model that is at another door than a turn's."""
     bound: dict[str, Bound]
 
 
 def build(core: MemoryCore) -> App:
-    """Build every other object upon durable memory and join them."""
-    base, client, outbox, health, jobs = core.base, core.client, core.outbox, core.health, core.jobs
-    lexicon, ledger, embedding, memory = core.lexicon, core.ledger, core.embedding, core.memory
+    """Build every other object upon what durable memory stands on, and join them.
+
+    Two houses that act on one another are joined by a function that names the one which is built later.
+    """
+    base, hub, health, jobs = core.base, core.hub, core.health, core.jobs
+    lexicon, ledger, embedding = core.lexicon, core.ledger, core.embedding
     db, clock, ids, config = base.database, base.clock, base.ids, base.config
-    foreground = Foreground()
+    foreground, spawn = Foreground(), core.spawner.spawn
+    unstored = Unstored(is_read_only=base.home.is_read_only)
 
     def settings() -> GatewayConfig:
         return config.config
 
-    runner = JobRunner(
-        db=db,
-        clock=clock,
-        owner=base.owners.owner,
-        limits=lambda kind: limits_of(kind, settings().thread_episodic),
-        on_paused=health.degrade,
-        on_resumed=health.recover,
-        let_pass=foreground.let_pass,
-    )
-    jobs.wake = runner.wake
-
     read_date = WrittenDates()
     episodic = EpisodicService(
-        db=db,
-        clock=clock,
-        ids=ids,
-        keyed=base.key,
-        lexicon=lexicon,
-        meaning=embedding,
-        scanner=base.scanner,
-        jobs=jobs,
-        notify=outbox.notify,
-        settings=lambda: settings().thread_episodic,
-        read_items=read_items,
-        read_thread=read_thread,
-        workspace_exists=workspace_exists,
-        echo_spans=ledger.echo_spans,
-        turn_items=turn_items,
-        thread_turns=thread_turns,
-        workspace_threads=workspace_threads,
-        thread_names=thread_names,
-        read_artifacts=read_artifacts,
-        paused=lambda: runner.paused("index"),
-        items_after=items_after,
-        searched_space=searched,
-        report_damage=reporter(health, "thread_episodic"),
-        time_zone=client.time_zone,
-        read_date=read_date,
+        EpisodicMeans(
+            db=db,
+            clock=clock,
+            ids=ids,
+            keyed=base.key,
+            lexicon=lexicon,
+            meaning=embedding,
+            scanner=base.scanner,
+            jobs=jobs,
+            notify=hub.notify,
+            settings=lambda: settings().thread_episodic,
+            read_items=read_items,
+            read_thread=read_thread,
+            workspace_exists=workspace_exists,
+            echo_spans=ledger.echo_spans,
+            turn_items=turn_items,
+            thread_turns=thread_turns,
+            workspace_threads=workspace_threads,
+            thread_names=thread_names,
+            read_artifacts=read_artifacts,
+            paused=lambda: runner.paused("index"),
+            items_after=items_after,
+            searched_space=searched,
+            report_damage=reporter(health, "thread_episodic"),
+            read_date=read_date,
+        )
+    )
+
+    def end_runs(tx: Tx, run_ids: Sequence[str], code: str) -> None:
+        background.end_runs(tx, run_ids, code)
+
+    memory = MemoryService(
+        replace(
+            core.means,
+            searched=[conversation(episodic.on_redacted), episodic.reasons],
+            end_runs=end_runs,
+        )
     )
 
     def queue_repairs(tx: Tx) -> None:
@@ -147,11 +156,11 @@ def build(core: MemoryCore) -> App:
 
     watch = IndexWatch(
         db=db, looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
-        health=health, spawn=outbox.spawn, queue_repairs=have_repaired,
-        is_alone=lambda: living(base.home.run) == [base.owners.owner], restored=base.restored,
+        health=health, spawn=spawn, queue_repairs=have_repaired,
+        hurry_repairs=lambda: db.jot(lambda tx: jobs.hurry(tx, kinds=("repair",))),
+        is_alone=lambda: not base.home.is_read_only and living(base.home.run) == [base.owners.owner],
+        restored=base.restored,
     )  # fmt: skip
-    core.on_redacted.append(episodic.on_redacted)
-    core.searched.append(episodic.reasons)
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     artifacts = Artifacts(
@@ -169,10 +178,8 @@ def build(core: MemoryCore) -> App:
         is_strict=lambda: settings().memory.strict_diagnostics_enabled,
     )  # fmt: skip
     background = Background(
-        db=db, clock=clock, jobs=jobs, runtime=runtime, ledger=ledger, notify=outbox.notify,
-        on_items=episodic.on_items, time_zone=client.time_zone,
-    )  # fmt: skip
-    core.on_cancelled.append(background.end_runs)
+        db=db, clock=clock, jobs=jobs, runtime=runtime, ledger=ledger, notify=hub.notify, on_items=episodic.on_items
+    )
     neighbours = Neighbours(
         on_items=episodic.on_items,
         on_items_removed=episodic.on_items_removed,
@@ -182,55 +189,75 @@ def build(core: MemoryCore) -> App:
     imports = Imports(db=db, clock=clock, ledger=ledger, neighbours=neighbours, forgettings=memory.deleted)
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date))
     advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
-    turns = Turns(
-        db=db, clock=clock, ids=ids,
-        pipeline=Pipeline(runtime=runtime, planners=planners, advisor=advisor, settings=settings),
-        background=background, ledger=ledger, artifacts=artifacts, model=model,
-        tools={**memory_tools, **artifact_tools}, notify=outbox.notify, spawn=outbox.spawn,
-        on_items=episodic.on_items, settings=settings, owner=base.owners.owner, time_zone=client.time_zone,
-        incident=log.incident, mask=base.scanner.mask, marks=_marks(memory, episodic),
+    means = TurnMeans(
+        db=db, clock=clock, ids=ids, background=background, ledger=ledger, artifacts=artifacts, notify=hub.notify,
+        on_items=episodic.on_items, settings=settings, owner=base.owners.owner, incident=log.incident, unstored=unstored,
     )  # fmt: skip
-    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, default_workspace=client.workspace)
+    pipeline = Pipeline(runtime=runtime, planners=planners, advisor=advisor, settings=settings)
+    turns = Turns(
+        means, pipeline=pipeline, model=model, tools=in_words({**memory_tools, **artifact_tools}), spawn=spawn,
+        mask=base.scanner.mask, marks=_marks(memory, episodic),
+    )  # fmt: skip
+    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored)
     deletions = Deletions(
         db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle
     )  # fmt: skip
-    db.tell = _storage(
-        health,
-        partial(runner.resume_all, "storage"),
-        embedding.try_again,
-        partial(outbox.spawn, turns.settle, "settle"),
-    )
-    runner.handle("index", episodic.index, lambda: _index_gate(settings()), together=episodic.index_together)
-    runner.handle("hook_run", background.run)
-    runner.handle("erase_finish", memory.finish_erase)
     repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
-    runner.handle("repair", lambda handle: watch.beyond_damage(lambda: repair(handle)))
-    runner.handle("delete", deletions.go_on)
-    runner.handle("embed", _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill}))
-    embedding.houses.append(episodic.vectors)
-    runner.handle("sweep", artifacts.sweep)
-    shell = Shell(
-        base=base, client=client, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
-        background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=outbox.spawn,
+
+    async def repair_beyond_damage(handle: JobHandle) -> None:
+        await watch.beyond_damage(lambda: repair(handle))
+
+    fill = _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill})
+    runner = JobRunner(
+        db=db,
+        clock=clock,
+        owner=base.owners.owner,
+        bell=jobs.bell,
+        limits=lambda kind: limits_of(kind, settings().thread_episodic),
+        on_paused=health.degrade,
+        on_resumed=health.recover,
+        let_pass=foreground.let_pass,
+        work={
+            "index": Work(episodic.index, lambda: _index_gate(settings()), episodic.index_together),
+            "hook_run": Work(background.run),
+            "erase_finish": Work(memory.finish_erase),
+            "repair": Work(repair_beyond_damage),
+            "delete": Work(deletions.go_on),
+            "embed": Work(fill),
+            "sweep": Work(artifacts.sweep),
+        },
+    )
+    db.troubles.connect(
+        _storage(
+            health, partial(runner.resume_all, "storage"), embedding.try_again, partial(spawn, turns.settle, "settle")
+        )
+    )
+    pulse = Pulse(
+        Tended(
+            base=base, hub=hub, health=health, embedding=embedding, runner=runner, memory=memory, episodic=episodic,
+            background=background, artifacts=artifacts, watch=watch,
+        )
     )  # fmt: skip
-    entries = [
-        *core.questions(),
-        bind(m.WORKSPACE_DELETE, deletions.workspace_delete),
-        bind(m.THREAD_DELETE, deletions.thread_delete),
-        *_bound(shell, threads, imports, turns, artifacts, memory, episodic, registry),
-    ]
-    bound = {entry.method.name: _after(shell.refresh_settings, entry, foreground) for entry in entries}
-    shell.methods = list(bound)
+    services = (memory, deletions, threads, imports, turns, artifacts, episodic, registry)
+    answered = [entry for service in services for entry in service.bindings()]
+    shell = Shell(
+        base=base, pulse=pulse, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
+        background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=spawn, answered=answered,
+    )  # fmt: skip
+    bound = {
+        entry.method.name: _after(pulse.refresh_settings, entry, foreground) for entry in (*shell.bindings(), *answered)
+    }
     return App(
         **vars(core),
+        memory=memory,
         runner=runner,
         episodic=episodic,
         background=background,
         artifacts=artifacts,
         turns=turns,
-        shell=shell,
         watch=watch,
-        tools={**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)},
+        pulse=pulse,
+        tools=in_words({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)}),
         bound=bound,
     )
 
@@ -269,86 +296,9 @@ def _index_gate(config: GatewayConfig) -> tuple[str, str] | None:
     return None if config.thread_episodic.indexing_enabled else ("thread_episodic", "indexing_disabled")
 
 
-def _bound(
-    shell: Shell,
-    threads: Threads,
-    imports: Imports,
-    turns: Turns,
-    artifacts: Artifacts,
-    memory: MemoryService,
-    episodic: EpisodicService,
-    registry: Registry,
-) -> list[Bound]:
-    """Every method but the questions to memory, with the service function that answers it."""
-
-    async def hooks_list(_params: Empty) -> HooksListResult:
-        return HooksListResult(subscriptions=registry.views())
-
-    return [
-        bind(m.INITIALIZE, shell.initialize),
-        bind(m.PING, shell.ping),
-        bind(m.SHUTDOWN, shell.shutdown),
-        bind(m.STATUS, shell.status),
-        bind(m.DRAIN, shell.drain),
-        bind(m.SETTINGS_GET, shell.settings_get),
-        bind(m.SETTINGS_UPDATE, shell.settings_update),
-        bind(m.WORKSPACE_CREATE, threads.workspace_create),
-        bind(m.WORKSPACE_LIST, threads.workspace_list),
-        bind(m.WORKSPACE_GET, threads.workspace_get),
-        bind(m.THREAD_START, threads.thread_start),
-        bind(m.THREAD_GET, threads.thread_get),
-        bind(m.THREAD_LIST, threads.thread_list),
-        bind(m.THREAD_UPDATE, threads.thread_update),
-        bind(m.THREAD_HISTORY, threads.thread_history),
-        bind(m.THREAD_IMPORT, imports.thread_import),
-        bind(m.TURN_START, turns.turn_start),
-        bind(m.TURN_PREPARE, turns.turn_prepare),
-        bind(m.TURN_TOOL_CALL, turns.turn_tool_call),
-        bind(m.TURN_FINISH, turns.turn_finish),
-        bind(m.TURN_CANCEL, turns.turn_cancel),
-        bind(m.TURN_GET, threads.turn_get),
-        bind(m.TURN_ITEMS, threads.turn_items),
-        bind(m.ARTIFACT_LIST, artifacts.artifact_list),
-        bind(m.ARTIFACT_GET, artifacts.artifact_get),
-        bind(m.ARTIFACT_DELETE, artifacts.artifact_delete),
-        bind(m.MEMORY_REMEMBER, memory.remember),
-        bind(m.MEMORY_WRITE, memory.write),
-        bind(m.MEMORY_NOTE, memory.notes.note),
-        bind(m.MEMORY_CONFIRM, memory.notes.confirm),
-        bind(m.MEMORY_UPDATE, memory.update),
-        bind(m.CANDIDATES_LIST, memory.candidates.list_candidates),
-        bind(m.CANDIDATES_GET, memory.candidates.get),
-        bind(m.CANDIDATES_DECIDE, memory.candidates.decide),
-        bind(m.CANDIDATES_APPROVE, memory.candidates.approve),
-        bind(m.CANDIDATES_REJECT, memory.candidates.reject),
-        bind(m.CANDIDATES_EDIT, memory.candidates.edit_and_approve),
-        bind(m.CANDIDATES_MERGE, memory.candidates.merge),
-        bind(m.CANDIDATES_SUPPRESS, memory.candidates.suppress_similar),
-        bind(m.MEMORY_FORGET, memory.forget),
-        bind(m.MEMORY_RESTORE, memory.restore),
-        bind(m.MEMORY_EXPORT, memory.export_bundle),
-        bind(m.MEMORY_IMPORT, memory.import_bundle),
-        bind(m.EPISODIC_SEARCH, episodic.search),
-        bind(m.EPISODIC_STATUS, episodic.status),
-        bind(m.EPISODIC_JOBS, episodic.list_jobs),
-        bind(m.EPISODIC_RETRY, episodic.retry),
-        bind(m.EPISODIC_REINDEX, episodic.reindex),
-        bind(m.EPISODIC_EXCLUDE, episodic.exclude),
-        bind(m.EPISODIC_UNEXCLUDE, episodic.unexclude),
-        bind(m.HOOKS_LIST, hooks_list),
-        bind(m.HOOKS_RUNS, threads.hook_runs),
-        bind(m.PROVIDER_LIST, shell.provider_list),
-        bind(m.PROVIDER_TEST, shell.provider_test),
-    ]
-
-
-GO_FIRST = frozenset({"memory/search", "memory/remember", "memory/write", "thread_episodic/search", "turn/prepare"})
-"""What a person waits for: indexing lets it pass, and its reads go before others."""
-
-
 def _after(first: Callable[[], None], entry: Bound, foreground: Foreground) -> Bound:
     """The method, with something done before it: what another process of the home set is in force for it."""
-    waiting = foreground.asked if entry.method.name in GO_FIRST else nullcontext
+    waiting = foreground.asked if entry.method.urgency == "first" else nullcontext
 
     async def call(params: Any) -> Any:
         first()

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from protocol.forgettings import EndRuns, GenerationOfTurn, OpenRuns
 from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, WorkspaceExists
 from protocol.memory import LeftPlace
-from protocol.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
 from protocol.saying import Saying
+from protocol.seams.forgettings import EndRuns, GenerationOfTurn, OpenRuns
+from protocol.seams.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
+from protocol.seams.shelves import Searched
 from protocol.settings import MemorySettings, RecallSettings
-from protocol.shelves import Searched
 
 TruncateWal: TypeAlias = Callable[[], Awaitable[bool]]
 """Makes sure that no file of the home holds what was erased; False while another reader holds the old state."""
@@ -53,7 +53,6 @@ class Collaborators:
     notify: Notify
     settings: Callable[[], MemorySettings]
     recall_settings: Callable[[], RecallSettings]
-    default_workspace: Callable[[], str | None]
     read_items: ReadItems
     read_thread: ReadThread
     workspace_exists: WorkspaceExists

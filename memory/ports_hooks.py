@@ -24,7 +24,7 @@ from protocol.memory import (
     SearchResult,
     WriteResult,
 )
-from protocol.ports import Lexicon
+from protocol.seams.ports import Lexicon
 
 EXTRACTOR_HOOK = "memory.post_turn_extractor"
 """The hook that learns from a turn: its open runs are the learning that a forgetting cancels."""

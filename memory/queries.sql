@@ -120,14 +120,18 @@ SELECT record.id FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATC
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
   AND instr(provenance, '"source_kind":"agent_note"') = 0 LIMIT :limit
 
--- name: rows_of_records
--- Records by id.
-SELECT record.id, memory_id FROM json_each(:memory_ids) AS wanted CROSS JOIN record ON memory_id = wanted.value
+-- name: row_of_record
+-- Where a record is.
+SELECT id FROM record WHERE memory_id = :memory_id
+
+-- name: active_rows_before
+-- Active records of some scopes, the newest first.
+SELECT id FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids)) AND status = 'active' AND id < :row
+ORDER BY id DESC LIMIT :limit
 
 -- name: comparable_records
--- The words of active records, of those that are of a scope and category and have no name of the caller's.
-SELECT record.id, CAST(content AS BLOB), terms FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value
-    LEFT JOIN record_terms ON record_terms.row = record.id
+-- Those of some records that are active, of a scope and category, and have no name of the caller's.
+SELECT record.id FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
   AND instr(provenance, '"source_kind":"agent_note"') = 0
 
@@ -286,6 +290,17 @@ DELETE FROM repetition WHERE instr(:scope_ids, ',' || scope_id || ',') > 0
 -- name: status_before_deletion
 -- What a tombstone was.
 SELECT from_status FROM memory_event WHERE memory_id = :memory_id AND event = 'deleted' AND from_status IS NOT NULL ORDER BY id DESC LIMIT 1
+
+-- name: merged_before
+-- The active record that a person merged a record of these words into.
+SELECT stays.memory_id FROM record AS merged JOIN record AS stays ON stays.memory_id = merged.superseded_by
+WHERE merged.scope_id = :scope_id AND merged.text_hash = :text_hash AND merged.status = 'superseded' AND stays.status = 'active'
+  AND (SELECT reason_code FROM memory_event WHERE memory_event.memory_id = merged.memory_id AND event = 'superseded' ORDER BY memory_event.id DESC LIMIT 1) = 'near_duplicate'
+LIMIT 1
+
+-- name: was_merged
+-- Whether a record last gave way because a person merged it.
+SELECT reason_code = 'near_duplicate' FROM memory_event WHERE memory_id = :memory_id AND event = 'superseded' ORDER BY id DESC LIMIT 1
 
 -- name: quotes_of_record
 -- The words that support a record.

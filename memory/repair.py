@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memory.erasing import Rows, finish_later, pending_erases
-from memory.looked_through import trust
-from memory.notices import note_change
+from memory.forget.erasing import RecordEraser, finish_later, pending_erases
 from memory.ports import Collaborators
-from memory.record_terms import placed, terms_digest, unpacked
-from memory.store import (
+from memory.read.vectors import RecordVectors
+from memory.rows.notices import note_change
+from memory.rows.record_terms import placed, terms_digest, unpacked
+from memory.rows.store import (
     SQL,
     Stored,
     add_text,
@@ -26,12 +26,23 @@ from memory.store import (
     remove_text,
     stored_of,
 )
-from memory.vectors import Vectors
-from memory.withheld import find_numbers, is_looked_through, note_looked_through, withhold
-from protocol.checks import BATCH, Check, Depth, Find, Found, digest_of, finder, look_through, mend_all, row_finder
+from memory.rows.text_scan import trust
+from memory.rows.withheld import find_numbers, is_looked_through, note_looked_through, withhold
 from protocol.gateway import RepairState
-from protocol.index_audit import AuditedIndex, audit_finder
-from protocol.ports import JobHandle, Row, Tx
+from protocol.seams.checks import (
+    BATCH,
+    Check,
+    Depth,
+    Find,
+    LookResult,
+    digest_of,
+    finder,
+    look_through,
+    mend_all,
+    row_finder,
+)
+from protocol.seams.ports import JobHandle, Row, Tx
+from retrieval.audit import AuditedIndex, audit_finder
 
 RECORDS, SCOPES, TEXTS = SQL["end_of_records"], SQL["end_of_scopes"], SQL["end_of_texts"]
 EVIDENCE, CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
@@ -74,20 +85,20 @@ def _is_wrong_vector(row: Row) -> bool:
     return not is_placed or number_count is None or len(vector) != 2 * number_count or digest_of(vector) != digest
 
 
-class Report(NamedTuple):
+class RecordRepairs(NamedTuple):
     """How much of each kind was mended, and how many records are damaged themselves."""
 
     mended: Mapping[str, int]
     damaged: int
 
 
-class Repairer:
+class RecordRepairer:
     """Finds and mends."""
 
-    def __init__(self, means: Collaborators) -> None:
+    def __init__(self, means: Collaborators, vectors: RecordVectors) -> None:
         self._means = means
-        self._rows = Rows(means)
-        self._vectors = Vectors(means)
+        self._rows = RecordEraser(means)
+        self._vectors = vectors
         self._damaged = 0
 
     def checks(self) -> list[Check]:
@@ -129,7 +140,7 @@ class Repairer:
         """The handler of `repair` jobs; the subject says how deep."""
         await self.run("deep" if handle.job.subject == "deep" else "quick")
 
-    async def run(self, depth: Depth) -> Report:
+    async def run(self, depth: Depth) -> RecordRepairs:
         """Mend everything that is found."""
         means = self._means
         self._damaged = 0
@@ -146,7 +157,7 @@ class Repairer:
         damaged = await means.db.write(note)
         means.report_damage(damaged)
         means.report_index((), False)  # the callable is a port: its parameters have no names
-        return Report(mended, damaged)
+        return RecordRepairs(mended, damaged)
 
     async def damage(self) -> Mapping[str, int]:
         """Return how much of what is derived of records is wrong, found in short looks."""
@@ -200,8 +211,8 @@ class Repairer:
         return 1
 
     @staticmethod
-    def _find_pending(tx: Tx, _after: int) -> Found:
-        return Found(pending_erases(tx), None)
+    def _find_pending(tx: Tx, _after: int) -> LookResult:
+        return LookResult(pending_erases(tx), None)
 
     def _finish(self, tx: Tx, rows: Sequence[Any]) -> int:
         finish_later(tx, self._means, rows)
@@ -242,8 +253,8 @@ class Repairer:
 
     # -- what is not kept any more ---------------------------------------------------------------------------------
 
-    def _find_numbers(self, tx: Tx, after: int) -> Found:
-        return Found(*find_numbers(tx, after, self._means.scanner))
+    def _find_numbers(self, tx: Tx, after: int) -> LookResult:
+        return LookResult(*find_numbers(tx, after, self._means.scanner))
 
     def _withhold(self, tx: Tx, rows: Sequence[Any]) -> int:
         found = [stored for (row,) in rows if (stored := _by_row(tx, row)) is not None and not stored.seen.is_withheld]
@@ -261,10 +272,10 @@ class Repairer:
         self._vectors.reconsider(tx, [row[1] for row in rows], spaces[0] if spaces else None)
         return dropped
 
-    def _find_lacking_vectors(self, tx: Tx, after: int) -> Found:
+    def _find_lacking_vectors(self, tx: Tx, after: int) -> LookResult:
         space = self._means.searched_space(tx) if self._means.meaning.state() != "off" else None
         if space is None:
-            return Found((), None)
+            return LookResult((), None)
         return finder(RECORDS, SQL["find_lacking_vectors"], space=space)(tx, after)
 
     def _await_vectors(self, tx: Tx, rows: Sequence[Any]) -> int:
@@ -283,7 +294,7 @@ class Repairer:
 
     # -- records themselves ----------------------------------------------------------------------------------------
 
-    def _find_damaged(self, tx: Tx, after: int) -> Found:
+    def _find_damaged(self, tx: Tx, after: int) -> LookResult:
         """A page of records: damaged ones are counted, and texts that are not what their record says are found."""
         page = tx.all(SQL["records_after"], {"after": after, "limit": BATCH})
         wrong: list[tuple[int]] = []
@@ -296,7 +307,7 @@ class Repairer:
                 is_right = stored.is_intact or kept is None
             if not is_right:
                 wrong.append((stored.row,))
-        return Found(wrong, page[-1][0] if len(page) == BATCH else None)
+        return LookResult(wrong, page[-1][0] if len(page) == BATCH else None)
 
 
 def state_of(tx: Tx) -> RepairState:

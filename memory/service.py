@@ -4,44 +4,44 @@ Rule 1: every call begins with its active scopes and ends with its notifications
 Rule 2: writes go through `Writer`, reads through `Reader`, forgetting through `Forgetter`; nothing is decided here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET
 
-from memory.answers import remembered
-from memory.candidates import Candidates, Doorway
-from memory.deleted_scopes import DeletedScopes
-from memory.doors import check_bounds, explicit_wish, from_write
-from memory.erasing import Eraser, Forgotten
-from memory.explain import Explainer, explain_recall
-from memory.exporting import Exporter
-from memory.forgetting import Forgetter
-from memory.forgotten_sources import generation
-from memory.idempotency import tell_after, write_once
-from memory.importing import Importer
-from memory.in_turns import TurnMemory
-from memory.lookback import read_history, read_stats, words_are_unwanted
-from memory.looked_through import TEXT_CHECKS, doubt
-from memory.note_methods import Notes
+from memory.bundles.exporting import Exporter
+from memory.bundles.importing import BundleImporter
+from memory.candidates.decisions import Candidates
+from memory.candidates.merging import Merger
+from memory.candidates.notes import Notes
+from memory.doorway import Place
+from memory.forget.deleted_scopes import DeletedScopes
+from memory.forget.erasing import ForgottenRecords
+from memory.parts import build_parts
 from memory.ports import Collaborators
-from memory.proposal import Proposed
-from memory.reads import Reader
-from memory.repair import Repairer
-from memory.scopes import narrowed, of_context, required
-from memory.sources import Sources
-from memory.store import (
+from memory.proposals.proposal import Proposed
+from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_write
+from memory.read.explain import Explainer, explain_recall
+from memory.read.similar import Similar
+from memory.repair import RecordRepairer
+from memory.rows.recent_history import read_history, read_stats, words_are_unwanted
+from memory.rows.store import (
     SQL,
     Stored,
 )
-from memory.updating import Updater
-from memory.vectors import Vectors
-from memory.withheld import is_looked_through, note_looked_through, withheld_ids
-from memory.writing import Outcome, Writer
+from memory.rows.text_scan import TEXT_CHECKS, doubt
+from memory.rows.withheld import is_looked_through, note_looked_through, withheld_ids
+from memory.rules.scopes import narrowed
+from memory.turn_memory import TurnMemory
+from memory.write.answers import remembered
+from memory.write.idempotency import tell_after, write_once
+from memory.write.updating import Updater
+from memory.write.writing import Outcome
+from protocol import methods as m
 from protocol.base import Scope
-from protocol.errors import CallerError, Refused, Unavailable
+from protocol.errors import CallerError
 from protocol.gateway import RepairState
 from protocol.memory import (
     Actor,
@@ -67,6 +67,8 @@ from protocol.memory import (
     RestoreResult,
     SearchParams,
     SearchResult,
+    SimilarParams,
+    SimilarResult,
     StatsParams,
     StatsResult,
     UpdateParams,
@@ -74,7 +76,8 @@ from protocol.memory import (
     WriteParams,
     WriteResult,
 )
-from protocol.ports import Tx
+from protocol.methods import Bound, bind
+from protocol.seams.ports import Tx
 
 T = TypeVar("T")
 
@@ -85,143 +88,124 @@ ERASED_AT_ONCE = 100
 USER_ACTOR = Actor(kind="user")
 
 
-class _Place(NamedTuple):
-    """Where a call comes from: its active scopes and its workspace."""
-
-    scopes: list[Scope]
-    workspace_id: str | None
-
-
-def _asked(params: RememberParams | WriteParams, place: _Place) -> RememberParams | WriteParams:
-    """A request as it is compared with a repeat: the default workspace is named."""
-    context = msgspec.structs.replace(params.context, workspace_id=place.workspace_id)
-    return msgspec.structs.replace(params, context=context)
-
-
 class MemoryService:
     """Everything that other houses and the wire may ask of durable memory."""
 
     def __init__(self, means: Collaborators) -> None:
-        self._means = means
-        self._reader = Reader(self._means)
-        self._writer = Writer(self._means)
-        self._updater = Updater(self._means, self._writer)
-        sources = Sources(self._means)
-        self._forgetter = Forgetter(self._means, sources)
-        self._eraser = Eraser(self._means, sources)
-        self._explainer = Explainer(self._means)
-        self._exporter = Exporter(self._means)
-        self._importer = Importer(self._means)
-        doorway = Doorway(self._place, self._require_enabled, self._require_writable)
-        self.candidates = Candidates(self._means, self._writer, doorway)
-        self.notes = Notes(self._means, self._writer, doorway)
-        self.turns = TurnMemory(self._means)
-        self.deleted = DeletedScopes(self._means, self._forgetter, self._eraser, self.candidates)
-        self.finish_erase = self._eraser.finish_erase
-        self.repairer = Repairer(self._means)
+        parts = build_parts(means)
+        self._means, self._door, self._reader, self._recaller = means, parts.door, parts.reader, parts.recaller
+        self._writer, self._forgetter, self._eraser = parts.writer, parts.forgetter, parts.eraser
+        self._updater = Updater(means, parts.writer)
+        self._explainer = Explainer(means)
+        self._exporter = Exporter(means)
+        self._importer = BundleImporter(means, parts.vectors)
+        self.candidates = Candidates(means, parts.writer, parts.door)
+        self.notes = Notes(means, parts.writer, parts.vectors, parts.door)
+        self.merge = Merger(means, parts.writer, parts.door).merge
+        self._similar = Similar(means)
+        self.turns = TurnMemory(parts)
+        self.deleted = DeletedScopes(means, parts.forgetter, parts.eraser, self.candidates)
+        self.finish_erase = parts.eraser.finish_erase
+        self.repairer = RecordRepairer(means, parts.vectors)
         self.repair = self.repairer.work
-        self.vectors = Vectors(means)
+        self.vectors = parts.vectors
 
-    # -- places ----------------------------------------------------------------------------------------------------
+    def questions(self) -> list[Bound]:
+        """Return the methods that only read durable memory."""
+        return [
+            bind(m.MEMORY_SEARCH, self.search),
+            bind(m.MEMORY_GET, self.get),
+            bind(m.MEMORY_LIST, self.list_records),
+            bind(m.MEMORY_SIMILAR, self.similar),
+            bind(m.MEMORY_HISTORY, self.history),
+            bind(m.MEMORY_EXPLAIN, self.explain),
+            bind(m.MEMORY_STATS, self.stats),
+        ]
 
-    async def _place(self, context: Context) -> _Place:
-        """Where a call comes from. Raises for a context that names a thread of another workspace."""
-        means, thread_id = self._means, context.thread_id
-        workspace_id = context.workspace_id or means.default_workspace()
-        thread = await means.db.read(lambda tx: means.read_thread(tx, thread_id)) if thread_id is not None else None
-        if thread is not None and workspace_id not in {None, thread.workspace_id}:
-            raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
-        return _Place(of_context(context, means.settings(), means.default_workspace()), workspace_id)
-
-    def _require_enabled(self) -> None:
-        if not self._means.settings().enabled:
-            raise Unavailable("memory_disabled")
-
-    def _require_normal_thread(self, tx: Tx, context: Context) -> None:
-        """Raise for a thread that may not change memory."""
-        thread = self._means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
-        if thread is not None and thread.memory_mode == "read_only":
-            raise Refused("memory_write_disabled")
-        if thread is not None and thread.memory_mode == "ignored":
-            raise Refused("memory_ignored")
-
-    def _require_writable(self, tx: Tx, context: Context, scope: Scope | None, scopes: Sequence[Scope]) -> None:
-        """Raise for a thread that may not write, a scope that is not active, or one that does not exist."""
-        self._require_normal_thread(tx, context)
-        if scope is not None:
-            required(scopes, scope)
-        written = scope or next((s for s in scopes if s.kind == "workspace"), None)
-        if written is not None and written.kind == "workspace" and not self._means.workspace_exists(tx, written.key):
-            raise CallerError.missing("workspace")
-        if scope is not None and scope.kind == "thread" and self._means.read_thread(tx, scope.key) is None:
-            raise CallerError.missing("thread")
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            *self.questions(),
+            bind(m.MEMORY_REMEMBER, self.remember),
+            bind(m.MEMORY_WRITE, self.write),
+            bind(m.MEMORY_UPDATE, self.update),
+            bind(m.MEMORY_FORGET, self.forget),
+            bind(m.MEMORY_RESTORE, self.restore),
+            bind(m.MEMORY_MERGE, self.merge),
+            bind(m.MEMORY_EXPORT, self.export_bundle),
+            bind(m.MEMORY_IMPORT, self.import_bundle),
+            *self.notes.bindings(),
+            *self.candidates.bindings(),
+        ]
 
     # -- reads -----------------------------------------------------------------------------------------------------
 
     async def search(self, params: SearchParams) -> SearchResult:
         """Hits, best first."""
-        self._require_enabled()
-        scopes = narrowed((await self._place(params.context)).scopes, params.scopes)
+        self._door.require_enabled()
+        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
         return await self._reader.search(params, scopes)
 
     async def get(self, params: GetParams) -> GetResult:
-        """One record, or null."""
-        return await self._reader.get(params, (await self._place(params.context)).scopes)
+        """One record, or null, with those that look like it."""
+        scopes = (await self._door.place(params.context)).scopes
+        found = await self._reader.get(params, scopes)
+        if found.record is None:
+            return found
+        return GetResult(record=found.record, similar_to=await self._similar.of_record(found.record, scopes))
+
+    async def similar(self, params: SimilarParams) -> SimilarResult:
+        """Pairs of records that look alike."""
+        self._door.require_enabled()
+        scopes = narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        return await self._similar.pairs(params, scopes)
 
     async def list_records(self, params: ListParams) -> ListResult:
         """Records in an order."""
         return await self._reader.list_records(
-            params, narrowed((await self._place(params.context)).scopes, params.scopes)
+            params, narrowed((await self._door.place(params.context)).scopes, params.scopes)
         )
 
     # -- writes ----------------------------------------------------------------------------------------------------
 
     async def remember(self, params: RememberParams) -> RememberResult:
         """Keep something because the user wants it kept."""
-        self._require_enabled()
+        self._door.require_enabled()
         check_bounds(params.content, params.value, params.metadata)
-        place = await self._place(params.context)
+        place = await self._door.place(params.context, writes=True)
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
         wish = explicit_wish(params, provenance, place.workspace_id)
-        proposed = await self._begun(wish, place.scopes)
+        proposed = await self.vectors.meant(wish._replace(began=place.began))
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
-        outcome = await write_once(
-            self._means, params.idempotency_key, ["remember", _asked(params, place)], place.workspace_id, write
-        )
+        outcome = await write_once(self._means, params.idempotency_key, ["remember", params], place.workspace_id, write)
         return remembered(outcome)
 
     async def write(self, params: WriteParams) -> WriteResult:
         """Decide on a proposal; a refusal is a result."""
-        self._require_enabled()
+        self._door.require_enabled()
         check_bounds(params.content, params.value, params.metadata)
-        place = await self._place(params.context)
-        proposed = await self._begun(from_write(params, place.workspace_id), place.scopes)
+        place = await self._door.place(params.context, writes=True)
+        given = from_write(params, place.workspace_id)._replace(began=place.began)
+        proposed = await self.vectors.meant(given)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         return (
-            await write_once(
-                self._means, params.idempotency_key, ["write", _asked(params, place)], place.workspace_id, write
-            )
+            await write_once(self._means, params.idempotency_key, ["write", params], place.workspace_id, write)
         ).result
 
-    async def _begun(self, proposed: Proposed, scopes: Sequence[Scope]) -> Proposed:
-        """The proposal with what it means; what is forgotten from now on is not written by it."""
-        began = await self._means.db.read(generation)
-        return await self.vectors.meant(proposed._replace(began=began), scopes)
-
-    def _write(self, tx: Tx, *, proposed: Proposed, context: Context, place: _Place) -> Outcome:
-        self._require_writable(tx, context, proposed.scope, place.scopes)
+    def _write(self, tx: Tx, *, proposed: Proposed, context: Context, place: Place) -> Outcome:
+        self._door.require_writable(tx, context, proposed.scope, place.scopes)
         return self._writer.write(tx, proposed, place.scopes)
 
     async def update(self, params: UpdateParams) -> UpdateResult:
         """Correct a record (new content supersedes) or annotate it in place."""
-        self._require_enabled()
+        self._door.require_enabled()
         content = params.content if params.content is not UNSET else None
         check_bounds(content, params.value if params.value is not UNSET else None, params.metadata or None)
-        place = await self._place(params.context)
+        place = await self._door.place(params.context)
 
         def update(tx: Tx) -> UpdateResult:
-            self._require_writable(tx, params.context, None, place.scopes)
+            self._door.require_writable(tx, params.context, None, place.scopes)
             return self._updater.update(tx, params, place.scopes, place.workspace_id)
 
         return await self._means.db.write(update)
@@ -230,11 +214,11 @@ class MemoryService:
 
     async def forget(self, params: ForgetParams) -> ForgetResult:
         """Forget what a target names. Goes on while memory is switched off."""
-        place = await self._place(params.context)
+        place = await self._door.place(params.context)
 
-        def check(tx: Tx) -> Forgotten:
+        def check(tx: Tx) -> ForgottenRecords:
             if not params.dry_run:
-                self._require_normal_thread(tx, params.context)
+                self._door.require_normal_thread(tx, params.context)
             return self._forgetter.forget(tx, params, place.scopes, USER_ACTOR)
 
         def targets(tx: Tx) -> list[Stored]:
@@ -245,13 +229,15 @@ class MemoryService:
 
     async def restore(self, params: RestoreParams) -> RestoreResult:
         """Undo a forgetting."""
-        self._require_enabled()
-        scopes = (await self._place(params.context)).scopes
+        self._door.require_enabled()
+        scopes = (await self._door.place(params.context)).scopes
 
         def restore(tx: Tx) -> RestoreResult:
-            self._require_normal_thread(tx, params.context)
+            self._door.require_normal_thread(tx, params.context)
             record, notices = self._forgetter.restore(tx, params.memory_id, scopes, USER_ACTOR)
-            self._require_writable(tx, params.context, record.scope, scopes)  # a scope that is gone takes nothing back
+            self._door.require_writable(
+                tx, params.context, record.scope, scopes
+            )  # a scope that is gone takes nothing back
             tell_after(tx, self._means, notices)
             return RestoreResult(record=record)
 
@@ -261,14 +247,14 @@ class MemoryService:
 
     async def history(self, params: HistoryParams) -> HistoryResult:
         """The events of a whole supersession chain, oldest first."""
-        scopes = (await self._place(params.context)).scopes
+        scopes = (await self._door.place(params.context)).scopes
 
         events = await self._means.db.read(lambda tx: read_history(tx, params.memory_id, scopes))
         return HistoryResult(events=events)
 
     async def explain(self, params: ExplainParams) -> ExplainResult:
         """Why something was or was not saved or recalled."""
-        place = await self._place(params.context)
+        place = await self._door.place(params.context)
         if params.target is not None:
             target = params.target
             return await self._means.db.read(lambda tx: self._explainer.explain(tx, target, place.scopes))
@@ -277,7 +263,7 @@ class MemoryService:
         if not self._means.settings().enabled:
             return explain_recall(None, is_enabled=False, limit=EXPLAINED_LIMIT)
         query, keyed = params.query, self._means.keyed
-        recall = await self.turns.recaller.recall(
+        recall = await self._recaller.recall(
             query, place.scopes, limit=EXPLAINED_LIMIT, agent_id=params.context.agent_id, is_rehearsal=True
         )
         unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
@@ -285,7 +271,7 @@ class MemoryService:
 
     async def stats(self, params: StatsParams) -> StatsResult:
         """Counts of the active scopes."""
-        scopes, now = (await self._place(params.context)).scopes, self._means.clock.now()
+        scopes, now = (await self._door.place(params.context)).scopes, self._means.clock.now()
 
         return await self._means.db.read(lambda tx: read_stats(tx, scopes, now))
 
@@ -293,13 +279,17 @@ class MemoryService:
 
     async def export_bundle(self, params: ExportParams) -> ExportResult:
         """A page of everything in the scopes. Goes on while memory is switched off."""
-        return await self._exporter.export(params, narrowed((await self._place(params.context)).scopes, params.scopes))
+        return await self._exporter.export(
+            params, narrowed((await self._door.place(params.context)).scopes, params.scopes)
+        )
 
     async def import_bundle(self, params: ImportParams) -> ImportResult:
         """Take a bundle in, as far as its scopes are active."""
-        self._require_enabled()
-        scopes = (await self._place(params.context)).scopes
-        return await self._importer.take(params, scopes, lambda tx: self._require_normal_thread(tx, params.context))
+        self._door.require_enabled()
+        scopes = (await self._door.place(params.context)).scopes
+        return await self._importer.take(
+            params, scopes, lambda tx: self._door.require_normal_thread(tx, params.context)
+        )
 
     # -- the clock, other processes, other houses ------------------------------------------------------------------
 
@@ -357,8 +347,8 @@ class MemoryService:
         elif not is_known:  # there is nothing to look through
             await means.db.jot(note_looked_through)
 
-    async def look_at_index(self) -> None:
-        """Have a repair queued where what is derived of records is wrong, found in short looks."""
+    async def look_at_index(self) -> Mapping[str, int]:
+        """Have a repair queued where what is derived of records is wrong; return how much of each kind, found in short looks."""
         means = self._means
         if found := await self.repairer.damage():
             means.report_index(list(found), False)  # the callable is a port: its parameters have no names
@@ -369,6 +359,7 @@ class MemoryService:
                 means.jobs.enqueue(tx, "repair", "quick")
 
             await means.db.jot(note)
+        return found
 
     async def repair_state(self) -> RepairState:
         """What repair has left to do, and what it cannot mend."""

@@ -21,7 +21,7 @@ BESIDE_WORDS = len("- []: \n")  # of a line, beside its id and its words
 MAX_LINE_CHARS = 280  # of a statement's own words, as of a recalled one
 
 
-class Statement(NamedTuple):
+class StandingStatement(NamedTuple):
     """Something that stands until it is changed. `key` is what it is about, whichever scope it was said in."""
 
     memory_id: str
@@ -62,19 +62,21 @@ STANDING = _frame("memory_standing")
 """The standing block of a turn."""
 
 
-def _newest(statements: Iterable[Statement], of: Callable[[Statement], object]) -> list[Statement]:
+def _newest(
+    statements: Iterable[StandingStatement], of: Callable[[StandingStatement], object]
+) -> list[StandingStatement]:
     """The statement of each kind that was said last."""
     last = sorted(statements, key=lambda one: (one.said_at, one.first_said_at, one.memory_id))
     return list({of(one): one for one in last}.values())
 
 
-def choose(statements: Iterable[Statement]) -> list[Statement]:
+def choose(statements: Iterable[StandingStatement]) -> list[StandingStatement]:
     """What stands, in its order: of each key, and of equal words, the newest; by category, then the oldest first."""
     chosen = _newest(_newest(statements, lambda one: one.key), lambda one: " ".join(one.text.casefold().split()))
     return sorted(chosen, key=lambda one: (ORDER[one.category], one.first_said_at, one.memory_id))
 
 
-def compose(statements: Iterable[Statement], max_chars: int, frame: Frame = STANDING) -> Brief:
+def compose(statements: Iterable[StandingStatement], max_chars: int, frame: Frame = STANDING) -> Brief:
     """The statements as one block of at most `max_chars` characters in all."""
     room = max_chars - len(frame.head) - len(frame.tail) + 1  # the last line ends where the tail begins
     shown: list[ShownLine] = []

@@ -73,7 +73,7 @@ _SPEAKER = compile_late(r"[ \t]*[*_]{0,2}(?P<name>[^\W\d_][^\n:：,.;!?]{0,24}?)
 _LIST_ITEM = compile_late(r"[ \t]*(?:[-*•–—・·]|\(?\d{1,2}[.)])[ \t]*\S")
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """A paragraph of prose, or a run of lines that have a form of their own."""
 
     start: int
@@ -139,11 +139,11 @@ def _lines(text: str, blocked: Sequence[Span]) -> Iterator[tuple[int, int, bool]
         place = end
 
 
-def blocks_of(text: str, blocked: Sequence[Span]) -> list[Block]:
+def blocks_of(text: str, blocked: Sequence[Span]) -> list[TextBlock]:
     """Paragraphs of prose and stretches with a form, in order."""
     lines = list(_lines(text, blocked))
     formed = _formed(text, lines)
-    blocks: list[Block] = []
+    blocks: list[TextBlock] = []
     begun = False
     goes_on = False
     for (start, end, is_blocked), looks_formed in zip(lines, formed, strict=True):
@@ -155,7 +155,7 @@ def blocks_of(text: str, blocked: Sequence[Span]) -> list[Block]:
         if begun and blocks[-1].is_formed == is_formed:
             blocks[-1] = blocks[-1]._replace(end=end)
         else:
-            blocks.append(Block(start, end, is_formed))
+            blocks.append(TextBlock(start, end, is_formed))
         begun = True
     return blocks
 

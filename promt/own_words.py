@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-from promt.layout import INLINE_FENCE, MASK, QUOTED, Block, Span, blocks_of, fences, mask_quotes, sentences
+from promt.layout import INLINE_FENCE, MASK, QUOTED, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
 from promt.patterns import compile_late
 
 READ_CHARS: Final = 12_000
@@ -186,7 +186,7 @@ class _Cover(NamedTuple):
     points: int | None = None
 
 
-def _cover(text: str, block: Block) -> _Cover | None:
+def _cover(text: str, block: TextBlock) -> _Cover | None:
     """Where in a paragraph the user hands something over, or None: a request, a question, words that point."""
     found: _Cover | None = None
     masked = QUOTED.sub(lambda quoted: MASK * len(quoted[0]), text[block.start : block.end])
@@ -214,7 +214,7 @@ def _cover(text: str, block: Block) -> _Cover | None:
     return found
 
 
-def _spoken(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
+def _spoken(text: str, blocks: Sequence[TextBlock]) -> Iterator[Span]:
     """The stretches of prose that the user speaks, by where they stand to what was handed over."""
     prose = [at for at, block in enumerate(blocks) if not block.is_formed]
     if prose and _is_about_before(text, blocks[prose[-1]], is_alone=len(prose) == 1):
@@ -250,7 +250,7 @@ def _spoken(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
     yield from _without_cover(text, [blocks[at] for at in prose])
 
 
-def _without_cover(text: str, prose: Sequence[Block]) -> Iterator[Span]:
+def _without_cover(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
     """All of it, unless the last paragraph but asks; then what of the ones before is about the user, or short."""
     before = prose[:-1]
     if before and _only_asks(text, prose[-1]):
@@ -261,7 +261,7 @@ def _without_cover(text: str, prose: Sequence[Block]) -> Iterator[Span]:
         yield block.start, block.end
 
 
-def _is_about_before(text: str, last: Block, *, is_alone: bool) -> bool:
+def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
     """Whether the last paragraph begins with words that point at a text above it."""
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
@@ -279,13 +279,13 @@ def _is_about_before(text: str, last: Block, *, is_alone: bool) -> bool:
     return end == last.end or is_asked or is_bare or points.start() == 0
 
 
-def _only_asks(text: str, block: Block) -> bool:
+def _only_asks(text: str, block: TextBlock) -> bool:
     """Whether a paragraph is nothing but questions and requests."""
     said = [text[start:end] for start, end in sentences(text, block.start, block.end)]
     return all(_QUESTION.search(one) or _works().search(one) for one in said)
 
 
-def _is_mostly_about_user(text: str, block: Block) -> bool:
+def _is_mostly_about_user(text: str, block: TextBlock) -> bool:
     said = [is_about_user(text[start:end]) for start, end in sentences(text, block.start, block.end)]
     return 2 * sum(said) >= len(said)
 

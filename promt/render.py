@@ -69,7 +69,7 @@ class Rendered(NamedTuple):
     truncated: bool
 
 
-class Line(NamedTuple):
+class ItemLines(NamedTuple):
     """An item's own line, the lines of its files, and whether its text was cut."""
 
     ref: SourceRef
@@ -108,7 +108,7 @@ def _label(text: str) -> str:
     return shorten(plain(text), MAX_LABEL_CHARS).translate({ord("["): "(", ord("]"): ")"})
 
 
-def line_of(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> Line | None:
+def line_of(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> ItemLines | None:
     """The item as a line; None where nothing of it is seen."""
     scanned = item.text[: max_item_chars * SCAN_FACTOR + SCAN_CHARS]
     whole = plain(scanned, line_break=" ⏎ " if domain == "thread" else " ")
@@ -120,12 +120,12 @@ def line_of(item: ContextItem, domain: BlockDomain, max_item_chars: int) -> Line
     notes = [shorten(plain(note).removeprefix("- "), MAX_ATTACHMENT_CHARS) for note in item.attachments]
     files = f"\n\nAvailable artifacts for {source}:" + "".join(f"\n- {note}" for note in notes) if notes else ""
     was_cut = text != whole or len(scanned) < len(item.text)
-    return Line(item.ref, f"- [{source}{labels}]: {text}", files, was_cut)
+    return ItemLines(item.ref, f"- [{source}{labels}]: {text}", files, was_cut)
 
 
-def _choose(lines: Sequence[Line], room: int) -> list[Line]:
+def _choose(lines: Sequence[ItemLines], room: int) -> list[ItemLines]:
     """The lines that fit, in order: one that does not is taken without its files, or skipped."""
-    chosen: list[Line] = []
+    chosen: list[ItemLines] = []
     for line in lines:
         for option in (line, line._replace(files="", cut=True)) if line.files else (line,):
             size = len(option.text) + len(option.files) + 1

@@ -29,6 +29,8 @@ def portable(schema: Any) -> Any:
 
 
 ID_TEXT = "[A-Za-z0-9_.:-]{1,128}"
+WITHOUT_NUL = r"[^\x00]*"
+"""What is kept byte for byte: U+0000 is no character of a text, and would end it early for much that reads it."""
 
 Id: TypeAlias = Annotated[str, matching(ID_TEXT, "An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`.")]
 Millis: TypeAlias = Annotated[int, Meta(description="Unix milliseconds.", ge=0, le=253402300799999)]

@@ -14,14 +14,15 @@ from msgspec import field as member
 from protocol.base import Diagnostic, Wire
 from protocol.gateway import AwaitPolicy, FailurePolicy, HookRun
 from protocol.models import Picture
-from protocol.ports import Tx
-from protocol.shown import ContextItem, Recalled, ShownLine
+from protocol.seams.ports import Tx
+from protocol.seams.shown import ContextItem, Recalled, ShownLine
 from protocol.threads import (
     Domain,
     Driver,
     ManifestBudget,
     MemoryMode,
     Mode,
+    NotStored,
     Phase,
     RecallStatus,
     Role,
@@ -64,6 +65,8 @@ class TurnContext(Wire):
     options: TurnOptions
     now: int
     time_zone: str
+    not_stored: NotStored | None = None
+    """Why nothing of the turn is stored."""
 
 
 class DurablePlan(Wire):

@@ -268,10 +268,17 @@ class GetParams(Params):
     context: Context = field(default_factory=Context)
 
 
+class SimilarTo(Wire):
+    """A record that looks like another one; a hint for a person, who may merge the two."""
+
+    memory_id: str
+
+
 class GetResult(Wire):
-    """The record, or null for what does not exist or is outside the context."""
+    """The record, or null for what does not exist or is outside the context; with up to five active ones that look like it."""
 
     record: Record | None
+    similar_to: list[SimilarTo] = []
 
 
 class ListParams(Filters):
@@ -284,6 +291,31 @@ class ListResult(Wire):
     """Records in the order asked for, newest or greatest first."""
 
     records: list[Record]
+    next_cursor: str | None
+
+
+class SimilarParams(Params):
+    """`memory/similar`."""
+
+    scopes: list[Scope] | None = None
+    include_sensitive: bool = False
+    context: Context = field(default_factory=Context)
+    limit: Limit = 20
+    cursor: Cursor | None = None
+
+
+class SimilarPair(Wire):
+    """Two active records of one scope that look alike; `cosine` is null where only their words are known to be the same."""
+
+    record: Record
+    other: Record
+    cosine: float | None
+
+
+class SimilarResult(Wire):
+    """A page of pairs, each once, those of the newest records first. An empty page may have a next one."""
+
+    pairs: list[SimilarPair]
     next_cursor: str | None
 
 
@@ -573,6 +605,22 @@ class ForgetResult(Wire):
     dry_run: bool
     receipt: Receipt | None = None
     cancelled: list[Cancelled] = []
+
+
+class MergeParams(Params):
+    """`memory/merge`: a person says that one record is the other one in other words."""
+
+    memory_id: Id
+    into_memory_id: Id
+    idempotency_key: IdempotencyKey | None = None
+    context: Context = field(default_factory=Context)
+
+
+class MergeResult(Wire):
+    """The record that stays. The merged one is superseded by it; `memory/restore` brings it back."""
+
+    record: Record
+    merged_memory_id: str
 
 
 class RestoreParams(Params):
@@ -886,3 +934,5 @@ class Fact(Params):
     evidence: FactEvidence
     semantic: SemanticFields = field(default_factory=SemanticFields)
     value: Any = None
+    same_as: str | None = None
+    """The record of the manifest that says the same; it counts only if the quote's figures, names and denials stand in it."""

@@ -1,10 +1,11 @@
 """The method table: every request once, with all that routing, schemas, documentation and clients need.
 
 Rule 1: schemas, the client, the capabilities and the reference are derived from here.
-Rule 2: a method that is not bound to a service is in the table and not in the capabilities.
+Rule 2: a method that is not bound to a service is in the table and not in the capabilities. Each service lists its own bindings.
 """
 
-from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -22,6 +23,9 @@ R = TypeVar("R")
 Ordering: TypeAlias = Literal["free", "thread", "turn"]
 """`free` never waits; `thread` and `turn` are processed in arrival order within their thread."""
 
+Urgency: TypeAlias = Literal["normal", "first"]
+"""A person waits for what goes `first`: indexing lets it pass, and its reads go before others."""
+
 COMMON_ERRORS: tuple[ErrorReason, ...] = (
     "invalid_params", "not_initialized", "shutting_down", "overloaded", "unavailable", "storage_full",
     "storage_read_only", "cancelled", "internal",
@@ -30,7 +34,7 @@ COMMON_ERRORS: tuple[ErrorReason, ...] = (
 
 
 class Method(NamedTuple, Generic[P, R]):
-    """A request: its types, its own errors beyond the common ones, its ordering, one sentence."""
+    """A request: its types, one sentence, its own errors beyond the common ones, its ordering, its urgency."""
 
     name: str
     params: type[P]
@@ -38,7 +42,20 @@ class Method(NamedTuple, Generic[P, R]):
     summary: str
     errors: tuple[ErrorReason, ...] = ()
     ordering: Ordering = "free"
+    urgency: Urgency = "normal"
     before_initialize: bool = False
+
+
+class Bound(NamedTuple):
+    """A method of the table and the service function that answers it."""
+
+    method: Method[Any, Any]
+    call: Callable[[Any], Awaitable[Any]]
+
+
+def bind(method: Method[P, R], call: Callable[[P], Awaitable[R]]) -> Bound:
+    """Join a method and a service function; the types must agree."""
+    return Bound(method, call)
 
 
 INITIALIZE = Method(
@@ -121,6 +138,7 @@ TURN_PREPARE = Method(
     "Everything before the model, for a host that calls its own.",
     ("not_found", "turn_in_progress", "conflict"),
     "thread",
+    urgency="first",
 )
 TURN_TOOL_CALL = Method(
     "turn/tool_call",
@@ -159,14 +177,25 @@ MEMORY_SEARCH = Method(
     m.SearchResult,
     "Find records by words and meaning.",
     ("memory_disabled", "scope_out_of_context"),
+    urgency="first",
 )
 MEMORY_GET = Method("memory/get", m.GetParams, m.GetResult, "One record, or null.", ("scope_out_of_context",))
 MEMORY_LIST = Method("memory/list", m.ListParams, m.ListResult, "Records in order.", ("scope_out_of_context",))
 MEMORY_REMEMBER = Method(
-    "memory/remember", m.RememberParams, m.RememberResult, "Keep something because the user wants it kept.", _WRITES
+    "memory/remember",
+    m.RememberParams,
+    m.RememberResult,
+    "Keep something because the user wants it kept.",
+    _WRITES,
+    urgency="first",
 )
 MEMORY_WRITE = Method(
-    "memory/write", m.WriteParams, m.WriteResult, "Propose a fact with its semantics and evidence.", _WRITES
+    "memory/write",
+    m.WriteParams,
+    m.WriteResult,
+    "Propose a fact with its semantics and evidence.",
+    _WRITES,
+    urgency="first",
 )
 MEMORY_NOTE = Method(
     "memory/note", m.NoteParams, m.NoteResult, "Keep an agent's own note, which is no word of the user.", _WRITES
@@ -192,8 +221,22 @@ MEMORY_RESTORE = Method(
     "memory/restore",
     m.RestoreParams,
     m.RestoreResult,
-    "Undo a forgetting.",
+    "Undo a forgetting or a merge.",
     ("not_found", "scope_out_of_context", "conflict", "memory_disabled"),
+)
+MEMORY_SIMILAR = Method(
+    "memory/similar",
+    m.SimilarParams,
+    m.SimilarResult,
+    "Pairs of records that look alike.",
+    ("scope_out_of_context", "memory_disabled"),
+)
+MEMORY_MERGE = Method(
+    "memory/merge",
+    m.MergeParams,
+    m.MergeResult,
+    "Merge a record into another one that says the same; for a person, never a tool.",
+    (*_WRITES, "conflict"),
 )
 MEMORY_HISTORY = Method(
     "memory/history",
@@ -291,7 +334,9 @@ MEMORY_IMPORT = Method(
     ),
 )
 
-EPISODIC_SEARCH = Method("thread_episodic/search", e.ThreadSearchParams, e.ThreadSearchResult, "Find what was said.")
+EPISODIC_SEARCH = Method(
+    "thread_episodic/search", e.ThreadSearchParams, e.ThreadSearchResult, "Find what was said.", urgency="first"
+)
 EPISODIC_STATUS = Method("thread_episodic/status", e.ThreadStatusParams, e.ThreadStatusResult, "How far the index is.")
 EPISODIC_JOBS = Method("thread_episodic/jobs", e.JobsParams, e.JobsResult, "Indexing jobs.")
 EPISODIC_RETRY = Method(

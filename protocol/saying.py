@@ -14,11 +14,12 @@ import msgspec
 
 MARK = "[forgotten]"
 
-_TYPOGRAPHY = {
+TYPOGRAPHY = {
     **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u2032"), "'"),
     **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb\u2033"), '"'),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
 }
+"""Typographic quotes and dashes as ASCII: who types the same words again types these."""
 _TERMINAL = " .!?\u3002\uff01\uff1f\u2026;,:"
 _FIRST_UNSPACED = "\u0e00"
 """From Thai on scripts write no blanks, or join small words to others."""
@@ -51,7 +52,7 @@ def folded(text: str) -> str:
     """A text as it is compared."""
     if text.isascii():
         return " ".join(text.lower().split())
-    return " ".join(unicodedata.normalize("NFKC", text.translate(_TYPOGRAPHY)).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", text.translate(TYPOGRAPHY)).casefold().split())
 
 
 def _placed(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -59,7 +60,7 @@ def _placed(text: str) -> tuple[str, list[tuple[int, int]]]:
     letters: list[str] = []
     ranges: list[tuple[int, int]] = []
     for start, end in _clusters(text):
-        for letter in unicodedata.normalize("NFKC", text[start:end].translate(_TYPOGRAPHY)).casefold():
+        for letter in unicodedata.normalize("NFKC", text[start:end].translate(TYPOGRAPHY)).casefold():
             if not letter.isspace():
                 letters.append(letter)
                 ranges.append((start, end))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from protocol.base import ScopeKind, Wire
 from protocol.hooks import TurnContext
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 
 
 class ScopeSize(Wire):

@@ -62,6 +62,10 @@ class ThreadSearchParams(Params):
     min_score: Unit | None = None
     exclude_turn_ids: Annotated[list[Id], Meta(max_length=1000)] = []
     count_elsewhere: bool = False
+    time_zone: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=256)] | None,
+        Meta(description='The IANA zone that "yesterday" is meant in; absent, as `initialize` said.'),
+    ] = None
 
 
 class ThreadHit(Wire):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from msgspec import UNSET, Meta, UnsetType
 
-from protocol.base import Cancelled, Cursor, Diagnostic, Id, Limit, Millis, Params, Wire, matching
+from protocol.base import WITHOUT_NUL, Cancelled, Cursor, Diagnostic, Id, Limit, Millis, Params, Wire, matching
 from protocol.errors import REASONS, ErrorReason
 
 Mode: TypeAlias = Literal["agent", "chat"]
@@ -27,9 +27,9 @@ RunStatus: TypeAlias = Literal["queued", "running", "succeeded", "failed", "time
 Domain: TypeAlias = Literal["memory", "thread", "artifact", "agent"]
 
 MAX_TEXT_CHARS = 4_000_000  # a message of up to half a message line; longer input is a file
-Text: TypeAlias = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
-Label: TypeAlias = Annotated[str, Meta(max_length=256)]
-Path: TypeAlias = Annotated[str, Meta(min_length=1, max_length=4096)]
+Text: TypeAlias = Annotated[str, matching(WITHOUT_NUL), Meta(max_length=MAX_TEXT_CHARS)]
+Label: TypeAlias = Annotated[str, matching(WITHOUT_NUL), Meta(max_length=256)]
+Path: TypeAlias = Annotated[str, matching(WITHOUT_NUL), Meta(min_length=1, max_length=4096)]
 
 
 # -- workspaces and threads ----------------------------------------------------------------------------------------
@@ -81,6 +81,10 @@ class WorkspaceListResult(Wire):
     next_cursor: str | None
 
 
+NotStored: TypeAlias = Literal["storage_full", "storage_read_only"]
+"""Why the store takes nothing at all."""
+
+
 class Thread(Wire):
     """A conversation."""
 
@@ -97,6 +101,8 @@ class Thread(Wire):
     turn_count: int
     created_at: int
     updated_at: int
+    not_stored: NotStored | None = None
+    """Why the thread is known to this process alone; null for one that is stored."""
 
 
 class ThreadStartParams(Params):
@@ -104,6 +110,12 @@ class ThreadStartParams(Params):
 
     thread_id: Id | None = None
     workspace_id: Id | None = None
+    default_workspace_id: Annotated[
+        Id | None,
+        Meta(
+            description="Where a new thread lies that names no workspace and no parent; absent, as `initialize` said."
+        ),
+    ] = None
     agent_id: Id | None = None
     parent_thread_id: Id | None = None
     name: Label | None = None
@@ -361,11 +373,14 @@ Placement: TypeAlias = Literal["system_suffix", "before_user"]
 
 
 class TurnOptions(Params):
-    """What a host may switch off for one turn, and where it wants recalled blocks: as data before the user's words unless it asks."""
+    """What a host may switch off for one turn, where it wants recalled blocks (as data before the user's words unless it asks), and its zone."""
 
     skip_retention: bool = False
     skip_recall: bool = False
     context_placement: Placement = "before_user"
+    time_zone: Annotated[
+        Label | None, Meta(description='The IANA zone that "yesterday" is meant in; absent, as `initialize` said.')
+    ] = None
 
 
 class TurnStartParams(Params):
@@ -523,6 +538,8 @@ class Turn(Wire):
     rounds: int
     usage: Usage | None
     prompt_manifest: PromptManifest | None
+    not_stored: NotStored | None = None
+    """Why nothing of the turn is stored; null for one that is stored."""
 
 
 class TurnResult(Wire):
@@ -621,7 +638,7 @@ class ToolEvent(Params):
     """A host's own tool call of the turn, in a sentence."""
 
     name: Label
-    summary: Annotated[str, Meta(max_length=2000)] | None = None
+    summary: Annotated[str, matching(WITHOUT_NUL), Meta(max_length=2000)] | None = None
     status: Label | None = None
     call_id: Id | None = None
 

@@ -14,17 +14,17 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
-from promt.phrases import detect
+from promt.intents import detect
 from protocol.hooks import ContextItem, EpisodicPlan, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.settings import GatewayConfig
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
 from protocol.threads import ArtifactRef, RecallStatus, SourceRef
-from thread_episodic.budget import Floor
-from thread_episodic.model import Shown, Wish
-from thread_episodic.pointing import query_of
-from thread_episodic.search import Found
+from retrieval.budget import Floor
+from thread_episodic.search.pointing import query_of
+from thread_episodic.search.search import FoundChunks
+from thread_episodic.search.time_words import zone_of
 from thread_episodic.service import EpisodicService
-from thread_episodic.time_words import zone_of
+from thread_episodic.values import Shown, TurnSearch
 
 HOOK_ID = "thread_episodic.recall"
 CONTEXT_ID = "thread_recall"
@@ -106,7 +106,7 @@ class EpisodicRecall:
         if given.plan is None:
             return self._output([], "skipped", NOT_PLANNED)
         told: list[_Told] = []
-        answers: list[Found] = []
+        answers: list[FoundChunks] = []
         seconds = min(self._settings().recall.deadline_ms.hook, TIMEOUT_MS - HAND_OVER_MS) / 1000
         with anyio.move_on_after(seconds) as patience:
             wishes = await self._wishes(given, given.plan.episodic)
@@ -117,24 +117,28 @@ class EpisodicRecall:
         zone = zone_of(given.context.time_zone)
         return self._output([item_of(one, zone) for one in told], *outcome)
 
-    async def _wishes(self, given: HookInput, plan: EpisodicPlan) -> list[Wish]:
+    async def _wishes(self, given: HookInput, plan: EpisodicPlan) -> list[TurnSearch]:
         """The searches of a turn, each with the least that it shows."""
         settings = self._settings().thread_episodic
         least, most = settings.min_relevancy, settings.default_max_candidates
         if plan.is_asked:
             floor = Floor(least * ASKED_FLOOR_PART, settings.min_results)
             named = await self._service.in_named_thread(given.context, plan.queries[0])
-            inside = [Wish(named[1], floor, ASKED_HITS, named[0])] if named is not None else []
-            return [*inside, *(Wish(query, floor, ASKED_HITS) for query in plan.queries)]
+            inside = [TurnSearch(named[1], floor, ASKED_HITS, named[0])] if named is not None else []
+            return [*inside, *(TurnSearch(query, floor, ASKED_HITS) for query in plan.queries)]
         if plan.status == "recall":
             timed = _strict(least)  # a time range raises the scores of all that is in it
-            return [Wish(query, Floor(least, 0) if query.from_at is None else timed, most) for query in plan.queries]
+            return [
+                TurnSearch(query, Floor(least, 0) if query.from_at is None else timed, most) for query in plan.queries
+            ]
         if given.context.parent_thread_id is not None:
             return []  # a subagent is told what it needs
         query = EpisodicQuery(mode="workspace_threads", query=query_of(given.text))
-        return [Wish(query, _strict(least), UNASKED_HITS)]
+        return [TurnSearch(query, _strict(least), UNASKED_HITS)]
 
-    async def _search(self, given: HookInput, wishes: Sequence[Wish], told: list[_Told], answers: list[Found]) -> None:
+    async def _search(
+        self, given: HookInput, wishes: Sequence[TurnSearch], told: list[_Told], answers: list[FoundChunks]
+    ) -> None:
         """Search in order, within one budget; each finds only what those before it did not, and adds it as soon as it is there.
 
         A part of the budget is kept for the last: what the others guessed (a time, a thread) may be wrong, and must not
@@ -176,7 +180,7 @@ def _strict(least: float) -> Floor:
     return Floor(max(least, UNASKED_FLOOR), 0, max(least, UNASKED_FLOOR_MEANT))
 
 
-def _outcome(told: Sequence[_Told], answers: Sequence[Found]) -> tuple[RecallStatus, str]:
+def _outcome(told: Sequence[_Told], answers: Sequence[FoundChunks]) -> tuple[RecallStatus, str]:
     codes = {code for found in answers for code in found.diagnostics}
     if told:
         return ("partial", "index_pending") if "index_pending" in codes else ("recalled", MATCHED)

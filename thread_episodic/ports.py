@@ -1,9 +1,23 @@
 """What this house needs of the outside beyond the shared ports, as named callables and protocols."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from protocol.ports import Tx
+from protocol.hooks import EchoSpans, ReadItems, ReadThread, WorkspaceExists
+from protocol.seams.ports import (
+    Clock,
+    Ids,
+    JobQueue,
+    KeyedHash,
+    Lexicon,
+    Meaning,
+    Notify,
+    ReadDate,
+    SecretScanner,
+    Transact,
+    Tx,
+)
 from protocol.settings import ThreadEpisodicSettings
 from protocol.thread_episodic import IndexRepair
 from protocol.threads import ArtifactRef
@@ -38,14 +52,11 @@ ReportDamage: TypeAlias = Callable[[Sequence[str], bool], None]
 RepairState: TypeAlias = Callable[[Tx], IndexRepair]
 """How far the repair of the index is."""
 
-TimeZone: TypeAlias = Callable[[], str]
-"""The name of the time zone that "yesterday" is meant in."""
-
 Paused: TypeAlias = Callable[[], tuple[str, str] | None]
 """The component and the reason that hold the index queue, or None."""
 
 
-class Embedder(Protocol):
+class ChunkEmbedder(Protocol):
     """Turns texts into unit vectors of one space; may be absent, late or slow."""
 
     @property
@@ -56,3 +67,33 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
         """One float16 vector for each text, in order; raises `Unavailable` when there is no model now."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodicMeans:
+    """Everything that the parts of this house share."""
+
+    db: Transact
+    clock: Clock
+    ids: Ids
+    keyed: KeyedHash
+    lexicon: Lexicon
+    meaning: Meaning
+    scanner: SecretScanner
+    jobs: JobQueue
+    notify: Notify
+    settings: Settings
+    read_items: ReadItems
+    read_thread: ReadThread
+    workspace_exists: WorkspaceExists
+    echo_spans: EchoSpans
+    turn_items: TurnItems
+    thread_turns: ThreadTurns
+    workspace_threads: WorkspaceThreads
+    thread_names: ThreadNames
+    read_artifacts: ReadArtifacts
+    paused: Paused
+    read_date: ReadDate
+    items_after: ItemsAfter
+    searched_space: SearchedSpace
+    report_damage: ReportDamage

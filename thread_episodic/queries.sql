@@ -461,10 +461,10 @@ SELECT id, item_id, turn_id, workspace, thread, role, at, speaker, source_hash, 
 WHERE id > :after ORDER BY id LIMIT :limit
 
 -- name: vouched_chunks_after
--- Chunks of indexed messages with what vouches for them, from a place on.
+-- Chunks with what vouches for them, from a place on; of messages that wait to be cut anew those alone that something vouches for.
 SELECT c.id, c.source, c.position, c.from_char, c.to_char, c.terms, c.term_count, c.asks, c.dated, c.digest
 FROM chunk AS c CROSS JOIN chunk_source AS s ON s.id = c.source
-WHERE c.id > :after AND c.status <> 'retired' AND s.state = 'indexed' ORDER BY c.id LIMIT :limit
+WHERE c.id > :after AND c.status <> 'retired' AND (s.state = 'indexed' OR c.digest IS NOT NULL) ORDER BY c.id LIMIT :limit
 
 -- name: vouched_vectors_after
 -- Vectors with what vouches for them and how many numbers they have, from a place on.

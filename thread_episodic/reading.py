@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import EchoSpans, ItemFact, ReadItems, ReadThread
-from protocol.ports import SecretScanner, SecretSpan, Transact, Tx
+from protocol.seams.ports import SecretScanner, SecretSpan, Transact, Tx
 from protocol.threads import Role
 from thread_episodic import store
 from thread_episodic.ports import Settings, ThreadTurns, TurnItems
@@ -20,7 +20,7 @@ EXCLUDED = "[excluded]"
 INJECTED = "[recalled memory]"
 
 
-class Said(NamedTuple):
+class ShownMessage(NamedTuple):
     """A message of a turn as it may be shown."""
 
     item_id: str
@@ -53,7 +53,7 @@ class TurnReader:
         self._thread_turns = thread_turns
         self._turn_items = turn_items
 
-    async def read(self, workspace_id: str, thread_id: str, number: int) -> list[Said]:
+    async def read(self, workspace_id: str, thread_id: str, number: int) -> list[ShownMessage]:
         """What was said, in order. Raises `CallerError` where nothing of it may be shown."""
         if not self._settings().enabled:
             raise Unavailable(message="Conversation search is switched off.")
@@ -89,9 +89,9 @@ class TurnReader:
         excluded = [_Hidden(*place, EXCLUDED) for place in store.exclusions_of(tx, fact.item_id)]
         return excluded + [_Hidden(*place, INJECTED) for place in self._echo_spans(tx, fact.workspace_id, fact.text)]
 
-    def _shown(self, fact: ItemFact, hidden: list[_Hidden]) -> Said:
+    def _shown(self, fact: ItemFact, hidden: list[_Hidden]) -> ShownMessage:
         spans = self._scanner.find(fact.text)
-        return Said(fact.item_id, fact.role, fact.at, _without(fact.text, spans, hidden))
+        return ShownMessage(fact.item_id, fact.role, fact.at, _without(fact.text, spans, hidden))
 
 
 def _without(text: str, spans: list[SecretSpan], hidden: list[_Hidden]) -> str:

@@ -11,21 +11,13 @@ from functools import partial
 import anyio.to_thread
 from msgspec import structs
 
+from protocol import methods as m
 from protocol.base import Diagnostic, Elsewhere
 from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
-from protocol.hooks import EchoSpans, EpisodicQuery, ItemFact, ReadItems, ReadThread, TurnContext, WorkspaceExists
-from protocol.ports import (
-    Clock,
-    Ids,
+from protocol.hooks import EpisodicQuery, ItemFact, TurnContext
+from protocol.methods import Bound, bind
+from protocol.seams.ports import (
     JobHandle,
-    JobQueue,
-    KeyedHash,
-    Lexicon,
-    Meaning,
-    Notify,
-    ReadDate,
-    SecretScanner,
-    Transact,
     Tx,
 )
 from protocol.sizes import ConversationSize
@@ -45,37 +37,27 @@ from protocol.thread_episodic import (
     ThreadStatusResult,
     parts_of_chunk,
 )
+from retrieval.budget import floor_of, most_hits, room_of
+from retrieval.chunking import overlaps
 from thread_episodic import store
-from thread_episodic.budget import floor_of, most_hits, room_of
-from thread_episodic.chunking import overlaps
-from thread_episodic.display import Limits
-from thread_episodic.elsewhere import MOST_ELSEWHERE, count_hits
-from thread_episodic.finding import Asked
-from thread_episodic.indexing import Indexer, source_hash_of
-from thread_episodic.model import Filter, Shown, Wish
-from thread_episodic.pointing import named_thread, subject_of, understood, without_times
+from thread_episodic.index.indexing import Indexer, source_hash_of
+from thread_episodic.index.reasons import Reasons
+from thread_episodic.index.reindexing import Reindexer
+from thread_episodic.index.repair import IndexRepairer, as_repaired
+from thread_episodic.index.repair_checks import Mender
+from thread_episodic.index.status import StatusReader
 from thread_episodic.ports import (
-    ItemsAfter,
-    Paused,
-    ReadArtifacts,
-    ReportDamage,
-    SearchedSpace,
-    Settings,
-    ThreadNames,
-    ThreadTurns,
-    TimeZone,
-    TurnItems,
-    WorkspaceThreads,
+    EpisodicMeans,
 )
 from thread_episodic.reading import TurnReader
-from thread_episodic.reasons import Reasons
-from thread_episodic.reindexing import Reindexer
-from thread_episodic.repair import Repairer, as_repaired
-from thread_episodic.repair_checks import Mender
-from thread_episodic.search import Found, Request, Searcher, is_vague
-from thread_episodic.status import StatusReader
-from thread_episodic.time_words import TimeRange, asks_when, find_time, zone_of
-from thread_episodic.vectors import Vectors
+from thread_episodic.search.display import Limits
+from thread_episodic.search.elsewhere import MOST_ELSEWHERE, count_hits
+from thread_episodic.search.finding import ChunkQuery
+from thread_episodic.search.pointing import named_thread, subject_of, understood, without_times
+from thread_episodic.search.search import ChunkSearch, FoundChunks, Searcher, is_vague
+from thread_episodic.search.time_words import TimeRange, asks_when, find_time, zone_of
+from thread_episodic.search.vectors import ChunkVectors
+from thread_episodic.values import Filter, Shown, TurnSearch
 
 SEARCH_PATIENCE = 1.5  # seconds that a search waits for what its query means: the first one may wait for the model
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
@@ -88,63 +70,52 @@ MICROSECONDS = 1_000_000
 class EpisodicService:
     """Searchable conversation."""
 
-    def __init__(
-        self, *, db: Transact, clock: Clock, ids: Ids, keyed: KeyedHash, lexicon: Lexicon, meaning: Meaning,
-        scanner: SecretScanner, jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, read_thread: ReadThread,
-        workspace_exists: WorkspaceExists, echo_spans: EchoSpans, turn_items: TurnItems, thread_turns: ThreadTurns,
-        workspace_threads: WorkspaceThreads, thread_names: ThreadNames, read_artifacts: ReadArtifacts, paused: Paused,
-        time_zone: TimeZone, read_date: ReadDate,
-        items_after: ItemsAfter, searched_space: SearchedSpace, report_damage: ReportDamage,
-    ) -> None:  # fmt: skip
-        self._db = db
-        self._time_zone = time_zone
-        self._read_date = read_date
-        self._thread_names = thread_names
-        self._clock = clock
-        self._scanner = scanner
-        self._ids = ids
-        self._keyed = keyed
-        self._lexicon = lexicon
-        self._meaning = meaning
-        self._jobs = jobs
-        self._settings = settings
-        self._read_thread = read_thread
-        self._workspace_exists = workspace_exists
-        self._thread_turns = thread_turns
-        self._workspace_threads = workspace_threads
-        hash_of = self._hash_of = partial(source_hash_of, keyed)
-        self._read_items = read_items
-        self.vectors = Vectors(
-            db=db, jobs=jobs, meaning=meaning, scanner=scanner, read_items=read_items, echo_spans=echo_spans,
+    def __init__(self, means: EpisodicMeans) -> None:
+        self._means = means
+        hash_of = self._hash_of = partial(source_hash_of, means.keyed)
+        self.vectors = ChunkVectors(
+            db=means.db, jobs=means.jobs, meaning=means.meaning, scanner=means.scanner, read_items=means.read_items, echo_spans=means.echo_spans,
             hash_of=hash_of,
         )  # fmt: skip
         self._indexer = Indexer(
-            db=db, clock=clock, keyed=keyed, lexicon=lexicon, scanner=scanner, jobs=jobs, notify=notify,
-            settings=settings, read_items=read_items, echo_spans=echo_spans, turn_items=turn_items,
-            workspace_threads=workspace_threads, vectors=self.vectors,
+            db=means.db, clock=means.clock, keyed=means.keyed, lexicon=means.lexicon, scanner=means.scanner, jobs=means.jobs, notify=means.notify,
+            settings=means.settings, read_items=means.read_items, echo_spans=means.echo_spans, turn_items=means.turn_items,
+            workspace_threads=means.workspace_threads, vectors=self.vectors,
         )  # fmt: skip
         self._searcher = Searcher(
-            lexicon=lexicon, meaning=meaning, scanner=scanner, hash_of=hash_of, read_items=read_items,
-            read_thread=read_thread, read_artifacts=read_artifacts, workspace_exists=workspace_exists,
+            lexicon=means.lexicon, meaning=means.meaning, scanner=means.scanner, hash_of=hash_of, read_items=means.read_items,
+            read_thread=means.read_thread, read_artifacts=means.read_artifacts, workspace_exists=means.workspace_exists,
         )  # fmt: skip
         self.turns = TurnReader(
-            db=db, scanner=scanner, settings=settings, read_items=read_items, read_thread=read_thread,
-            echo_spans=echo_spans, thread_turns=thread_turns, turn_items=turn_items,
+            db=means.db, scanner=means.scanner, settings=means.settings, read_items=means.read_items, read_thread=means.read_thread,
+            echo_spans=means.echo_spans, thread_turns=means.thread_turns, turn_items=means.turn_items,
         )  # fmt: skip
         mender = Mender(
-            clock=clock, jobs=jobs, lexicon=lexicon, meaning=meaning, indexer=self._indexer, vectors=self.vectors,
-            read_items=read_items, hash_of=hash_of, items_after=items_after, searched_space=searched_space,
+            clock=means.clock, jobs=means.jobs, lexicon=means.lexicon, meaning=means.meaning, indexer=self._indexer, vectors=self.vectors,
+            read_items=means.read_items, hash_of=hash_of, items_after=means.items_after, searched_space=means.searched_space,
         )  # fmt: skip
-        self.repair = Repairer(db=db, jobs=jobs, checks=mender.checks, report=report_damage)
+        self.repair = IndexRepairer(db=means.db, jobs=means.jobs, checks=mender.checks, report=means.report_damage)
         self.reasons = Reasons()
         self._reindexer = Reindexer(
-            db=db, clock=clock, jobs=jobs, vectors=self.vectors, read_thread=read_thread, thread_turns=thread_turns,
-            workspace_exists=workspace_exists, workspace_threads=workspace_threads, repair=self.repair,
+            db=means.db, clock=means.clock, jobs=means.jobs, vectors=self.vectors, read_thread=means.read_thread, thread_turns=means.thread_turns,
+            workspace_exists=means.workspace_exists, workspace_threads=means.workspace_threads, repair=self.repair,
         )  # fmt: skip
         self._status = StatusReader(
-            clock=clock, jobs=jobs, settings=settings, workspace_threads=workspace_threads, paused=paused,
+            clock=means.clock, jobs=means.jobs, settings=means.settings, workspace_threads=means.workspace_threads, paused=means.paused,
             repair_state=self.repair.state,
         )  # fmt: skip
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.EPISODIC_SEARCH, self.search),
+            bind(m.EPISODIC_STATUS, self.status),
+            bind(m.EPISODIC_JOBS, self.list_jobs),
+            bind(m.EPISODIC_RETRY, self.retry),
+            bind(m.EPISODIC_REINDEX, self.reindex),
+            bind(m.EPISODIC_EXCLUDE, self.exclude),
+            bind(m.EPISODIC_UNEXCLUDE, self.unexclude),
+        ]
 
     # -- what the owner of the items tells -----------------------------------------------------------------------
 
@@ -171,12 +142,12 @@ class EpisodicService:
 
     def size(self, tx: Tx, turn: TurnContext) -> ConversationSize:
         """How much a turn may search. Satisfies `MeasureConversation`."""
-        settings = self._settings()
+        settings = self._means.settings()
         place = store.find_scope(tx, "workspace", turn.workspace_id)
         if place is None or not (settings.enabled and settings.recall_enabled):
             return ConversationSize(threads=0, chunks=0, oldest_at=None)
         chunks, oldest_at = tx.all(store.SQL["size_of_workspace"], {"workspace": place})[0]
-        threads = len(self._workspace_threads(tx, turn.workspace_id))
+        threads = len(self._means.workspace_threads(tx, turn.workspace_id))
         return ConversationSize(threads=threads, chunks=chunks, oldest_at=oldest_at)
 
     def marks(self, tx: Tx, chunk_ids: Sequence[str]) -> dict[str, bytes]:
@@ -184,7 +155,7 @@ class EpisodicService:
         marks: dict[str, bytes] = {}
         for chunk_id in chunk_ids:
             turn_id, item_id, _ = parts_of_chunk(chunk_id) or ("", "", 0)
-            fact = self._read_items(tx, [item_id]).get(item_id)
+            fact = self._means.read_items(tx, [item_id]).get(item_id)
             if fact is not None and fact.indexable and fact.turn_id == turn_id:
                 marks[chunk_id] = self._hash_of(fact) + repr(store.exclusions_of(tx, item_id)).encode()
         return marks
@@ -204,7 +175,7 @@ class EpisodicService:
         mode: SearchScope = params.mode or ("current_thread" if params.thread_id else "workspace_threads")
         if mode != "workspace_threads" and params.thread_id is None:
             raise CallerError.at("$.thread_id", f"The mode {mode} needs a thread")
-        settings = self._settings()
+        settings = self._means.settings()
         wanted = Filter(
             workspace_id=params.workspace_id, mode=mode, thread_id=params.thread_id, from_at=params.from_at,
             to_at=params.to_at, roles=tuple(params.roles or ()), excluded_turns=tuple(params.exclude_turn_ids),
@@ -215,7 +186,7 @@ class EpisodicService:
             hit_chars=settings.max_hit_chars,
         )  # fmt: skip
         is_open = params.from_at is None and params.to_at is None
-        when = await self._time_of(params.query) if is_open else None
+        when = await self._time_of(params.query, params.time_zone) if is_open else None
         if when is None:
             found = await self._find(wanted, params.query, limits, SEARCH_PATIENCE)
         else:
@@ -234,18 +205,18 @@ class EpisodicService:
             wanted, query = replace(wanted, from_at=when.from_at, to_at=when.to_at), without_times(query, when)
         is_newest = when is not None and not subject_of(query)
 
-        def find(key: str) -> Awaitable[Found]:
+        def find(key: str) -> Awaitable[FoundChunks]:
             return self._found(replace(wanted, workspace_id=key), query, limits, RECALL_PATIENCE, is_newest=is_newest)
 
-        others = await self._db.read(lambda tx: store.workspaces(tx, wanted.workspace_id, MOST_ELSEWHERE))
-        return await count_hits(others, find, self._clock.monotonic)
+        others = await self._means.db.read(lambda tx: store.workspaces(tx, wanted.workspace_id, MOST_ELSEWHERE))
+        return await count_hits(others, find, self._means.clock.monotonic)
 
-    async def _time_of(self, query: str) -> TimeRange | None:
+    async def _time_of(self, query: str, time_zone: str | None) -> TimeRange | None:
         """The time that a query names. Not on the loop: the first date that is ever named loads what reads dates."""
-        now, zone = self._clock.now(), zone_of(self._time_zone())
-        return await anyio.to_thread.run_sync(find_time, query, now, zone, self._read_date)
+        now, zone = self._means.clock.now(), zone_of(time_zone or "UTC")
+        return await anyio.to_thread.run_sync(find_time, query, now, zone, self._means.read_date)
 
-    async def _find_by_time(self, wanted: Filter, query: str, when: TimeRange, limits: Limits) -> Found:
+    async def _find_by_time(self, wanted: Filter, query: str, when: TimeRange, limits: Limits) -> FoundChunks:
         """What was said in the time that a query names, and after it what fits of all times: the time may be part of the matter."""
         words = without_times(query, when)
         within = replace(wanted, from_at=when.from_at, to_at=when.to_at)
@@ -263,9 +234,9 @@ class EpisodicService:
             return second
         return replace(first, hits=first.hits + second.hits)
 
-    async def recall(self, turn: TurnContext, wish: Wish, shown: Shown, *, room: int) -> Found:
+    async def recall(self, turn: TurnContext, wish: TurnSearch, shown: Shown, *, room: int) -> FoundChunks:
         """What a turn may be shown for one of its searches."""
-        settings, query = self._settings(), wish.query
+        settings, query = self._means.settings(), wish.query
         wanted = Filter(
             workspace_id=turn.workspace_id, mode="current_thread" if wish.thread_id else query.mode,
             thread_id=wish.thread_id or turn.thread_id, from_at=query.from_at, to_at=query.to_at,
@@ -281,48 +252,50 @@ class EpisodicService:
 
     async def in_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
         """The thread that a query names, with what is asked of it; None where it names none."""
-        terms_of = self._lexicon.index_terms
+        terms_of = self._means.lexicon.index_terms
         said = frozenset(terms_of(query.query))
 
         def read(tx: Tx) -> Mapping[str, str]:
-            return self._thread_names(tx, turn.workspace_id, THREAD_NAMES)
+            return self._means.thread_names(tx, turn.workspace_id, THREAD_NAMES)
 
         names = (
-            {thread: frozenset(terms_of(name)) for thread, name in (await self._db.read(read)).items()} if said else {}
+            {thread: frozenset(terms_of(name)) for thread, name in (await self._means.db.read(read)).items()}
+            if said
+            else {}
         )
         named = named_thread(said, names)
         if named is None:
             return None
         rest = " ".join(word for word in query.query.split() if not names[named].issuperset(terms_of(word)))
-        return named, structs.replace(query, query=rest, newest=is_vague(self._lexicon, rest))
+        return named, structs.replace(query, query=rest, newest=is_vague(self._means.lexicon, rest))
 
     async def _find(
         self, wanted: Filter, query: str, limits: Limits, patience: float, *, turn_id: str | None = None,
         is_newest: bool = False,
-    ) -> Found:  # fmt: skip
-        began = self._clock.monotonic()
+    ) -> FoundChunks:  # fmt: skip
+        began = self._means.clock.monotonic()
         found = await self._found(wanted, query, limits, patience, is_newest=is_newest)
-        now = self._clock.now()
+        now = self._means.clock.now()
         event = {
-            "event_id": self._ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id, "thread_id": wanted.thread_id,
-            "turn_id": turn_id, "query_hash": self._keyed.digest("recall_query", query), "mode": wanted.mode,
+            "event_id": self._means.ids.new("rec"), "at": now, "workspace_id": wanted.workspace_id, "thread_id": wanted.thread_id,
+            "turn_id": turn_id, "query_hash": self._means.keyed.digest("recall_query", query), "mode": wanted.mode,
             "candidates": found.candidates, "returned": len(found.hits), "cut_reason": found.cut_reason,
-            "latency_us": round((self._clock.monotonic() - began) * MICROSECONDS),
+            "latency_us": round((self._means.clock.monotonic() - began) * MICROSECONDS),
         }  # fmt: skip
-        self._db.trace(partial(store.add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
+        self._means.db.trace(partial(store.add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
         return found
 
     async def _found(
         self, wanted: Filter, query: str, limits: Limits, patience: float, *, is_newest: bool
-    ) -> Found:  # fmt: skip
-        settings = self._settings()
+    ) -> FoundChunks:  # fmt: skip
+        settings = self._means.settings()
         if not settings.enabled:
-            return Found(hits=[], status="skipped", diagnostics=["disabled"], cut_reason="disabled")
-        if not is_newest and is_vague(self._lexicon, query):
-            return Found(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
-        vector = None if is_newest else await self._meaning.of_query(query, patience)
-        request = Request(
-            wanted=wanted, asked=Asked(self._lexicon.query_terms(query), asks_when(query), vector),
+            return FoundChunks(hits=[], status="skipped", diagnostics=["disabled"], cut_reason="disabled")
+        if not is_newest and is_vague(self._means.lexicon, query):
+            return FoundChunks(hits=[], status="skipped", diagnostics=["query_too_vague"], cut_reason="query_too_vague")
+        vector = None if is_newest else await self._means.meaning.of_query(query, patience)
+        request = ChunkSearch(
+            wanted=wanted, asked=ChunkQuery(self._means.lexicon.query_terms(query), asks_when(query), vector),
             limits=replace(limits, floor=limits.floor.in_force(has_meaning=vector is not None)),
             work=settings.max_candidate_work, max_segments=settings.max_segments, is_newest=is_newest,
             is_looked_through=self.repair.doubts_words,
@@ -330,14 +303,14 @@ class EpisodicService:
         try:
             return await self._searched(request)
         except IndexDamaged:
-            return Found(hits=[], status="partial", diagnostics=["index_pending"], cut_reason="unavailable")
+            return FoundChunks(hits=[], status="partial", diagnostics=["index_pending"], cut_reason="unavailable")
         except Unavailable:
-            return Found(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
+            return FoundChunks(hits=[], status="unavailable", diagnostics=[], cut_reason="unavailable")
 
-    async def _searched(self, request: Request) -> Found:
+    async def _searched(self, request: ChunkSearch) -> FoundChunks:
         """The hits of a request, by other means where an index is damaged; they say that they may lack something."""
         try:
-            found = await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
+            found = await self._means.db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS)
         except PagesDamaged:  # whoever mends it was told
             request = replace(request, is_looked_through=True, asked=request.asked._replace(vector=None))
         except IndexDamaged:
@@ -345,17 +318,17 @@ class EpisodicService:
             request = replace(request, is_looked_through=True)
         else:
             return as_repaired(found) if request.is_looked_through else found
-        return as_repaired(await self._db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS))
+        return as_repaired(await self._means.db.read(partial(self._searcher.search, request=request), SEARCH_SECONDS))
 
     # -- the state of the index ----------------------------------------------------------------------------------
 
     async def status(self, params: ThreadStatusParams) -> ThreadStatusResult:
         """`thread_episodic/status`."""
-        return await self._db.read(partial(self._status.read, params=params))
+        return await self._means.db.read(partial(self._status.read, params=params))
 
     async def list_jobs(self, params: JobsParams) -> JobsResult:
         """`thread_episodic/jobs`."""
-        return await self._db.read(partial(self._status.list_jobs, params=params))
+        return await self._means.db.read(partial(self._status.list_jobs, params=params))
 
     async def retry(self, params: RetryParams) -> RetryResult:
         """`thread_episodic/retry`. A job that is not dead is left as it is."""
@@ -364,12 +337,12 @@ class EpisodicService:
 
         def apply(tx: Tx) -> RetryResult:
             if params.all_dead:
-                return RetryResult(requeued=self._jobs.requeue(tx, kind="index"))
+                return RetryResult(requeued=self._means.jobs.requeue(tx, kind="index"))
             if params.job_id is None or self._status.find_job(tx, params.job_id) is None:
                 raise CallerError.missing("indexing job")
-            return RetryResult(requeued=self._jobs.requeue(tx, kind="index", job_id=params.job_id))
+            return RetryResult(requeued=self._means.jobs.requeue(tx, kind="index", job_id=params.job_id))
 
-        return await self._db.write(apply)
+        return await self._means.db.write(apply)
 
     async def reindex(self, params: ReindexParams) -> ReindexResult:
         """`thread_episodic/reindex`."""
@@ -382,12 +355,12 @@ class EpisodicService:
 
         def apply(tx: Tx) -> ExcludeResult:
             target = store.find_target(tx, params.item_id, params.chunk_id)
-            store.add_exclusion(tx, target, reason, self._clock.now())
-            return ExcludeResult(excluded=store.exclude(tx, target.source, target.chunks, self._clock.now()))
+            store.add_exclusion(tx, target, reason, self._means.clock.now())
+            return ExcludeResult(excluded=store.exclude(tx, target.source, target.chunks, self._means.clock.now()))
 
         _check_target(params)
-        reason = params.reason and self._scanner.mask(params.reason)
-        return await self._db.write(apply)
+        reason = params.reason and self._means.scanner.mask(params.reason)
+        return await self._means.db.write(apply)
 
     async def unexclude(self, params: ExcludeParams) -> ExcludeResult:
         """`thread_episodic/unexclude`: of an item, all of it; of a chunk, unless its whole item is excluded."""
@@ -400,11 +373,11 @@ class EpisodicService:
             awaits_vector = self.vectors.are_made()
             if awaits_vector and freed:
                 self.vectors.queue(tx)
-            changed = store.readmit(tx, target.source, freed, awaits_vector=awaits_vector, now=self._clock.now())
+            changed = store.readmit(tx, target.source, freed, awaits_vector=awaits_vector, now=self._means.clock.now())
             return ExcludeResult(excluded=changed)
 
         _check_target(params)
-        return await self._db.write(apply)
+        return await self._means.db.write(apply)
 
 
 def _check_target(params: ExcludeParams) -> None:

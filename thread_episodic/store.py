@@ -9,17 +9,17 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from protocol.checks import digest_of
 from protocol.errors import CallerError
 from protocol.hooks import ItemFact
-from protocol.ports import SqlValue, Tx
+from protocol.seams.checks import digest_of
+from protocol.seams.ports import SqlValue, Tx
 from protocol.statements import Statements
 from protocol.thread_episodic import parts_of_chunk
-from thread_episodic.chunking import Range
-from thread_episodic.model import (
+from retrieval.chunking import Range
+from thread_episodic.values import (
     WHOLE_ITEM,
+    IndexSource,
     NewChunk,
-    Source,
     SourceState,
     StoredChunk,
 )
@@ -86,11 +86,11 @@ def find_source(tx: Tx, item_id: str) -> SourceState | None:
     row = tx.one(SQL["get_source"], {"item_id": item_id})
     if row is None:
         return None
-    source = Source(id=row[0], workspace=row[3], thread=row[4])
+    source = IndexSource(id=row[0], workspace=row[3], thread=row[4])
     return SourceState(source=source, source_hash=row[1], is_indexed=row[2] == "indexed")
 
 
-class Indexed(NamedTuple):
+class IndexedSource(NamedTuple):
     """A source as it is, and whether it has chunks that are not retired, or exclusions."""
 
     known: SourceState
@@ -98,12 +98,12 @@ class Indexed(NamedTuple):
     has_exclusions: bool
 
 
-def find_sources(tx: Tx, item_ids: Sequence[str]) -> dict[str, Indexed]:
+def find_sources(tx: Tx, item_ids: Sequence[str]) -> dict[str, IndexedSource]:
     """What the index knows of some items, by item id."""
     rows = tx.all(SQL["get_sources"], {"item_ids": json.dumps(item_ids)})
     return {
-        item_id: Indexed(
-            SourceState(Source(id=row, workspace=workspace, thread=thread), source_hash, state == "indexed"),
+        item_id: IndexedSource(
+            SourceState(IndexSource(id=row, workspace=workspace, thread=thread), source_hash, state == "indexed"),
             bool(has_chunks), bool(has_exclusions),
         )
         for item_id, row, source_hash, state, workspace, thread, has_chunks, has_exclusions in rows
@@ -137,7 +137,7 @@ def place_source(tx: Tx, fact: ItemFact) -> None:
 class Finished(NamedTuple):
     """A message whose chunks are all in the index, and what of it is left out."""
 
-    source: Source
+    source: IndexSource
     left_out: Range | None
 
 
@@ -152,10 +152,10 @@ def finish_sources(tx: Tx, finished: Sequence[Finished], now: int, lexicon: int)
     )  # fmt: skip
 
 
-def sources_in(tx: Tx, kind: ScopeKind, scope: int) -> list[Source]:
+def sources_in(tx: Tx, kind: ScopeKind, scope: int) -> list[IndexSource]:
     """The items of a thread or workspace."""
     name = "sources_of_thread" if kind == "thread" else "sources_of_workspace"
-    return [Source(id=row[0], workspace=row[1], thread=row[2]) for row in tx.all(SQL[name], {kind: scope})]
+    return [IndexSource(id=row[0], workspace=row[1], thread=row[2]) for row in tx.all(SQL[name], {kind: scope})]
 
 
 def threads_in(tx: Tx, workspace_id: str) -> list[str]:
@@ -164,16 +164,16 @@ def threads_in(tx: Tx, workspace_id: str) -> list[str]:
     return [row[0] for row in tx.all(SQL["threads_of_workspace"], {"workspace": workspace})]
 
 
-def find_source_in_turn(tx: Tx, turn_id: str, item_id: str) -> Source | None:
+def find_source_in_turn(tx: Tx, turn_id: str, item_id: str) -> IndexSource | None:
     """The source of an item, if it belongs to that turn."""
     row = tx.one(SQL["source_in_turn"], {"item_id": item_id, "turn_id": turn_id})
-    return Source(id=row[0], workspace=row[1], thread=row[2]) if row else None
+    return IndexSource(id=row[0], workspace=row[1], thread=row[2]) if row else None
 
 
 # -- chunks --------------------------------------------------------------------------------------------------------
 
 
-def chunks_of(tx: Tx, source: Source) -> list[StoredChunk]:
+def chunks_of(tx: Tx, source: IndexSource) -> list[StoredChunk]:
     """The item's chunks that are not retired, in order."""
     return [
         StoredChunk(
@@ -184,10 +184,10 @@ def chunks_of(tx: Tx, source: Source) -> list[StoredChunk]:
     ]  # fmt: skip
 
 
-class Entry(NamedTuple):
+class ChunkEntry(NamedTuple):
     """A chunk on its way into the index: of which message, said when, and whether it is never recalled."""
 
-    source: Source
+    source: IndexSource
     at: int
     chunk: NewChunk
     is_excluded: bool
@@ -199,13 +199,13 @@ class _Opened:
     def __init__(self, row: int, room: int) -> None:
         self.id = row
         self._room = room
-        self._entered: list[Entry] = []
+        self._entered: list[ChunkEntry] = []
 
     @property
     def is_full(self) -> bool:
         return len(self._entered) >= self._room
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: ChunkEntry) -> None:
         self._entered.append(entry)
 
     def keep(self, tx: Tx) -> None:
@@ -229,7 +229,7 @@ def _opened(tx: Tx, workspace: int, capacity: int) -> _Opened:
     return _Opened(tx.insert(SQL["add_segment"], {"workspace": workspace}), capacity)
 
 
-def add_chunks(tx: Tx, entries: Sequence[Entry], *, awaits_vector: bool, capacity: int, now: int) -> None:
+def add_chunks(tx: Tx, entries: Sequence[ChunkEntry], *, awaits_vector: bool, capacity: int, now: int) -> None:
     """Store chunks and, unless they are excluded, make their terms searchable. A full segment is sealed at `capacity`."""
     if not entries:
         return
@@ -261,7 +261,7 @@ def add_chunks(tx: Tx, entries: Sequence[Entry], *, awaits_vector: bool, capacit
     tx.run_many(SQL["add_fts_row"], bodies)
 
 
-def _remove_terms(tx: Tx, source: Source, chunk: StoredChunk) -> bool:
+def _remove_terms(tx: Tx, source: IndexSource, chunk: StoredChunk) -> bool:
     """Take the chunk's terms out of the index, if they are in it. Unknown ones stay: an audit finds them."""
     if chunk.terms is None or chunk.status != "indexed" or not chunk.is_known:
         return False
@@ -273,7 +273,7 @@ def _leave_segment(tx: Tx, chunk: StoredChunk) -> None:
     tx.run(SQL["leave_segment"], {"id": chunk.segment, "terms": chunk.term_count, "digest": chunk.digest or 0})
 
 
-def renew(tx: Tx, source: Source, old: StoredChunk, chunk: NewChunk, now: int) -> None:
+def renew(tx: Tx, source: IndexSource, old: StoredChunk, chunk: NewChunk, now: int) -> None:
     """Give a chunk its range and terms anew, in its own row: what was made of its words stays, as far as it is known."""
     _remove_terms(tx, source, old)
     tx.run(
@@ -291,7 +291,7 @@ def renew(tx: Tx, source: Source, old: StoredChunk, chunk: NewChunk, now: int) -
         tx.run(SQL["restore_fts_row"], {"id": old.id, "body": source.entry(chunk.words)})
 
 
-def retire(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> int:
+def retire(tx: Tx, source: IndexSource, chunks: Iterable[StoredChunk], now: int) -> int:
     """Chunks whose text is not said any more stay as rows without words."""
     retired = 0
     for chunk in chunks:
@@ -301,7 +301,7 @@ def retire(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> i
     return retired
 
 
-def remove(tx: Tx, source: Source) -> tuple[int, int]:
+def remove(tx: Tx, source: IndexSource) -> tuple[int, int]:
     """The item leaves the index with all its chunks; how many chunks and full-text rows went."""
     chunks = chunks_of(tx, source)
     rows = 0
@@ -312,7 +312,7 @@ def remove(tx: Tx, source: Source) -> tuple[int, int]:
     return len(chunks), rows
 
 
-def exclude(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> int:
+def exclude(tx: Tx, source: IndexSource, chunks: Iterable[StoredChunk], now: int) -> int:
     """Hide the chunks; how many were not hidden before."""
     changed = 0
     for chunk in chunks:
@@ -323,7 +323,7 @@ def exclude(tx: Tx, source: Source, chunks: Iterable[StoredChunk], now: int) -> 
     return changed
 
 
-def readmit(tx: Tx, source: Source, chunks: Iterable[StoredChunk], *, awaits_vector: bool, now: int) -> int:
+def readmit(tx: Tx, source: IndexSource, chunks: Iterable[StoredChunk], *, awaits_vector: bool, now: int) -> int:
     """Show hidden chunks again; how many were hidden."""
     changed = 0
     for chunk in chunks:
@@ -340,7 +340,7 @@ class Target(NamedTuple):
     """What an exclusion is about: a range of an item, and the chunks in it."""
 
     item_id: str
-    source: Source
+    source: IndexSource
     chunks: list[StoredChunk]
     range: Range
 

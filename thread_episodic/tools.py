@@ -66,7 +66,7 @@ class ThreadSearchTool:
             return _failure("invalid_params", str(error))
         params = ThreadSearchParams(
             workspace_id=context.turn.workspace_id, query=args.query, thread_id=args.thread_id, from_at=args.from_at,
-            to_at=args.to_at, limit=args.limit,
+            to_at=args.to_at, limit=args.limit, time_zone=context.turn.time_zone,
         )  # fmt: skip
         try:
             return _reply(await self._service.search(params))

@@ -7,8 +7,8 @@ Rule 2: a reason to hide is a line here and nowhere else.
 from collections.abc import Sequence
 
 from protocol.hooks import ItemFact
-from protocol.ports import SecretSpan
-from thread_episodic.model import Candidate, Filter
+from protocol.seams.ports import SecretSpan
+from thread_episodic.values import ChunkCandidate, Filter
 
 
 def is_in_scope(thread_id: str, wanted: Filter) -> bool:
@@ -22,7 +22,7 @@ def is_in_scope(thread_id: str, wanted: Filter) -> bool:
             return True
 
 
-def is_visible(chunk: Candidate, item: ItemFact | None, source_hash: bytes | None, wanted: Filter) -> bool:
+def is_visible(chunk: ChunkCandidate, item: ItemFact | None, source_hash: bytes | None, wanted: Filter) -> bool:
     """Whether the chunk may be shown. `item` is its message now, `source_hash` that of the message now."""
     return (
         item is not None

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import msgspec
 from anyio import to_thread
 
-from memory.extraction_stats import NO_STATS, count
+from memory.extraction.counts import NO_STATS, count
+from memory.extraction.rule_extraction import extract_statements
 from memory.hooks.policy import turn_policy
 from memory.ports_hooks import MemoryForTurns
-from memory.rule_extraction import extract_statements
 from promt import load
+from promt.intents import Intents, detect
 from promt.own_words import own_stretches
-from promt.phrases import Intents, detect
 from promt.render import shorten
 from protocol.hooks import Contribution, DiagnosticContribution, HookFailure, HookInput, HookOutput, SkipRun
 from protocol.memory import MAX_FACTS, Fact
@@ -81,6 +81,8 @@ def _as_given(raw: Any) -> Any:
     if not isinstance(raw, dict):
         return raw
     fact: dict[str, Any] = {name: value for name, value in raw.items() if value is not None}  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(fact.get("same_as", ""), str):
+        del fact["same_as"]  # a claim that names nothing is none, and the fact stands without it
     semantic: Any = fact.get("semantic")
     if isinstance(semantic, dict):
         fact["semantic"] = {name: value for name, value in semantic.items() if value is not None}  # pyright: ignore[reportUnknownVariableType]

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memory.hooks.policy import USER_ASKED
-from memory.quotes import shares_words, telling_terms
+from memory.rules.quotes import shares_words, telling_terms
+from promt.intents import detect
 from promt.layout import sentences
 from promt.own_words import only_own, own_stretches
 from promt.patterns import compile_late
-from promt.phrases import detect
 from protocol.hooks import ToolContext, TurnContext
 from protocol.memory import Record
-from protocol.ports import Lexicon
+from protocol.seams.ports import Lexicon
 
 MAX_THREADS: Final = 256
 """Threads whose last turn is known; of others the user is asked again."""

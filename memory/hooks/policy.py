@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import anyio.to_thread
 import msgspec
 
-from promt.phrases import Intents, detect
+from promt.intents import Intents, detect
 from protocol.hooks import HookInput, HookOutput, PolicyContribution, TurnContext
 from protocol.threads import Permission, TurnPolicy
 
@@ -43,6 +43,8 @@ DENIALS: tuple[Denial, ...] = (
     Denial("subagent", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.parent_thread_id is not None),
     Denial("task_owned", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.origin == "task"),
     Denial("system_or_tool_only", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.origin == "system"),
+    Denial("storage_full", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.not_stored == "storage_full"),
+    Denial("storage_read_only", (REMEMBER, FORGET, EXTRACTION), lambda turn, _: turn.not_stored == "storage_read_only"),
 )
 """In the order in which the contract lists the reasons for which extraction is skipped."""
 

@@ -10,12 +10,12 @@ import apsw
 import pytest
 from small_store import ADD, adding, counting, failing, play
 
-from gateway import database as database_module
-from gateway import database_threads as threads_module
-from gateway.database import Database
-from gateway.sqlite import ReadTooLong, connect, sqlite_version, unavailable
+from gateway.store import database as database_module
+from gateway.store import threads as threads_module
+from gateway.store.database import Database
+from gateway.store.sqlite import ReadTooLong, connect, sqlite_version, unavailable
 from protocol.errors import CallerError, Defect, GatewayError, Refused, Unavailable
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 
 # -- what a transaction can do ---------------------------------------------------------------------------------------
 

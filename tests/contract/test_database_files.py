@@ -13,13 +13,13 @@ import apsw
 import pytest
 from small_store import COUNT, adding, counting, grouped, make, play
 
-from gateway import database as database_module
-from gateway import database_file
-from gateway.database import Database
-from gateway.sqlite import connect
-from gateway.wiping import wipe
+from gateway.store import database as database_module
+from gateway.store import file as database_file
+from gateway.store.database import Database
+from gateway.store.sqlite import connect
+from gateway.store.wiping import wipe
 from protocol.errors import Unavailable
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 
 # -- the files -------------------------------------------------------------------------------------------------------
 
@@ -131,8 +131,8 @@ LIMITED = """
     import json, resource, sys
     from pathlib import Path
     import anyio
-    from gateway.database import Database
-    from gateway.sqlite import connect
+    from gateway.store.database import Database
+    from gateway.store.sqlite import connect
     from protocol.errors import GatewayError
 
     async def main():
@@ -201,7 +201,7 @@ BUSY = """
     import sys
     from pathlib import Path
     import anyio
-    from gateway.database import Database
+    from gateway.store.database import Database
 
     async def main():
         for turn in range(4):  # opening and closing race too
@@ -247,7 +247,7 @@ KILLED = """
     import sys
     from pathlib import Path
     import anyio
-    from gateway.database import Database
+    from gateway.store.database import Database
 
     async def main():
         db = Database(Path(sys.argv[1]))
@@ -291,8 +291,8 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
 ERASING = """
 import asyncio, sys
 from pathlib import Path
-from gateway.database import Database
-from gateway.wiping import wipe
+from gateway.store.database import Database
+from gateway.store.wiping import wipe
 
 async def main():
     db = Database(Path(sys.argv[1]))

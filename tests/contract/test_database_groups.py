@@ -10,10 +10,10 @@ import apsw
 import pytest
 from small_store import ADD, COUNT, adding, counting, failing, grouped, hold, play
 
-from gateway.database import Database
-from gateway.sqlite import connect
+from gateway.store.database import Database
+from gateway.store.sqlite import connect
 from protocol.errors import GatewayError, Refused, Unavailable
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 
 # -- grouping --------------------------------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ from typing import TypeVar
 import pytest
 from small_store import adding, counting, failing, hold, play
 
-from gateway import database as database_module
-from gateway import foreground as foreground_module
-from gateway.database import READERS, Database
-from gateway.foreground import Foreground
+from gateway.store import database as database_module
+from gateway.store import priority as foreground_module
+from gateway.store.database import READERS, Database
+from gateway.store.priority import Foreground
 from protocol.errors import Unavailable
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ import pytest
 from episodic_home import Home
 from job_yard import with_runner
 
-from gateway.job_runner import CONCURRENCY, JobRunner
-from gateway.lexicon import SnowballLexicon
-from gateway.retry import limits_of
+from gateway.jobs.retry import limits_of
+from gateway.jobs.runner import CONCURRENCY, JobRunner, Work
 from protocol.thread_episodic import JobsParams, RetryParams, ThreadStatusParams
+from retrieval.terms import SnowballLexicon
 
 MOST_SECONDS = 1.0
 """That a message may wait longer for its index because of others that fail."""
@@ -47,11 +47,10 @@ def home(tmp_path: Path, lexicon: Allergic) -> Iterator[Home]:
 def run(home: Home, story: Callable[[JobRunner], Awaitable[None]]) -> None:
     async def main() -> None:
         runner = JobRunner(
-            db=home.db, clock=home.clock, owner="own_test", limits=lambda kind: limits_of(kind, home.settings),
+            db=home.db, clock=home.clock, owner="own_test", bell=home.jobs.bell,
+            work={"index": Work(home.service.index, together=home.service.index_together)}, limits=lambda kind: limits_of(kind, home.settings),
             on_paused=lambda *_: None, on_resumed=lambda _: None,
         )  # fmt: skip
-        home.jobs.wake = runner.wake
-        runner.handle("index", home.service.index, together=home.service.index_together)
         with anyio.fail_after(120):
             await with_runner(runner, partial(story, runner))
 

@@ -10,10 +10,10 @@ import anyio
 import anyio.lowlevel
 from job_yard import Yard, play, with_runner
 
-from gateway.clock import SystemClock
-from gateway.job_runner import CONCURRENCY, free_jobs_of, free_jobs_of_dead
-from gateway.retry import MOST_DEATHS
-from protocol.ports import JobHandle, Tx
+from gateway.base.clock import SystemClock
+from gateway.jobs.retry import MOST_DEATHS
+from gateway.jobs.runner import CONCURRENCY, Work, free_jobs_of, free_jobs_of_dead
+from protocol.seams.ports import JobHandle, Tx
 
 POISON = "poison"
 
@@ -54,8 +54,8 @@ async def fill(yard: Yard, subjects: Sequence[str]) -> None:
 
 def test_fresh_jobs_are_worked_on_together_up_to_their_concurrency(tmp_path: Path) -> None:
     async def scene(yard: Yard) -> None:
-        runner, worker = yard.runner(), Worker(yard)
-        runner.handle("index", worker.work, together=worker.work_together)
+        worker = Worker(yard)
+        runner = yard.runner(index=Work(worker.work, together=worker.work_together))
         subjects = [f"s{n:03}" for n in range(2 * CONCURRENCY["index"] + 3)]
         await fill(yard, subjects)
         await with_runner(runner, lambda: yard.settled(runner))
@@ -69,8 +69,8 @@ def test_fresh_jobs_are_worked_on_together_up_to_their_concurrency(tmp_path: Pat
 
 def test_where_a_group_fails_each_is_tried_alone_and_only_the_guilty_one_fails(tmp_path: Path) -> None:
     async def scene(yard: Yard) -> None:
-        runner, worker = yard.runner(), Worker(yard)
-        runner.handle("index", worker.work, together=worker.work_together)
+        worker = Worker(yard)
+        runner = yard.runner(index=Work(worker.work, together=worker.work_together))
         subjects = ["a", "b", POISON, "c", "d"]
         await fill(yard, subjects)
 
@@ -100,13 +100,13 @@ def test_where_a_group_fails_each_is_tried_alone_and_only_the_guilty_one_fails(t
 
 def test_what_a_group_finished_before_it_failed_is_not_done_again(tmp_path: Path) -> None:
     async def scene(yard: Yard) -> None:
-        runner, worker = yard.runner(), Worker(yard)
+        worker = Worker(yard)
 
         async def half(handles: Sequence[JobHandle]) -> None:
             await yard.db.write(handles[0].finish)
             raise ValueError
 
-        runner.handle("index", worker.work, together=half)
+        runner = yard.runner(index=Work(worker.work, together=half))
         await fill(yard, ["a", "b", "c"])
         await with_runner(runner, lambda: yard.settled(runner))
         assert len(worker.alone) == 2
@@ -177,7 +177,7 @@ def test_what_a_process_died_of_is_worked_on_alone_and_one_after_another(tmp_pat
             running.remove(held.job.subject)
             await worker.work(held)
 
-        runner.handle("index", work, together=worker.work_together)
+        runner = yard.runner(index=Work(work, together=worker.work_together))
         await with_runner(runner, lambda: yard.settled(runner))
         assert (most, worker.alone) == (1, suspects)
         assert [sorted(group) for group in worker.together] == [["a", "b", "c"]]
@@ -191,17 +191,16 @@ LIFE = """
     import sys
     from pathlib import Path
     import anyio
-    from gateway.clock import SystemClock
-    from gateway.database import Database
-    from gateway.job_runner import JobRunner, free_jobs_of_dead
-    from gateway.retry import RetryLimits
+    from gateway.base.clock import SystemClock
+    from gateway.store.database import Database
+    from gateway.jobs.runner import JobRunner, Work, free_jobs_of_dead
+    from gateway.jobs.queue import Bell
+    from gateway.jobs.retry import RetryLimits
 
     async def main():
         db = Database(Path(sys.argv[1]))
         life = int(sys.argv[2])
         await db.write(lambda tx: free_jobs_of_dead(tx, f"own_{life - 1}"))
-        runner = JobRunner(db=db, clock=SystemClock(), owner=f"own_{life}", limits=lambda _: RetryLimits(1, 1, 1),
-                           on_paused=lambda *_: None, on_resumed=lambda _: None)
 
         def finish(tx, handles):
             for held in handles:
@@ -215,7 +214,9 @@ LIFE = """
         async def alone(held):
             await together([held])
 
-        runner.handle("index", alone, together=together)
+        runner = JobRunner(db=db, clock=SystemClock(), owner=f"own_{life}", bell=Bell(), limits=lambda _: RetryLimits(1, 1, 1),
+                           work={"index": Work(alone, together=together)},
+                           on_paused=lambda *_: None, on_resumed=lambda _: None)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runner.run)
             assert (await runner.drain(30)).idle

@@ -9,12 +9,12 @@ import anyio.lowlevel
 import pytest
 from job_yard import Yard, dead, done, play, with_runner
 
-from gateway import job_runner as runner_module
-from gateway.ids import SortableIds
-from gateway.job_runner import free_jobs_of
-from gateway.owners import Owners
+from gateway.base.ids import SortableIds
+from gateway.home.owners import Owners
+from gateway.jobs import runner as runner_module
+from gateway.jobs.runner import free_jobs_of
 from protocol.errors import Unavailable
-from protocol.ports import JobHandle, PauseQueue, Tx
+from protocol.seams.ports import JobHandle, PauseQueue, Tx
 
 # -- pausing ---------------------------------------------------------------------------------------------------------
 
@@ -40,9 +40,7 @@ def test_a_queue_pauses_without_costing_an_attempt_and_resumes(
             if is_down:
                 raise failure
 
-        runner = yard.runner()
-        runner.handle("graph", work)
-        runner.handle("embed", done)
+        runner = yard.runner(graph=work, embed=done)
         await yard.enqueue("a", "graph")
         await yard.enqueue("b", "graph")
 
@@ -89,8 +87,7 @@ def test_a_store_that_fails_does_not_end_the_runner(tmp_path: Path, monkeypatch:
 
         monkeypatch.setattr(yard.db, "note", failing)
         monkeypatch.setattr(runner_module, "POLL_SECONDS", 0.01)
-        runner = yard.runner()
-        runner.handle("index", done)
+        runner = yard.runner(index=done)
         await yard.enqueue("a")
         await with_runner(runner, lambda: yard.settled(runner))
         assert broken == 0
@@ -119,8 +116,7 @@ def test_a_lease_that_could_not_be_given_back_does_not_wait_for_the_stuck_timer(
 
         monkeypatch.setattr(yard.db, "note", failing)
         monkeypatch.setattr(runner_module, "POLL_SECONDS", 0.01)
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
 
         async def story() -> None:
@@ -152,8 +148,7 @@ def test_what_is_leased_when_the_runner_ends_is_queued_again(tmp_path: Path) -> 
             begun.set()
             await anyio.sleep_forever()
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
         await with_runner(runner, begun.wait)
         assert await yard.rows() == [("a", "queued", 0)]
@@ -206,8 +201,7 @@ def test_only_real_time_frees_a_stuck_job(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_finished_jobs_are_forgotten_after_a_week(tmp_path: Path) -> None:
     async def scene(yard: Yard) -> None:
-        runner = yard.runner()
-        runner.handle("index", done)
+        runner = yard.runner(index=done)
         await yard.enqueue("old")
         await with_runner(runner, lambda: yard.settled(runner))
         await yard.db.write(lambda tx: dead(tx, "old and dead", []))
@@ -238,8 +232,7 @@ def test_drain_tells_what_is_still_pending(tmp_path: Path) -> None:
         async def work(_held: JobHandle) -> None:
             await release.wait()
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         for subject in "abc":
             await yard.enqueue(subject)
         await yard.enqueue("not ours", "embed")
@@ -263,8 +256,7 @@ def test_drain_does_not_wait_for_a_due_job_that_nobody_here_handles(tmp_path: Pa
     async def scene(yard: Yard) -> None:
         await yard.enqueue("a", "embed")
         await yard.db.write(lambda tx: tx.run("UPDATE job SET state = 'retry_wait'"))
-        runner = yard.runner()
-        runner.handle("index", done)
+        runner = yard.runner(index=done)
         result = await runner.drain(0.05)
         assert (result.idle, result.pending, [(w.kind, w.count) for w in result.waiting]) == (True, 0, [("embed", 1)])
 
@@ -279,8 +271,7 @@ def test_drain_runs_what_a_resumed_queue_can_do(tmp_path: Path) -> None:
             if errors:
                 raise errors.pop()
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
 
         async def story() -> None:

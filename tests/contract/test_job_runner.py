@@ -12,11 +12,11 @@ import apsw
 import pytest
 from job_yard import Yard, play, with_runner
 
-from gateway.clock import SystemClock
-from gateway.job_runner import CONCURRENCY, free_jobs_of
-from gateway.owners import SQL
+from gateway.base.clock import SystemClock
+from gateway.home.owners import SQL
+from gateway.jobs.runner import CONCURRENCY, free_jobs_of
 from protocol.errors import Refused, Unavailable
-from protocol.ports import GiveUpJob, JobHandle, JobKind, PauseQueue, RetryJob, Tx
+from protocol.seams.ports import GiveUpJob, JobHandle, JobKind, PauseQueue, RetryJob, Tx
 
 # -- claiming --------------------------------------------------------------------------------------------------------
 
@@ -31,9 +31,7 @@ def test_runners_never_work_on_the_same_job(tmp_path: Path) -> None:
 
         for n in range(60):
             await yard.enqueue(f"s{n}", "hook_run")
-        one, other = yard.runner("own_a"), yard.runner("own_b")
-        for runner in (one, other):
-            runner.handle("hook_run", work)
+        one, other = yard.runner("own_a", hook_run=work), yard.runner("own_b", hook_run=work)
 
         async def both() -> None:
             await with_runner(other, lambda: yard.settled(one))
@@ -49,21 +47,20 @@ RUN = """
     import sys
     from pathlib import Path
     import anyio
-    from gateway.clock import SystemClock
-    from gateway.database import Database
-    from gateway.job_runner import JobRunner
-    from gateway.retry import RetryLimits
+    from gateway.base.clock import SystemClock
+    from gateway.store.database import Database
+    from gateway.jobs.runner import JobRunner, Work
+    from gateway.jobs.queue import Bell
+    from gateway.jobs.retry import RetryLimits
 
     async def main():
         db = Database(Path(sys.argv[1]))
         clock = SystemClock()
-        runner = JobRunner(db=db, clock=clock, owner=sys.argv[2], limits=lambda _: RetryLimits(1, 1, 1),
-                           on_paused=lambda *_: None, on_resumed=lambda _: None)
-
         async def work(held):
             await db.write(lambda tx: (tx.run("INSERT INTO home VALUES (?, ?)", (held.job.subject, sys.argv[2])), held.finish(tx)))
 
-        runner.handle("hook_run", work)
+        runner = JobRunner(db=db, clock=clock, owner=sys.argv[2], bell=Bell(), limits=lambda _: RetryLimits(1, 1, 1),
+                           work={"hook_run": Work(work)}, on_paused=lambda *_: None, on_resumed=lambda _: None)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runner.run)
             assert (await runner.drain(30)).idle
@@ -115,10 +112,9 @@ def test_no_more_than_its_concurrency_run_at_once(tmp_path: Path) -> None:
                 await anyio.lowlevel.checkpoint()
             running[held.job.kind] -= 1
 
-        runner = yard.runner()
+        runner = yard.runner(index=work, hook_run=work)
         kinds: tuple[JobKind, ...] = ("index", "hook_run")
         for kind in kinds:
-            runner.handle(kind, work)
             for n in range(2 * CONCURRENCY[kind] + 1):
                 await yard.enqueue(f"s{n}", kind)
         await with_runner(runner, lambda: yard.settled(runner))
@@ -134,8 +130,7 @@ def test_work_queued_while_the_runner_sleeps_wakes_it(tmp_path: Path) -> None:
         async def work(_held: JobHandle) -> None:
             worked.set()
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
 
         async def later() -> None:
             await yard.settled(runner)
@@ -163,8 +158,7 @@ def test_a_handler_can_finish_in_its_own_transaction(tmp_path: Path) -> None:
             seen.append(await yard.counts())
             seen.append(await yard.db.read(lambda tx: tx.one("SELECT value FROM home")))
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
         await with_runner(runner, lambda: yard.settled(runner))
         assert seen == [{"done": 1}, ("a",)]
@@ -182,8 +176,7 @@ def test_a_finish_that_is_rolled_back_is_none(tmp_path: Path) -> None:
 
             await yard.db.write(both)
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
         await with_runner(runner, lambda: yard.settled(runner))
         assert await yard.rows() == [("a", "retry_wait", 1)]
@@ -204,8 +197,7 @@ def test_a_failure_is_retried_after_a_while_and_in_the_end_dead(failure: Excepti
         async def work(_held: JobHandle) -> None:
             raise failure
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
 
         async def attempts() -> None:
@@ -238,8 +230,7 @@ def test_a_job_without_hope_is_dead_at_once_and_works_after_a_requeue(tmp_path: 
             if errors:
                 raise errors.pop()
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
 
         async def story() -> None:
@@ -268,8 +259,7 @@ def test_a_failing_job_whose_subject_was_queued_again_leaves_the_work_to_the_new
                 await yard.enqueue(held.job.subject)
                 raise errors.pop()
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
 
         async def story() -> None:
@@ -291,8 +281,7 @@ def test_a_job_that_was_cancelled_meanwhile_stays_so(tmp_path: Path) -> None:
             if held.job.subject == "b":
                 raise RetryJob("x")
 
-        runner = yard.runner()
-        runner.handle("index", work)
+        runner = yard.runner(index=work)
         await yard.enqueue("a")
         await yard.enqueue("b")
         await with_runner(runner, lambda: yard.settled(runner))
@@ -309,8 +298,7 @@ def test_a_lease_that_another_took_over_is_not_ours_to_end(tmp_path: Path) -> No
             await yard.db.write(lambda tx: free_jobs_of(tx, "own_a"))
             taken.extend(await yard.lease("own_b"))
 
-        runner = yard.runner("own_a")
-        runner.handle("index", work)
+        runner = yard.runner("own_a", index=work)
         await yard.enqueue("a")
 
         async def story() -> None:

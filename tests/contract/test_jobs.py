@@ -7,8 +7,8 @@ import pytest
 from clock import START
 from job_yard import Yard, dead, play
 
-from gateway.jobs import STATES
-from protocol.ports import Tx
+from gateway.jobs.queue import STATES, Bell
+from protocol.seams.ports import Tx
 
 # -- the queue -------------------------------------------------------------------------------------------------------
 
@@ -49,7 +49,12 @@ def test_what_is_being_worked_on_can_be_queued_again_but_runs_later(tmp_path: Pa
 def test_a_job_is_as_durable_as_the_transaction_that_queued_it(tmp_path: Path) -> None:
     async def scene(yard: Yard) -> None:
         woken: list[int] = []
-        yard.jobs.wake = lambda: woken.append(1)
+
+        class Counted(Bell):
+            def ring(self) -> None:
+                woken.append(1)
+
+        yard.bells.append(Counted())
 
         def work(tx: Tx) -> None:
             yard.jobs.enqueue(tx, "index", "a")

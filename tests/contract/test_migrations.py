@@ -11,10 +11,10 @@ import apsw
 import pytest
 from filelock import FileLock
 
-from gateway import migrations
-from gateway.home import Home
-from gateway.migrations import SCHEMA_VERSION, migrate, stored_version
-from gateway.sqlite import connect
+from gateway.home.folder import Home
+from gateway.store import migrations
+from gateway.store.migrations import SCHEMA_VERSION, migrate, stored_version
+from gateway.store.sqlite import connect
 from protocol.errors import GatewayError, Refused, Unavailable
 
 
@@ -199,8 +199,8 @@ def test_a_home_that_another_process_migrates_is_locked(tmp_path: Path, monkeypa
 OPEN = """
     import sys
     from pathlib import Path
-    from gateway.home import Home
-    from gateway.migrations import migrate, stored_version
+    from gateway.home.folder import Home
+    from gateway.store.migrations import migrate, stored_version
     sys.stdin.read(1)
     home = Home(Path(sys.argv[1]))
     migrate(home.database, home.run, home.backups)
@@ -226,8 +226,8 @@ def test_processes_that_start_together_all_succeed(tmp_path: Path) -> None:
 KILL = """
     import os, signal, sys
     from pathlib import Path
-    from gateway import migrations
-    from gateway.home import Home
+    from gateway.store import migrations
+    from gateway.home.folder import Home
 
     def die():
         os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))

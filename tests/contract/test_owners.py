@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 
-import anyio
 import pytest
+import small_store
 from filelock import FileLock
 
-from gateway.clock import SystemClock
-from gateway.database import Database
-from gateway.ids import SortableIds
-from gateway.owners import Owners
-from gateway.sqlite import connect
+from gateway.base.clock import SystemClock
+from gateway.base.ids import SortableIds
+from gateway.home.owners import Owners
+from gateway.store.database import Database
+from gateway.store.sqlite import connect
 
 
 def make(run: Path) -> Owners:
@@ -25,20 +25,16 @@ def make(run: Path) -> Owners:
     return Owners(run, SortableIds(clock), clock)
 
 
-def play(scene: Callable[[Database], Awaitable[None]], tmp_path: Path) -> None:
-    async def main() -> None:
-        connection = connect(tmp_path / "x.db", synchronous="full")
-        for _ in connection.execute(files("gateway").joinpath("schema.sql").read_text(encoding="utf-8")):
-            pass
-        connection.close()
-        db = Database(tmp_path / "x.db")
-        try:
-            with anyio.fail_after(120):
-                await scene(db)
-        finally:
-            db.close()
+def of_a_home(path: Path) -> Database:
+    connection = connect(path, synchronous="full")
+    for _ in connection.execute(files("gateway").joinpath("schema.sql").read_text(encoding="utf-8")):
+        pass
+    connection.close()
+    return Database(path)
 
-    anyio.run(main)
+
+def play(scene: Callable[[Database], Awaitable[None]], tmp_path: Path) -> None:
+    small_store.play(scene, tmp_path, of_a_home)
 
 
 def locks(run: Path) -> list[Path]:
@@ -122,9 +118,9 @@ def test_a_burial_that_is_rolled_back_leaves_the_file(tmp_path: Path) -> None:
 LIVE = """
     import sys
     from pathlib import Path
-    from gateway.clock import SystemClock
-    from gateway.ids import SortableIds
-    from gateway.owners import Owners
+    from gateway.base.clock import SystemClock
+    from gateway.base.ids import SortableIds
+    from gateway.home.owners import Owners
     clock = SystemClock()
     owners = Owners(Path(sys.argv[1]), SortableIds(clock), clock)
     print(owners.owner, flush=True)

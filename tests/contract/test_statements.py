@@ -10,7 +10,7 @@ import apsw
 import pytest
 from cases import each
 
-from gateway.schema_shapes import HOUSES
+from gateway.store.schema_shapes import HOUSES
 from protocol.statements import Statements
 
 NAME = re.compile(r"^-- name: ?(.*)$", re.MULTILINE)

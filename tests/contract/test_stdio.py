@@ -11,11 +11,11 @@ from typing import IO
 
 import pytest
 
-from gateway.stdio import INPUT_BUDGET, OUTPUT_BUDGET
+from gateway.wire.stdio import INPUT_BUDGET, OUTPUT_BUDGET
 
 PRELUDE = """
     import asyncio, ctypes, os, subprocess, sys, threading
-    from gateway.stdio import Reader, Writer, claim
+    from gateway.wire.stdio import PipeReader, PipeWriter, claim
 
     pipes = claim()
 
@@ -29,7 +29,7 @@ PRELUDE = """
 
 ECHO = """
     async def main():
-        reader, writer = Reader(pipes.read), Writer(pipes.write)
+        reader, writer = PipeReader(pipes.read), PipeWriter(pipes.write)
         async for line in lines(reader):
             writer.send(line)
             await writer.wait_writable()
@@ -89,7 +89,7 @@ STRAYS = {
 def test_a_stray_word_never_reaches_the_protocol(stray: str) -> None:
     program = f"""
     async def main():
-        writer = Writer(pipes.write)
+        writer = PipeWriter(pipes.write)
         writer.send(b"first")
         {stray}
         writer.send(b"last")
@@ -107,7 +107,7 @@ def test_a_child_cannot_eat_the_input() -> None:
     eaten = subprocess.run([sys.executable, "-c", "import sys; print(len(sys.stdin.read()))"], capture_output=True).stdout
 
     async def main():
-        reader, writer = Reader(pipes.read), Writer(pipes.write)
+        reader, writer = PipeReader(pipes.read), PipeWriter(pipes.write)
         writer.send(b"eaten " + eaten.strip())
         writer.send(b"own " + repr(sys.stdin.read()).encode())
         async for line in lines(reader):
@@ -137,9 +137,7 @@ def test_a_child_does_not_keep_the_pipes_open() -> None:
 
 
 def test_what_was_printed_before_the_claim_is_not_held_back() -> None:
-    code = (
-        "print('before'); from gateway.stdio import claim; pipes = claim(); import os; os.write(pipes.write, b'after')"
-    )
+    code = "print('before'); from gateway.wire.stdio import claim; pipes = claim(); import os; os.write(pipes.write, b'after')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=240)
     assert done.stdout.splitlines() == [b"before", b"after"]
 
@@ -207,7 +205,7 @@ def test_a_client_that_does_not_read_for_a_while_loses_nothing() -> None:
 def test_the_end_of_input_is_told_again_and_again() -> None:
     program = """
     async def main():
-        reader, writer = Reader(pipes.read), Writer(pipes.write)
+        reader, writer = PipeReader(pipes.read), PipeWriter(pipes.write)
         for _ in range(4):
             writer.send(repr(await reader.receive()).encode())
         await writer.flush()
@@ -221,7 +219,7 @@ def test_the_end_of_input_is_told_again_and_again() -> None:
 def test_the_exit_is_clean_while_the_reader_waits(code: int) -> None:
     program = f"""
     async def main():
-        reader, writer = Reader(pipes.read), Writer(pipes.write)
+        reader, writer = PipeReader(pipes.read), PipeWriter(pipes.write)
         writer.send(b"here")
         await writer.flush()
 
@@ -238,7 +236,7 @@ def test_the_exit_is_clean_while_the_reader_waits(code: int) -> None:
 def test_the_exit_is_clean_while_the_writer_is_stuck() -> None:
     program = """
     async def main():
-        reader, writer = Reader(pipes.read), Writer(pipes.write)
+        reader, writer = PipeReader(pipes.read), PipeWriter(pipes.write)
         for _ in range(100):
             writer.send(b"x" * 100_000)
         await reader.receive()
@@ -254,7 +252,7 @@ def test_the_exit_is_clean_while_the_writer_is_stuck() -> None:
 def test_an_output_that_nobody_reads_any_more_is_broken() -> None:
     program = """
     async def main():
-        reader, writer = Reader(pipes.read), Writer(pipes.write)
+        reader, writer = PipeReader(pipes.read), PipeWriter(pipes.write)
         writer.send(b"one")
         await reader.receive()
         for _ in range(100):

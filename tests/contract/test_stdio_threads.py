@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from gateway import stdio
-from gateway.stdio import CHUNK_BYTES, INPUT_BUDGET, OUTPUT_BUDGET, Reader, Writer, parent_is_alive
+from gateway.wire import stdio
+from gateway.wire.stdio import CHUNK_BYTES, INPUT_BUDGET, OUTPUT_BUDGET, PipeReader, PipeWriter, parent_is_alive
 
 
 def play(scene: Callable[[int, int], Awaitable[None]]) -> None:
@@ -42,7 +42,7 @@ async def read_all(read: int) -> bytes:
 def test_closing_writes_what_is_queued_and_then_flush_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(read: int, write: int) -> None:
         for n in range(50):  # the thread may be at any place of its loop
-            writer = Writer(write)
+            writer = PipeWriter(write)
             writer.send(b"%d" % n)
             if n % 2:
                 await asyncio.sleep(0)
@@ -69,7 +69,7 @@ def test_many_lines_become_few_writes(monkeypatch: pytest.MonkeyPatch) -> None:
             return real(descriptor, data)
 
         monkeypatch.setattr(stdio.os, "write", counted)
-        writer = Writer(write)
+        writer = PipeWriter(write)
         for n in range(1000):
             writer.send(b"%d" % n)
         go_on.set()
@@ -97,7 +97,7 @@ def test_a_short_or_refused_write_is_continued(monkeypatch: pytest.MonkeyPatch) 
             return real(descriptor, bytes(data)[:7])
 
         monkeypatch.setattr(stdio.os, "write", stingy)
-        writer = Writer(write)
+        writer = PipeWriter(write)
         for n in range(20):
             writer.send(b"line %d" % n)
         await writer.flush()
@@ -125,7 +125,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch, write: int) -> threading.Event:
 def test_for_a_slow_reader_only_what_may_be_dropped_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(read: int, write: int) -> None:
         go_on = stuck(monkeypatch, write)
-        writer = Writer(write)
+        writer = PipeWriter(write)
         for n in range(20):
             writer.send(b"old %d" % n, "progress")
         filler = b"x" * 1_000_000
@@ -171,7 +171,7 @@ def test_a_reader_takes_only_its_budget_ahead(monkeypatch: pytest.MonkeyPatch) -
             return b"y" * size
 
         monkeypatch.setattr(stdio.os, "read", counted)
-        reader = Reader(read)
+        reader = PipeReader(read)
         budget = INPUT_BUDGET // CHUNK_BYTES
 
         def wait_for(count: int) -> bool:
@@ -195,14 +195,14 @@ def test_a_reader_takes_only_its_budget_ahead(monkeypatch: pytest.MonkeyPatch) -
 def test_a_torn_input_is_an_ended_input() -> None:
     async def scene(read: int, _write: int) -> None:
         os.close(read)
-        assert await Reader(read).receive() == b""
+        assert await PipeReader(read).receive() == b""
 
     play(scene)
 
 
 def test_a_wait_for_input_can_be_cancelled_and_nothing_is_lost() -> None:
     async def scene(read: int, write: int) -> None:
-        reader = Reader(read)
+        reader = PipeReader(read)
         with anyio.move_on_after(0.01):
             await reader.receive()
         os.write(write, b"late")

@@ -4,12 +4,12 @@ from typing import Any
 
 import apsw
 import pytest
+from stored_text import SHELVES, TABLES
 
-from gateway.commands.left_words import PLACES, WHY
-from gateway.schema_shapes import scripts
-from gateway.stored_text import SHELVES, TABLES
+from gateway.doors.commands.left_words import PLACES, WHY
+from gateway.store.schema_shapes import scripts
 from protocol.memory import ForgottenPlace, LeftReason
-from protocol.shelves import Shelf
+from protocol.seams.shelves import Shelf
 from protocol.statements import Statements
 
 OTHERS = {

@@ -12,15 +12,16 @@ import anyio
 import numpy as np
 import pytest
 
-from gateway.clock import SystemClock
-from gateway.database import Database
-from gateway.degraded import Health
-from gateway.embedding import Embedding
-from gateway.flat_vectors import RESCORED, SIFTED, FlatNearness, FlatVectors
-from gateway.sqlite import Transaction, connect
-from protocol.ports import Tx, Vector
+from gateway.base.clock import SystemClock
+from gateway.base.health import Health
+from gateway.embedding.meaning import Embedding
+from gateway.embedding.vector_houses import Houses
+from gateway.store.database import Database
+from gateway.store.sqlite import Transaction, connect
+from protocol.seams.ports import Tx, Vector
 from protocol.settings import EmbeddingSettings
-from thread_episodic.vectors import TABLE, as_bytes
+from retrieval.flat import RESCORED, SIFTED, FlatNearness, FlatVectors
+from thread_episodic.search.vectors import TABLE, as_bytes
 
 DIM = 384
 SPACE = 1
@@ -251,7 +252,7 @@ def test_the_rest_is_loaded_in_the_background(home: Home) -> None:
         db, clock, told = Database(home.path), SystemClock(), Told()
         embedding = Embedding(
             db=db, clock=clock, settings=EmbeddingSettings, cache=home.path.parent, health=Health(lambda *_: None, clock),
-            notify=lambda *_: None, vectors=told,
+            notify=lambda *_: None, vectors=told, houses=lambda: Houses(db, []),
         )  # fmt: skip
 
         def is_whole(tx: Tx) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sizes import size
 
-from promt.phrases import Intents, detect
+from promt.intents import Intents, detect
 
 pytestmark = pytest.mark.loop("check", "campaign")
 CORPORA = Path(__file__).parent / "policy"

@@ -12,13 +12,13 @@ from typing import Literal
 
 import pytest
 
-from agent.preflight import Planners, plan_turn
-from gateway.written_dates import WrittenDates
-from memory.planning import propose_durable
-from promt.phrases import detect
+from agent.prompt.preflight import Planners, plan_turn
+from gateway.base.written_dates import WrittenDates
+from memory.rules.planning import propose_durable
+from promt.intents import detect
 from protocol.hooks import TurnContext
 from protocol.threads import TurnOptions
-from thread_episodic.planning import make_planner
+from thread_episodic.search.planning import make_planner
 
 CORPORA = Path(__file__).parent / "preflight"
 NOW = 1_778_686_200_000  # Wednesday, 13 May 2026

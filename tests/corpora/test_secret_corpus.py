@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from processor import MARGIN, slowness, untraced
 
-from gateway.secret_rules import VENDORS
-from gateway.secret_scanner import RuleScanner
+from gateway.secrets.rules import VENDORS
+from gateway.secrets.scanner import RuleScanner
 
 CORPORA = Path(__file__).parent / "secrets"
 SCANNER = RuleScanner()

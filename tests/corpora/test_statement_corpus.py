@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memory.rule_extraction import extract_statements
-from promt.phrases import detect
+from memory.extraction.rule_extraction import extract_statements
+from promt.intents import detect
 from protocol.memory import Fact
 
 CORPUS = Path(__file__).parent / "statements"

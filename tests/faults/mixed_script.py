@@ -14,8 +14,8 @@ from typing import Any
 import apsw
 from memory_home import DAY, HERE, MIDDLING, SURE, MemoryHome
 
-from gateway.database import Database
-from gateway.wiping import wipe
+from gateway.store.database import Database
+from gateway.store.wiping import wipe
 from memory.service import MemoryService
 from protocol.memory import (
     Evidence,

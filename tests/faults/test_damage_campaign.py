@@ -25,9 +25,9 @@ from sizes import size
 from spawned import Den, drain, hello
 from tiny_model import make_tiny_model
 
-from gateway.client import CallFailed, Client
-from gateway.database_copy import complaints
-from gateway.derived import TABLES, with_shadows
+from gateway.store.copy import complaints
+from gateway.store.derived import TABLES, with_shadows
+from gateway.wire.client import CallFailed, GatewayClient
 
 ROUNDS = size("damage_rounds")
 SEED = int(os.environ.get("PIONEER_DAMAGE_SEED", random.randrange(1 << 32)))
@@ -51,7 +51,7 @@ def damage_pages(chance: random.Random) -> Damage:
     return damage
 
 
-async def search_all(client: Client) -> None:
+async def search_all(client: GatewayClient) -> None:
     """Ask everything: an answer holds no wrong text, and a failure says that the store is at fault."""
     for n, query in enumerate((*QUERIES, *FACT_QUERIES)):
         method, params = (

@@ -16,11 +16,11 @@ import pytest
 from fault_vfs import CODES, Fault, FaultVFS, Kind, faulty
 from fresh import fresh_database
 from memory_home import HERE, MemoryHome
-from spawned import Den, hello, journey, remember
+from spawned import Den, hello, journey, refusal, remember, take_turn
 
-from gateway.ballast import BALLAST_BYTES, Ballast
-from gateway.client import CallFailed, Client, console_script
-from gateway.database import Database
+from gateway.store.database import Database
+from gateway.store.reserved_space import BALLAST_BYTES, Ballast
+from gateway.wire.client import CallFailed, GatewayClient, console_script
 from protocol.errors import GatewayError, Unavailable
 from protocol.memory import ForgetById, ForgetParams
 
@@ -58,7 +58,7 @@ class Place:
         self.room = Room(folder / "ballast", vfs, kind)
         self.home.db._ballast = self.room
         self.told: list[str | None] = []
-        self.home.db.tell = self.told.append
+        self.home.db.troubles.connect(self.told.append)
         self.home.do(self.home.db.mend())
 
     def look_again(self) -> None:
@@ -244,21 +244,23 @@ def may_mount(folder: Path) -> bool:
     return tried.returncode == 0
 
 
-async def told(client: Client, method: str, component: str) -> None:
+async def told(client: GatewayClient, method: str, component: str) -> None:
     await client.wait_for(method, lambda params: params["component"] == component)
 
 
 @journey
 async def test_a_gateway_on_a_full_disk_forgets_and_mends(tmp_path: Path) -> None:
-    den = Den(tmp_path)
+    den = Den(tmp_path, scripted=True)
+    den.write_script([{"role": "main", "respond": {"text": "Ada."}}])
     den.home.mkdir()
     if not may_mount(den.home):
         pytest.skip("nobody may mount a small disk here")
     command = ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(den.home), *den.command()]
-    async with await Client.start(command) as client:
+    async with await GatewayClient.start(command) as client:
         await hello(client)
         disk = Path(f"/proc/{client.pid}/root{den.home}")  # the disk as that process sees it
         ids = [await remember(client, f"The lighthouse keeper number {n} is called Ada.") for n in range(3)]
+        await client.request("thread/start", {"thread_id": "thr_old", "workspace_id": "ws_here"})
         while not (disk / "ballast").exists():
             await client.request("ping")
         filler = fill(disk / "filler")
@@ -274,8 +276,22 @@ async def test_a_gateway_on_a_full_disk_forgets_and_mends(tmp_path: Path) -> Non
             assert (await client.request("memory/forget", asked))["forgotten_memory_ids"] == [memory_id]
             assert (await client.request("memory/get", {"memory_id": memory_id}))["record"] is None
         assert not (disk / "ballast").exists()
+        new = {"thread_id": "thr_new", "workspace_id": "ws_unseen"}
+        assert (await refusal(client, "thread/start", new)).reason == "not_found"
+        new = {"thread_id": "thr_new", "workspace_id": "ws_here"}
+        assert (await client.request("thread/start", new))["thread"]["not_stored"] == "storage_full"
+        for thread_id in ("thr_old", "thr_new"):
+            turn = await take_turn(client, thread_id, "How is the lighthouse keeper called?", f"full_{thread_id}")
+            assert (turn["status"], turn["not_stored"]) == ("completed", "storage_full"), turn
+            assert turn["prompt_manifest"]["recall"]["memory_ids"] == ids[2:]
         filler.unlink()
         await told(client, "gateway/recovered", "storage")
+        turn = await take_turn(client, "thr_new", "How is the lighthouse keeper called?", "kept")
+        assert (turn["status"], turn["not_stored"]) == ("completed", None)
+        for thread_id, items in (("thr_new", 2), ("thr_old", 0)):
+            thread = (await client.request("thread/get", {"thread_id": thread_id}))["thread"]
+            assert (thread["not_stored"], thread["turn_count"]) == (None, items // 2)
+            assert len((await client.request("thread/history", {"thread_id": thread_id}))["items"]) == items
         assert await remember(client, "The ladder hangs in the hall.")
         assert (disk / "ballast").stat().st_size == BALLAST_BYTES
         status = await client.request("gateway/status")
@@ -321,7 +337,7 @@ def test_a_full_disk_is_opened_searched_and_made_to_forget(tmp_path: Path) -> No
     assert done.stdout.startswith("[0, 0, 0, 1, 73]"), done.stdout + done.stderr
 
 
-async def keep_remembering(client: Client) -> None:
+async def keep_remembering(client: GatewayClient) -> None:
     for n in range(300):
         await remember(client, f"Filler number {n}: " + "x" * 4000 + str(n))
 

@@ -9,7 +9,7 @@ import pytest
 from sizes import size
 from spawned import Den, drain, every, hello
 
-from gateway.client import ConnectionClosed
+from gateway.wire.client import ConnectionClosed
 
 KILLS = size("job_kills")
 JOBS = size("jobs")

@@ -10,7 +10,7 @@ import pytest
 from sizes import size
 from spawned import Den, drain, every, fact, hello, remember
 
-from gateway.client import CallFailed, ConnectionClosed
+from gateway.wire.client import CallFailed, ConnectionClosed
 
 KILLS = size("kills")
 """Kills of all homes together; the campaign before a release has 1,000."""

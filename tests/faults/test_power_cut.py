@@ -21,10 +21,10 @@ from mixed_script import SCRIPT, SEARCH, WORDS, House, Prepared, Step, look_at, 
 from power_cut import Change, Disk, RecordingVFS, recorded
 from sizes import size
 
-from gateway import database_file
-from gateway.database import Database
-from gateway.owners import SQL
-from gateway.wiping import free_room
+from gateway.home.owners import SQL
+from gateway.store import file as database_file
+from gateway.store.database import Database
+from gateway.store.wiping import free_room
 from memory.service import MemoryService
 from protocol.memory import ForgetByKey, ForgetParams
 

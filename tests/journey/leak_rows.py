@@ -73,7 +73,7 @@ ROWS = [
     Row("thread_episodic/unexclude", "open", {"item_id": "{item}"}),
     Row("thread_episodic/unexclude", "open", {"chunk_id": "{chunk}"}),
     # -- a tenant's own thread or workspace, with another one's things in it
-    Row("thread/start", "scoped", {"thread_id": "{own_thread}", "parent_thread_id": "{thread}"}),
+    Row("thread/start", "scoped", {"thread_id": "{own_thread}", "parent_thread_id": "{thread}", "default_workspace_id": "{workspace}"}),
     Row("thread/start", "scoped", {"workspace_id": "{own_workspace}", "parent_thread_id": "{thread}"}, "a thread is addressed by its id"),
     Row("thread/import", "scoped", {
         "workspace_id": "{own_workspace}", "thread_id": "{thread}", "source": {"kind": "t", "id": "{canary}"}, "dry_run": True,
@@ -111,6 +111,10 @@ ROWS = [
           *({"kind": "scoped_key", "scope": scope, "key": "{key}"} for scope in SCOPES),
       ) for mode in ("tombstone", "erase") for dry in (True, False)),
     *(Row("memory/confirm", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
+    Row("memory/similar", "scoped", {"include_sensitive": True}),
+    *(Row("memory/similar", "scoped", {"scopes": [scope], "include_sensitive": True}) for scope in SCOPES),
+    *(Row("memory/merge", "scoped", {"memory_id": memory, "into_memory_id": into, "idempotency_key": "{idempotency}-merge"})
+      for memory, into in (("{memory}", "{old_memory}"), ("{old_memory}", "{memory}"), ("{memory}", "{deleted_memory}"))),
     *(Row("memory/restore", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
     *(Row("memory/history", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
     *(Row("memory/explain", "scoped", {"target": {"kind": kind, "id": name}})

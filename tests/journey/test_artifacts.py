@@ -13,7 +13,7 @@ import pytest
 from small_pdf import pdf
 from spawned import Den, drain, every, hello, journey, on_posix, refusal, take_turn
 
-from gateway.client import Client
+from gateway.wire.client import GatewayClient
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"the bytes of a picture"
 
@@ -35,7 +35,7 @@ def contents(den: Den) -> dict[str, bytes]:
     return {name: data for name, data in den.files().items() if name.startswith("artifacts/")}
 
 
-async def read_all(client: Client, artifact_id: str, **params: Any) -> bytes | str:
+async def read_all(client: GatewayClient, artifact_id: str, **params: Any) -> bytes | str:
     """A file, page by page."""
     pages: list[Any] = []
     offset = 0
@@ -46,7 +46,7 @@ async def read_all(client: Client, artifact_id: str, **params: Any) -> bytes | s
     return pages[0][:0].join(pages)
 
 
-async def ask_tool(client: Client, turn_id: str, call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
+async def ask_tool(client: GatewayClient, turn_id: str, call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
     asked = {"turn_id": turn_id, "call_id": call_id, "name": name, "arguments": arguments}
     return (await client.request("turn/tool_call", asked))["result"]
 
@@ -216,7 +216,7 @@ async def test_two_processes_delete_and_receive_the_same_content(tmp_path: Path)
         for n, client in enumerate((one, other)):
             await client.request("thread/start", {"thread_id": f"thr_{n}"})
 
-        async def live(n: int, client: Client) -> None:
+        async def live(n: int, client: GatewayClient) -> None:
             for round_ in range(12):
                 artifact_id = f"art_{n}_{round_}"
                 await take_turn(
@@ -244,7 +244,7 @@ async def test_a_full_disk_is_told_and_keeps_nothing_half(tmp_path: Path) -> Non
     limit = max(largest, 1_000_000) // 512 + 1000
     (tmp_path / "big").write_bytes(b"x" * (limit * 512 + 100_000))
     limited = ["sh", "-c", f'ulimit -f {limit}; trap "" XFSZ; exec "$0" "$@"', *den.command()]
-    async with await Client.start(limited) as client:
+    async with await GatewayClient.start(limited) as client:
         await hello(client)
         file = attached("big", "text/plain", path=str(tmp_path / "big"), artifact_id="art")
         failed = await refusal(client, "turn/start", {"thread_id": "thr", "input": said(file)})

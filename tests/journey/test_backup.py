@@ -13,8 +13,8 @@ import pytest
 from command_line import run
 from spawned import Den, drain, journey
 
-from gateway.backup import BadBackupError, restore_backup, write_backup
-from gateway.client import Client
+from gateway.care.backup import BadBackupError, restore_backup, write_backup
+from gateway.wire.client import GatewayClient
 from protocol.errors import Refused
 
 TABLES = (
@@ -46,7 +46,7 @@ def rows_of(database: Path) -> dict[str, list[Any]]:
         connection.close()
 
 
-async def talk(client: Client, thread: str, text: str, file: str | None = None) -> None:
+async def talk(client: GatewayClient, thread: str, text: str, file: str | None = None) -> None:
     """A turn of a host that answers itself."""
     given: list[dict[str, Any]] = [{"type": "text", "text": text}]
     if file is not None:
@@ -56,7 +56,7 @@ async def talk(client: Client, thread: str, text: str, file: str | None = None) 
     await client.request("turn/finish", {"turn_id": turn_id, "status": "succeeded", "assistant_text": "Noted."})
 
 
-async def write_on(client: Client, name: str, stop: asyncio.Event) -> int:
+async def write_on(client: GatewayClient, name: str, stop: asyncio.Event) -> int:
     """Remember one thing after the other until told to stop; how many."""
     count = 0
     while not stop.is_set():

@@ -11,7 +11,7 @@ from command_line import Ended, run
 from spawned import Den, drain, journey
 from tiny_model import make_tiny_model
 
-from gateway.client import console_script
+from gateway.wire.client import console_script
 
 
 async def beside(den: Den, *arguments: str) -> Ended:

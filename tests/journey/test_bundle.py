@@ -6,12 +6,12 @@ from typing import Any
 
 from spawned import Den, every, hello, journey, remember
 
-from gateway.client import Client
+from gateway.wire.client import GatewayClient
 
 KEPT = ["active", "superseded", "expired", "archived"]
 
 
-async def exported(client: Client, **params: Any) -> list[str]:
+async def exported(client: GatewayClient, **params: Any) -> list[str]:
     """Every page of an export."""
     pages: list[str] = []
     cursor = None
@@ -23,7 +23,7 @@ async def exported(client: Client, **params: Any) -> list[str]:
             return pages
 
 
-async def contents(client: Client) -> list[str]:
+async def contents(client: GatewayClient) -> list[str]:
     """What the home remembers."""
     records = await every(client, "memory/list", "records", statuses=KEPT)
     return sorted(record["content"] for record in records)

@@ -6,7 +6,7 @@ from typing import Any
 
 from spawned import Den, drain, fact, hello, journey, refusal, take_turn
 
-from gateway.client import CallFailed, console_script
+from gateway.wire.client import CallFailed, console_script
 
 REVIEWED = "[gateway.memory]\nreview_enabled = true\n"
 UNSURE = {"explicitness": "implicit", "durability": "unknown", "certainty": "medium"}

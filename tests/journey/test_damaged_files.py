@@ -9,7 +9,7 @@ import apsw
 from damages import START, change, overwrite, page_size, pages_of
 from spawned import Den, drain, journey, on_posix, remember, run_to_end
 
-from gateway.client import CallFailed, Client, console_script
+from gateway.wire.client import CallFailed, GatewayClient, console_script
 
 TURNS = 80
 
@@ -66,7 +66,7 @@ async def test_a_damaged_page_of_messages_hits_its_own_turns_alone(tmp_path: Pat
         assert (await client.request("gateway/status", {}))["degraded"] == []
 
 
-async def is_readable(client: Client, number: int) -> bool:
+async def is_readable(client: GatewayClient, number: int) -> bool:
     """Whether a turn can be read with its words."""
     try:
         items = (await client.request("turn/items", {"turn_id": f"turn_{number}"}))["items"]

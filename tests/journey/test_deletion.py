@@ -8,7 +8,7 @@ from typing import Any
 
 from spawned import Den, drain, every, fact, hello, journey, remember, take_turn
 
-from gateway.client import Client
+from gateway.wire.client import GatewayClient
 
 GONE = "zz-gone"
 """Stands in every id and every text that the doomed thread and workspace own."""
@@ -192,7 +192,7 @@ async def test_what_a_thread_or_a_workspace_owned_goes_with_it(tmp_path: Path) -
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Any]:
-        async with await Client.start([*den.command(), "--clock-file", str(clock)]) as client:
+        async with await GatewayClient.start([*den.command(), "--clock-file", str(clock)]) as client:
             await hello(client, "ws-stays")
             yield client
             await drain(client)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 from command_line import Ended, propose, run
 
-from gateway.commands import COMMANDS
-from gateway.commands.parsing import parser
+from gateway.doors.commands import COMMANDS
+from gateway.doors.commands.parsing import parser
 
 pytestmark = pytest.mark.loop("test")  # every command
 
@@ -61,6 +61,9 @@ def filled(word: str, home: Path) -> str:
     if word == "mem_…":
         listed = run("list", "--json", "--order", "created_at", "--home", str(home)).json["records"]
         return listed[0]["memory_id"] if listed else forgotten[-1]
+    if word in {"mem_1…", "mem_2…"}:
+        kept = run("remember", f"Boat {next(numbers)} is sold.", "--json", "--home", str(home))
+        return kept.json["record"]["memory_id"]
     if word == "cand_…":
         return propose(f"Mira prefers seat {next(numbers)}.", "--home", str(home))
     if word == "ws_…":

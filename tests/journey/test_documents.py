@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.client import console_script
+from gateway.wire.client import console_script
 from protocol.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +71,21 @@ def test_every_make_command_of_the_documents_exists() -> None:
     for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
         named = re.findall(r"`make ([a-z-]+)", document.read_text(encoding="utf-8"))
         assert set(named) <= targets, document.name
+
+
+def test_who_wants_the_demo_is_given_nothing_for_tests(tmp_path: Path) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("there is no make here")
+
+    def steps(target: str) -> str:
+        told = [make, "--dry-run", "-C", str(ROOT), f"VENV={tmp_path}/none", target]
+        return subprocess.run(told, capture_output=True, text=True, check=True).stdout
+
+    assert "pip install" in steps("demo")
+    assert "pioneer demo" in steps("demo")
+    assert "requirements" not in steps("demo")
+    assert all(name in steps("test") for name in ("requirements-dev.txt", "requirements-sdk1.txt"))
 
 
 def test_the_example_host_runs() -> None:
@@ -153,7 +169,7 @@ def test_the_wheel_holds_the_houses_and_nothing_else(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
-    assert tops == {"gateway", "agent", "memory", "thread_episodic", "promt", "protocol"}
+    assert tops == {"gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol"}
     assert {"memory/schema.sql", "memory/queries.sql", "promt/phrases.toml", "promt/extraction.md"} <= set(names)
 
 

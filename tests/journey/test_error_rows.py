@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 from spawned import Den, hello, journey, remember
 
-from gateway.client import CallFailed, Client
+from gateway.wire.client import CallFailed, GatewayClient
 from protocol.errors import REASONS, ErrorReason
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -48,7 +48,7 @@ def test_a_reason_is_not_excused_that_a_golden_session_has() -> None:
     assert in_golden_sessions() & set(NOT_OVER_STDIO) == set()
 
 
-async def failure_of(client: Client, method: str, params: dict[str, Any]) -> CallFailed:
+async def failure_of(client: GatewayClient, method: str, params: dict[str, Any]) -> CallFailed:
     with pytest.raises(CallFailed) as caught:
         await client.request(method, params)
     return caught.value
@@ -62,7 +62,7 @@ async def test_a_full_disk_is_told_and_reads_go_on(tmp_path: Path) -> None:
         kept = await remember(client, "The lighthouse keeper is called Ada.")
     limit = sum(path.stat().st_size for path in den.home.glob("gateway.db*")) // 512 + 200
     limited = ["sh", "-c", f'ulimit -f {limit}; trap "" XFSZ; exec "$0" "$@"', *den.command()]
-    async with await Client.start(limited) as client:
+    async with await GatewayClient.start(limited) as client:
         await hello(client)
         failed = None
         for n in range(200):

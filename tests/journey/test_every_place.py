@@ -7,7 +7,7 @@ import pytest
 from home_bytes import files_holding, needles, tables_holding
 from spawned import Den, drain, every, fact, journey, remember, take_turn
 
-from gateway.client import CallFailed
+from gateway.wire.client import CallFailed
 from protocol.methods import METHODS
 
 STAYS = "The cellar is locked with a brass key."

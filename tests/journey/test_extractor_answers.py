@@ -63,3 +63,37 @@ async def test_an_empty_answer_to_no_statement_keeps_nothing(tmp_path):
     kept, stats, _ = await learnt(tmp_path, facts(), "Should I remember to lock the door? What do people say?")
     assert kept == []
     assert stats["facts"] == 0
+
+
+TEA = "I prefer tea over coffee in the morning"
+AGAIN = "In the mornings tea beats coffee for me"
+
+
+@pytest.mark.parametrize(
+    ("quote", "is_same"),
+    [
+        (AGAIN, True),
+        ("In the mornings tea never beats coffee for me", False),
+        ("At 6 in the mornings tea beats coffee for me", False),
+        ("In the mornings tea beats coffee for Ines and me", False),
+        ("Correction: in the mornings coffee beats tea for me", False),
+    ],
+)
+@journey
+async def test_a_fact_that_is_said_to_be_known_counts_only_by_figures_names_and_denials(quote, is_same, tmp_path):
+    den = Den(tmp_path, scripted=True)
+    semantic = SURE | {"category": "preference"}
+    async with den.client() as client:
+        known = (await client.request("memory/remember", {"content": TEA, "category": "preference"}))["record"]
+    named = {"content": quote, "evidence": {"quote": quote}, "semantic": semantic, "same_as": known["memory_id"]}
+    unknown = {"content": "I row at dawn", "evidence": {"quote": "I row at dawn"}, "semantic": semantic, "same_as": 7}
+    den.write_script([facts(named, unknown)])
+    async with den.client() as client:
+        await client.request("thread/start", {"thread_id": "thr", "workspace_id": "ws_here"})
+        await take_turn(client, "thr", f"{quote}. I row at dawn.", "trn_0")
+        await drain(client)
+        kept = {one["content"].rstrip("."): one for one in await every(client, "memory/list", "records")}
+        assert set(kept) == {TEA, "I row at dawn"} | (set() if is_same else {quote})
+        assert kept[TEA]["evidence_count"] == 1 + is_same
+        told = await client.request("memory/explain", {"target": {"kind": "turn", "id": "trn_0"}})
+        assert ("near_duplicate" in [one["reason_code"] for one in told["decisions"]]) is is_same

@@ -6,9 +6,9 @@ import subprocess
 from fnmatch import fnmatch
 
 from spawned import Den, drain, journey, remember, take_turn
+from stored_text import FILES
 
-from gateway.client import console_script
-from gateway.stored_text import FILES
+from gateway.wire.client import console_script
 
 SELDOM = {"*config.toml.*", "models/*"}
 """A file on its way into its place, and what a download leaves."""

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spawned import journey
+from mcp_stage import McpDen, data_of, failure_of, prompt
+from spawned import every, journey
 
-from gateway.client import Client, console_script
+from gateway.wire.client import CallFailed, GatewayClient, console_script
 
 
 class Newcomer:
@@ -135,6 +136,28 @@ def test_remember_finds_the_category_and_a_single_attribute_takes_the_place_of_t
     assert (now["content"], now["value"]) == ("I live in Graz.", "Graz")
 
 
+def test_what_is_believed_again_after_a_forgetting_is_told(newcomer: Newcomer) -> None:
+    [graz] = keep(newcomer, "I live in Graz.")
+    for more in ([], ["--erase", "--yes"]):
+        keep(newcomer, "I live in Linz.")
+        ended = newcomer.run("forget", "Linz", *more)
+        assert (ended.returncode, len(ended.stdout.splitlines())) == (0, 1)
+        assert f"believed again: I live in Graz.\nto forget that, too: pioneer forget {graz}\n" in ended.stderr, more
+    assert [one["memory_id"] for one in newcomer.json("list")["records"]] == [graz]
+    assert "believed again" not in newcomer.run("forget", graz).stderr
+
+
+def test_what_holds_for_a_person_holds_in_every_project(newcomer: Newcomer) -> None:
+    assert newcomer.run("remember", "I am allergic to nuts.", "--workspace", "ws_a").returncode == 0
+    assert newcomer.run("search", "allergic", "--sensitive", "--workspace", "ws_b").returncode == 0
+    assert (
+        newcomer.json("remember", "The project uses SQLite.", "--workspace", "ws_a")["record"]["scope"]["key"] == "ws_a"
+    )
+    newcomer.configure("[gateway.memory]\nallow_global_user_by_default = false\n")
+    kept = newcomer.json("remember", "I can't eat gluten.", "--workspace", "ws_a")["record"]
+    assert (kept["category"], kept["scope"]["key"]) == ("constraint", "ws_a")
+
+
 def test_a_named_category_is_taken_as_it_is(newcomer: Newcomer) -> None:
     for said in ("My favourite colour is blue.", "My favourite colour is red."):
         kept = newcomer.json("remember", said, "--category", "custom")
@@ -148,6 +171,14 @@ def test_a_home_without_conversations_says_so(newcomer: Newcomer) -> None:
     assert "there are no conversations yet" in ended.stderr
     assert newcomer.run("threads", "--json").returncode == 1
     assert newcomer.json("threads")["threads"] == []
+
+
+def test_an_empty_list_says_so_beside_the_data(newcomer: Newcomer) -> None:
+    keep(newcomer, COFFEE)
+    for more in (["--category", "todo"], ["--forgotten"]):
+        ended = newcomer.run("list", *more)
+        assert (ended.returncode, ended.stdout) == (0, ""), more
+        assert ended.stderr, more
 
 
 def test_into_a_pipe_go_data_only(newcomer: Newcomer) -> None:
@@ -184,6 +215,59 @@ def test_what_is_wrong_is_told_in_a_person_s_words(
     assert (ended.returncode, ended.stdout) == (code, "")
     assert words in ended.stderr
     assert not re.search(r"Expected|regex|`|\$|\{|null", ended.stderr), ended.stderr
+
+
+NUL = "tea\0cup"
+IN_EVIDENCE = [
+    ("thread/start", {"thread_id": "thr", "name": NUL}, "$.name"),
+    ("workspace/create", {"workspace_id": "ws_x", "root_path": NUL}, "$.root_path"),
+    ("turn/start", {"thread_id": "thr_talk", "input": [{"type": "text", "text": NUL}]}, "$.input[0].text"),
+    ("turn/prepare", {"thread_id": "thr_talk", "input": [{"type": "text", "text": NUL}]}, "$.input[0].text"),
+    ("turn/finish", {"turn_id": "trn_x", "status": "succeeded", "assistant_text": NUL}, "$.assistant_text"),
+    ("thread/import", {
+        "workspace_id": "ws_default", "source": {"kind": "app", "id": "talk"},
+        "turns": [{"at": 1_717_400_000_000, "items": [{"role": "user", "text": NUL}]}],
+    }, "$.turns[0].items[0].text"),
+]  # fmt: skip
+SEMANTIC = {
+    "intent": "explicit_store", "explicitness": "explicit", "category": "preference", "durability": "long_lived",
+    "certainty": "high", "sensitivity": "none", "scope_hint": "user_global",
+}  # fmt: skip
+IN_MEMORY = [
+    ("memory/remember", {"content": f"My {NUL} is blue.", "tags": [NUL], "value": {NUL: [NUL]}}),
+    ("memory/write", {"semantic": SEMANTIC, "content": f"My {NUL} is green.", "evidence": [{"quote": f"My {NUL} is green.", "source_kind": "user_statement"}]}),
+    ("memory/note", {"agent_id": "agt", "content": f"The user's {NUL} is old."}),
+]  # fmt: skip
+
+
+def test_a_nul_is_told_in_evidence_and_taken_out_of_memory(tmp_path: Path) -> None:
+    """What was said is kept byte for byte, so it is refused; what is remembered is cleaned of control characters."""
+    den = McpDen(tmp_path)
+
+    @journey
+    async def story():
+        async with den.client() as client:
+            await client.request("thread/start", {"thread_id": "thr_talk"})
+            for method, params, path in IN_EVIDENCE:
+                with pytest.raises(CallFailed) as failed:
+                    await client.request(method, params)
+                problem = "must not hold a NUL character (U+0000): that is no text"
+                assert failed.value.data["details"] == {"path": path, "problem": problem}, method
+            assert await every(client, "thread/history", "items", thread_id="thr_talk") == []
+            for method, params in IN_MEMORY:
+                record = (await client.request(method, params))["record"]
+                assert "teacup" in record["content"], method
+                assert "\\u0000" not in json.dumps(record), method
+            assert (await client.request("memory/search", {"query": NUL}))["hits"] == []
+        async with den.assistant("auto") as assistant:
+            proposed = await data_of(assistant, "memory_remember", content=f"The user's {NUL} is small.")
+            record = (await data_of(assistant, "memory_get", memory_id=proposed["memory_id"]))["record"]
+            assert record["content"] == "The user's teacup is small."
+            assert (await failure_of(assistant, "memory_remember", content="\0")).startswith("invalid_params: ")
+            assert "must be an id" in await failure_of(assistant, "memory_get", memory_id="mem_\0")
+            assert "\0" not in await prompt(assistant, "remember", fact=f"I own a {NUL}.")
+
+    story()
 
 
 # -- configuration -----------------------------------------------------------------------------------------------------
@@ -236,13 +320,48 @@ def test_the_environment_is_a_layer_above_the_file(newcomer: Newcomer) -> None:
     assert (wrong.returncode, "did you mean PIONEER_MEMORY__ENABLED?" in wrong.stdout) == (78, True)
 
 
+def test_a_wrong_value_of_the_environment_ends_commands_and_no_app(
+    newcomer: Newcomer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newcomer.configure("[gateway.memory]\nretention_days = 5\n")
+    wrong = {
+        "PIONEER_MEMORY__RETENTION_DAYS": "hunter2",
+        "PIONEER_AGENT__MAX_ROUNDS": "many",
+        "PIONEER_ROLES__MAIN": "nobody",
+    }
+    for arguments in (["remember", "Tea."], ["settings"], ["config", "check"], ["doctor"]):
+        for name, value in wrong.items():
+            ended = newcomer.run(*arguments, **{name: value})
+            assert (ended.returncode, name in ended.stdout + ended.stderr) == (78, True), (arguments, name)
+    bare = Newcomer(newcomer.folder / "bare")
+    bare.folder.mkdir()
+    assert bare.run("config", "check", PIONEER_ROLES__MAIN="nobody").returncode == 78
+    for name, value in wrong.items():
+        monkeypatch.setenv(name, value)
+
+    @journey
+    async def story():
+        async with await GatewayClient.start([*console_script(), "serve", "--home", str(newcomer.home)]) as client:
+            hello = {"protocol_version": "2026-11", "client": {"name": "app", "version": "1"}}
+            await client.request("initialize", hello)
+            degraded = (await client.request("gateway/status"))["degraded"]
+            told = {one["key"] for one in degraded if (one["component"], one["reason"]) == ("config", "invalid_value")}
+            assert (told, "hunter2" in json.dumps(degraded)) == (set(wrong), False)
+            got = await client.request("settings/get", {"origins": True})
+            assert (got["settings"]["memory"]["retention_days"], got["settings"]["agent"]["max_rounds"]) == (5, 8)
+            named = ("memory.retention_days", "agent.max_rounds", "roles.main")
+            assert [got["origins"][key] for key in named] == ["file", "default", "default"]
+
+    story()
+
+
 def test_a_served_home_names_the_origins_of_its_settings(newcomer: Newcomer, monkeypatch: pytest.MonkeyPatch) -> None:
     newcomer.configure("[gateway.memory]\nretention_days = 5\n")
     monkeypatch.setenv("PIONEER_AGENT__MAX_ROUNDS", "3")
 
     @journey
     async def story():
-        async with await Client.start([*console_script(), "serve", "--home", str(newcomer.home)]) as client:
+        async with await GatewayClient.start([*console_script(), "serve", "--home", str(newcomer.home)]) as client:
             hello = {"protocol_version": "2026-11", "client": {"name": "app", "version": "1"}}
             await client.request("initialize", hello)
             assert (await client.request("settings/get", {}))["origins"] is None

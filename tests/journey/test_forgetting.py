@@ -6,7 +6,7 @@ import secrets
 import apsw
 from spawned import Den, drain, every, fact, hello, journey, refusal, remember, take_turn
 
-from gateway.client import Client
+from gateway.wire.client import GatewayClient
 
 
 def needle():
@@ -186,7 +186,7 @@ def set_clock(den, now):
 async def timed(den):
     """A process that reads its time from a file."""
     set_clock(den, NOW)
-    client = await Client.start([*den.command(), "--clock-file", str(den.folder / "clock")])
+    client = await GatewayClient.start([*den.command(), "--clock-file", str(den.folder / "clock")])
     await hello(client)
     return client
 

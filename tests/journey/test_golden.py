@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from spawned import JOURNEY_SECONDS, Den, hello, journey
 
-from gateway.client import console_script
-from gateway.replay import run
+from gateway.play.replay import run
+from gateway.wire.client import console_script
 
 pytestmark = pytest.mark.loop("test")  # every method
 
@@ -19,7 +19,7 @@ NOT_OF_A_METHOD = "errors"
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_golden_session_goes_as_written(path, monkeypatch):
     monkeypatch.setattr(
-        "gateway.replay.STEP_SECONDS", JOURNEY_SECONDS
+        "gateway.play.replay.STEP_SECONDS", JOURNEY_SECONDS
     )  # a machine with much to do starts nothing in ten
     report = asyncio.run(run(path, console_script()))
     assert report.ok, f"line {report.line}: {report.mismatch}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from spawned import Den, hello, journey, refusal, remember, run_to_end
 
-from gateway.client import console_script
+from gateway.wire.client import console_script
 
 
 def pioneer(den, *words):

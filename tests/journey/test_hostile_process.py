@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spawned import Den, drain, every, hello, journey, remember
 
-from gateway.client import Client
+from gateway.wire.client import GatewayClient
 
 KIT = Path(__file__).resolve().parents[1] / "stage"
 
@@ -16,7 +16,7 @@ import sys
 sys.path.append({kit!r})
 from hostile_hooks import KIT, subscribed
 from protocol.hooks import PHASES
-from agent.registration import Registry
+from agent.hooks.registration import Registry
 whole = Registry.__init__
 hostile = [one for one in KIT if {only!r} in (None, one.name)]
 def with_hostile(self, subscriptions):
@@ -36,7 +36,7 @@ def command(den: Den, *, only: str | None = None, phases: str = "PHASES") -> lis
 @journey
 async def test_a_gateway_full_of_hostile_hooks_serves_and_ends(tmp_path):
     den = Den(tmp_path, scripted=True)
-    async with await Client.start(command(den)) as client:
+    async with await GatewayClient.start(command(den)) as client:
         await hello(client)
         await client.request("thread/start", {"thread_id": "thr_1"})
         memory_id = await remember(client, "The user's favourite tea is Lapsang Souchong")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from spawned import Den, drain, every, journey, on_posix, run_to_end
 
-from gateway.client import console_script
-from gateway.importing import EXIT_DATA, EXIT_INTERRUPTED, EXIT_NO_INPUT, EXIT_UNUSABLE, EXIT_USAGE
+from gateway.imports.importer import EXIT_DATA, EXIT_INTERRUPTED, EXIT_NO_INPUT, EXIT_UNUSABLE, EXIT_USAGE
+from gateway.wire.client import console_script
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "import"
 NOTHING = {"new": 0, "changed": 0, "unchanged": 0}

@@ -4,7 +4,7 @@ import json
 
 from spawned import Den, drain, every, journey, run_to_end, take_turn
 
-from gateway.client import console_script
+from gateway.wire.client import console_script
 
 
 def turns(*texts):

@@ -1,5 +1,6 @@
 """Whatever of the indexes is damaged in the file: the start after it notices, a job mends, and searches find what they found."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +20,8 @@ from damages import (
 from spawned import Den, drain, hello, journey, run_to_end
 from tiny_model import make_tiny_model
 
-from gateway.client import CallFailed, Client, console_script
-from gateway.database_copy import complaints
+from gateway.store.copy import complaints
+from gateway.wire.client import CallFailed, GatewayClient, console_script
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_damage_under_a_running_gateway_is_no_defect(prepared: Path, tmp_path: P
     story()
 
 
-async def answers_or_says_so(client: Client) -> None:
+async def answers_or_says_so(client: GatewayClient) -> None:
     """No search ends as a defect, and none that lacks something says that it is whole; a damage of words alone is noticed later."""
     for query in QUERIES:
         told = await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": query})
@@ -138,6 +139,35 @@ def test_the_doctor_shows_and_mends(prepared: Path, tmp_path: Path, name: str) -
     assert mended.returncode == 0, mended.stdout + mended.stderr
     assert derived(den) == before
     assert run_to_end(command).returncode == 0
+
+
+def test_a_repair_that_failed_before_a_start_is_tried_at_that_start(prepared: Path, tmp_path: Path) -> None:
+    @journey
+    async def story() -> None:
+        den = copied(prepared, tmp_path)
+        before = derived(den)
+        async with den.client() as client:
+            await drain(client)
+            change(den, DAMAGES["shadow format gone"][1])  # which a start alone restores
+            for query in QUERIES:
+                await outcome(client, query)
+            change(den, DAMAGES["segment times null"][1])
+            await drain(client)
+        connection = den.database()
+        assert connection.execute(
+            "SELECT count(*) FROM job WHERE kind = 'repair' AND state = 'retry_wait'"
+        ).fetchall() != [(0,)]
+        connection.close()
+        async with den.client() as client:
+            await drain(client)
+            assert await answers(client) == FOUND
+        assert derived(den) == before
+
+    async def outcome(client: GatewayClient, query: str) -> None:
+        with contextlib.suppress(CallFailed):
+            await client.request("thread_episodic/search", {"workspace_id": "ws_here", "query": query})
+
+    story()
 
 
 def test_reindexing_makes_everything_anew(prepared: Path, tmp_path: Path) -> None:

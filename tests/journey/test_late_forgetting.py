@@ -8,7 +8,7 @@ import pytest
 from spawned import Den, drain, every, fact, hello, journey, refusal, remember
 from test_forgetting import holding, needle
 
-from gateway.client import Client, ConnectionClosed
+from gateway.wire.client import ConnectionClosed, GatewayClient
 
 USER = {"kind": "user", "key": "default"}
 SECONDS_LATER = 60_000
@@ -98,7 +98,7 @@ async def test_an_interrupted_deletion_of_a_workspace_is_told_and_comes_to_its_e
     command = [*den.command(), "--clock-file", str(clock)]
     scope = {"kind": "workspace", "key": "ws_gone"}
     context = {"workspace_id": "ws_gone"}
-    first, second = await Client.start(command), await Client.start(command)
+    first, second = await GatewayClient.start(command), await GatewayClient.start(command)
     async with second:
         await hello(first, "ws_here")
         await hello(second, "ws_here")

@@ -15,7 +15,7 @@ from leak_rows import CONTROLS, ROWS, SCOPES, SEMANTIC, TEXT, TOOL_ROWS, WORDS
 from msgspec import inspect
 from spawned import Den, drain, hello, journey, remember, take_turn
 
-from gateway.client import CallFailed
+from gateway.wire.client import CallFailed
 from protocol.methods import METHODS
 from protocol.tools import TOOLS
 

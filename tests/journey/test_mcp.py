@@ -25,7 +25,7 @@ from mcp_stage import (
 )
 from spawned import clean_environment, journey, on_posix
 
-from gateway.mcp_door.answers import ANSWERS
+from gateway.doors.mcp.answers import ANSWERS
 
 both = pytest.mark.parametrize("revision", REVISIONS)
 TEA = "The user prefers green tea without sugar."
@@ -124,6 +124,13 @@ async def test_what_is_wrong_is_told_and_never_a_traceback(tmp_path, revision):
         assert (await failure_of(client, "memory_forget", reason="none of them")).startswith("invalid_params: ")
         assert (await failure_of(client, "memory_remember", content="x" * 20_000)).startswith("invalid_params: ")
         assert (await failure_of(client, "thread_search", query="ferry", limit=0)).startswith("invalid_params: ")
+        for tool, arguments, words in (
+            ("memory_search", {}, "`query` is missing - at `$.query`"),
+            ("memory_get", {"memory_id": "a b"}, "must be an id: letters, digits and _ . : -, at most 128 of them - at `$.memory_id`"),
+            ("memory_remember", {"content": "x" * 20_000}, "must have at most 16384 characters - at `$.content`"),
+            ("thread_search", {"query": 3}, "must be text, not a whole number - at `$.query`"),
+        ):  # fmt: skip
+            assert await failure_of(client, tool, **arguments) == f"invalid_params: {words}"
 
         other = {"kind": "workspace", "key": "ws_other"}
         assert (await data_of(client, "memory_get", memory_id=ids["elsewhere"]))["record"] is None
@@ -402,7 +409,7 @@ def test_without_the_sdk_it_says_what_to_do(tmp_path):
 
 
 def test_only_this_command_imports_the_sdk():
-    block = "import sys; import gateway.wiring, gateway.process, gateway.cli, gateway.mcp_door.process; print('mcp' in sys.modules, 'pydantic' in sys.modules)"
+    block = "import sys; import gateway.wiring, gateway.process, gateway.cli, gateway.doors.mcp.process; print('mcp' in sys.modules, 'pydantic' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", block], capture_output=True, timeout=240, check=True)
     assert ended.stdout.split() == [b"False", b"False"]
 

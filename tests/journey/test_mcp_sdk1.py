@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from jsonschema import Draft202012Validator
 from mcp_stage import McpDen
 from spawned import clean_environment
 
-from gateway.mcp_door.answers import ANSWERS
+from gateway.doors.mcp.answers import ANSWERS
 
 SDK = Path(sys.prefix) / "sdk1"
 SESSION = Path(__file__).with_name("sdk1_session.py")
@@ -32,6 +33,32 @@ def told(den: McpDen, answer: str) -> dict[str, Any]:
     assert ended.returncode == 0, ended.stderr.decode()
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     return {line["name"]: line["value"] for line in lines}
+
+
+def nodes(schema: dict[str, Any], name: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema in a schema, with the name of the member that it is of."""
+    yield name, schema
+    for member, one in schema.get("properties", {}).items():
+        yield from nodes(one, member)
+    for one in [*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])]:
+        yield from nodes(one, name)
+
+
+def test_tools_as_they_are_listed_have_types_times_and_words_on_their_use(tmp_path: Path) -> None:
+    tools = told(McpDen(tmp_path), "decline")["tools"]
+    times = 0
+    for tool in tools:
+        assert " Use it " in tool["description"]
+        for name, node in (one for kind in ("inputSchema", "outputSchema") for one in nodes(tool[kind])):
+            assert ("type" in node) != ("anyOf" in node), (tool["name"], name)
+            assert isinstance(node.get("type", ""), str), (tool["name"], name)
+            assert "$ref" not in node, (tool["name"], name)
+            if name.endswith("_at") or name == "at":
+                kinds = [one.get("description", "") for one in [node, *node.get("anyOf", [])]]
+                times += any("Unix time in milliseconds" in words for words in kinds)
+                assert node.get("type") == "null" or any("Unix" in words for words in kinds), (tool["name"], name)
+    assert len(tools) == len(ANSWERS)
+    assert times >= 6
 
 
 def test_a_client_that_cannot_ask_is_served(tmp_path: Path) -> None:

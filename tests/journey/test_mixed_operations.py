@@ -12,7 +12,7 @@ import pytest
 from sizes import size
 from spawned import Den, drain, every, hello, remember
 
-from gateway.client import CallFailed
+from gateway.wire.client import CallFailed
 
 OPERATIONS = size("operations")
 """In all, by both; the promise is made for 10,000."""

@@ -8,7 +8,7 @@ from command_line import run
 from mcp_stage import REVISIONS, McpDen, text_of
 from spawned import Den, drain, hello, journey, refusal, remember
 
-from memory.store import SQL, checksum_of
+from memory.rows.store import SQL, checksum_of
 
 CARD, CPF, IBAN = "4111 1111 " + "1111 1111", "529.982." + "247-25", "DE89 3704 0044 " + "0532 0130 00"
 NUMBERS = {"credit_card": f"My Visa is {CARD}", "national_id": f"My CPF is {CPF}", "iban": f"Rent goes to {IBAN}"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp_stage import McpDen, data_of
 from spawned import Den, clean_environment, drain, every, hello, journey, remember, run_to_end
 
-from gateway.client import Client, console_script
+from gateway.wire.client import GatewayClient, console_script
 
 QUESTION = "Which glaze did we choose for the bowls?"
 ANSWER = "We chose the ash glaze for the bowls."
@@ -111,13 +111,51 @@ async def test_serve_looks_at_no_folder(tmp_path):
     at, surroundings = Path.cwd(), clean_environment()
     os.chdir(pots)
     try:
-        client = await Client.start(den.command(), env=surroundings)
+        client = await GatewayClient.start(den.command(), env=surroundings)
     finally:
         os.chdir(at)
     async with client:
         await hello(client, None)
         thread = (await client.request("thread/start", {}))["thread"]
         assert thread["workspace_id"] == "ws_default"
+
+
+def test_list_and_why_hint_at_other_projects_as_search_does(tmp_path):
+    den = Den(tmp_path / "den")
+    pots, pans, bare = (repository(tmp_path / name) for name in ("pots", "pans", "bare"))
+    for place, text in ((pots, ANSWER), (pots, "The kiln stands outside."), (pans, "The pans are cast from iron.")):
+        assert pioneer(den, place, "remember", text, "--scope", "workspace").returncode == 0
+    ids = {
+        place: json.loads(pioneer(den, place, "list", "--json").stdout)["records"][0]["scope"]["key"]
+        for place in (pots, pans)
+    }
+    listed = pioneer(den, bare, "list")
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert listed.stderr.splitlines()[:2] == [
+        f"pioneer: 2 memories in another project (pots): --workspace {ids[pots]}",
+        f"pioneer: 1 memory in another project (pans): --workspace {ids[pans]}",
+    ]
+    assert json.loads(pioneer(den, bare, "list", "--json").stdout)["records"] == []
+    for quiet in (["--scope", "user"], ["--category", "todo"]):
+        assert "another project" not in pioneer(den, bare, "list", *quiet).stderr
+    assert "another project" not in pioneer(den, pots, "list").stderr
+
+    for command in ("why", "search"):
+        asked = pioneer(den, bare, command, QUESTION)
+        assert asked.returncode == 1
+        assert f"pioneer: 1 hit in another project (pots): --workspace {ids[pots]}\n" in asked.stderr
+        assert "ash" not in asked.stdout + asked.stderr
+    assert "another project" not in pioneer(den, pots, "why", QUESTION).stderr
+
+    claude_code(tmp_path / "sessions", "33333333-0000-4000-8000-00000000000a", pots)
+    configured = den.config.read_text()
+    den.config.write_text(configured + "\n[gateway.thread_episodic]\nindexing_enabled = false\n")
+    assert pioneer(den, bare, "import", str(tmp_path / "sessions")).returncode == 0
+    den.config.write_text(configured)  # what was imported waits for its index
+    recalled = pioneer(den, bare, "recall", QUESTION)
+    assert (recalled.returncode, "hits in another project (pots)" in recalled.stderr) == (1, True), recalled.stderr
+    said = pioneer(den, bare, "why", QUESTION)  # a memory and a message
+    assert f"pioneer: 2 hits in another project (pots): --workspace {ids[pots]}\n" in said.stderr
 
 
 @journey

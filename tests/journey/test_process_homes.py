@@ -8,7 +8,7 @@ import apsw
 import pytest
 from spawned import Den, clean_environment, hello, journey, on_posix, remember, run_to_end
 
-from gateway.client import Client, console_script
+from gateway.wire.client import GatewayClient, console_script
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ async def test_two_homes_know_nothing_of_each_other(tmp_path):
     async with await one.spawn() as first, await two.spawn() as second:
         assert (await hello(first))["home_id"] != (await hello(second))["home_id"]
         kept = await remember(first, "The kettle whistles in F sharp.")
-        assert (await second.request("memory/get", {"memory_id": kept})) == {"record": None}
+        assert (await second.request("memory/get", {"memory_id": kept}))["record"] is None
         assert (await second.request("memory/list", {}))["records"] == []
         assert (await second.request("gateway/status"))["processes"] == 1
     assert b"kettle" not in b"".join(two.files().values())
@@ -197,7 +197,7 @@ def test_a_home_below_the_users_own_folder_may_be_written_with_a_tilde(tmp_path)
 async def test_a_configuration_file_that_is_named_and_not_there_is_told_until_it_is(tmp_path):
     den, config = Den(tmp_path), tmp_path / "settings.toml"
     missing = {"component": "config", "reason": "missing"}
-    async with await Client.start([*den.command(), "--config", str(config)]) as client:
+    async with await GatewayClient.start([*den.command(), "--config", str(config)]) as client:
         await hello(client)
         assert missing.items() <= (await client.wait_for("gateway/degraded")).items()
         await client.request("settings/update", {"update": {"memory": {"retention_days": 3}}})

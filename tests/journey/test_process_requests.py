@@ -6,7 +6,7 @@ import json
 from filelock import FileLock
 from spawned import Den, journey, refusal, run_to_end
 
-from gateway.client import CallFailed
+from gateway.wire.client import CallFailed
 
 LARGE_IDS = [2**53 + 1, 2**64 - 1, -(2**63), 2**64]
 

@@ -15,14 +15,14 @@ from spawned import WITHOUT_MODEL, hello
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # `benchmarks` is not installed
 
 from benchmarks.search_scale import SEED, Words, fill, spread
-from gateway.client import Client, console_script
+from gateway.wire.client import GatewayClient, console_script
 
 HELD = size("repair_records")
 """The defect that this is about began at 30,000; a hundred thousand take two minutes, most of it to make them."""
 LOST = 400  # more than one step mends
 
 
-async def ended_repairs(client: Client) -> dict[str, Any]:
+async def ended_repairs(client: GatewayClient) -> dict[str, Any]:
     """What `gateway/status` says when no work is left that can run now."""
     while not (await client.request("gateway/drain", {"timeout_ms": 60_000}))["idle"]:
         pass
@@ -34,7 +34,7 @@ async def story(home: Path) -> None:
     config = home.parent / "config.toml"
     config.write_text(WITHOUT_MODEL, encoding="utf-8")
     command = [*console_script(), "serve", "--home", str(home), "--config", str(config)]
-    async with await Client.start(command) as client:
+    async with await GatewayClient.start(command) as client:
         await hello(client, "told")
         os.kill(client.pid, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
     connection = apsw.Connection(str(home / "gateway.db"))
@@ -42,7 +42,7 @@ async def story(home: Path) -> None:
     connection.execute("INSERT INTO memory_fts (memory_fts) VALUES ('delete-all')").fetchall()
     connection.execute("DELETE FROM record_terms WHERE row > ?", (row - LOST,)).fetchall()
     connection.close()
-    async with await Client.start(command) as client:
+    async with await GatewayClient.start(command) as client:
         await hello(client, "told")
         status = await ended_repairs(client)
         assert (status["repair"]["texts"], status["repair"]["damaged"]) == (0, 0), status

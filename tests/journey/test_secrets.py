@@ -12,7 +12,7 @@ import apsw
 import pytest
 from spawned import Den, clean_environment, drain, fact, hello, journey
 
-from gateway.client import CallFailed, Client
+from gateway.wire.client import CallFailed, GatewayClient
 
 pytestmark = pytest.mark.loop("test")  # no secret is kept
 
@@ -130,7 +130,7 @@ def columns_with(database, secrets):
 class Talk:
     """A session that keeps what it was answered and goes on when it is refused."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: GatewayClient) -> None:
         self.client = client
         self.answers = []
 
@@ -302,7 +302,7 @@ async def test_a_secret_stands_in_the_users_messages_and_nowhere_else(tmp_path):
     environment = clean_environment(CANARY_KEY=secrets["github"])
     told, stderr = [], b""
     for text_numbers in ([0, 1, 2], []):  # the second session finds what the first one left
-        client = await Client.start([*den.command(), "--log-level", "debug"], env=environment)
+        client = await GatewayClient.start([*den.command(), "--log-level", "debug"], env=environment)
         talk = Talk(client)
         await hello(client)
         for n in text_numbers:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from spawned import Den, drain, every, fact, journey, refusal, remember
 from test_hostile_process import command
 
-from gateway.client import CallFailed, Client
+from gateway.wire.client import CallFailed, GatewayClient
 from protocol.settings import AgentSettings, MemorySettings, PreflightSettings
 
 AWAITED = {
@@ -55,7 +55,7 @@ class Turn(NamedTuple):
 class Seen:
     """One process, asked what a setting makes of it."""
 
-    def __init__(self, client: Client, den: Den, clock: Path) -> None:
+    def __init__(self, client: GatewayClient, den: Den, clock: Path) -> None:
         self.client = client
         self.clock = clock
         self._den = den
@@ -240,7 +240,7 @@ async def test_every_setting_does_something_here_and_in_another_process(tmp_path
     clock = tmp_path / "clock"
     clock.write_text("1800000000000", encoding="utf-8")
     start = [*command(den, only="fills_its_phase", phases="['TurnPrePolicy']"), "--clock-file", str(clock)]
-    here, there = [await Client.start(start) for _ in range(2)]
+    here, there = [await GatewayClient.start(start) for _ in range(2)]
     async with here, there:
         both = []
         for client in (here, there):

@@ -7,25 +7,25 @@ from typing import Any
 import pytest
 from spawned import Den, drain, every, fact, journey, remember
 
-from gateway.client import CallFailed, Client
+from gateway.wire.client import CallFailed, GatewayClient
 
 ALWAYS, STYLE, NAME = "Always answer in German.", "Be brief with me.", "My name is Mira."
 WS = {"kind": "workspace", "key": "ws_here"}
 SECTION = "memory_standing"
 
 
-async def keep(client: Client, content: str, category: str = "recurring_instruction", **more: Any) -> str:
+async def keep(client: GatewayClient, content: str, category: str = "recurring_instruction", **more: Any) -> str:
     return await remember(client, content, category=category, context={"workspace_id": "ws_here"}, **more)
 
 
-async def keep_all(client: Client) -> list[str]:
+async def keep_all(client: GatewayClient) -> list[str]:
     """The three kinds, told in another order than they are shown; their ids as they are shown."""
     name, style = await keep(client, NAME, "identity"), await keep(client, STYLE, "communication_style")
     return [await keep(client, ALWAYS), style, name]
 
 
 async def prepare(
-    client: Client, text: str = "Where were we?", thread_id: str = "thr_1", **more: Any
+    client: GatewayClient, text: str = "Where were we?", thread_id: str = "thr_1", **more: Any
 ) -> dict[str, Any]:
     """What a host is given for a turn, which then ends."""
     given = await client.request(

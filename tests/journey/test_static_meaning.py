@@ -13,8 +13,8 @@ from command_line import Ended, run
 from spawned import Den, ask_with_meaning, drain, journey, on_linux, remember
 from tiny_model import make_tiny_model
 
-from gateway.client import Client
-from gateway.spaces import STATIC_NAME
+from gateway.embedding.spaces import STATIC_NAME
+from gateway.wire.client import GatewayClient
 
 FACTS = (
     "The user drives an old automobile.",
@@ -39,24 +39,24 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("models") / "one", seed=1)
 
 
-async def by_meaning(client: Client, query: str) -> list[str]:
+async def by_meaning(client: GatewayClient, query: str) -> list[str]:
     """The facts that a search by meaning alone finds, best first; the model is waited for."""
     answer = await ask_with_meaning(client, "memory/search", {"query": query, "mode": "semantic"})
     assert answer["semantic"] != "off"
     return [hit["record"]["content"] for hit in answer["hits"]]
 
 
-async def search_state(client: Client) -> dict[str, Any]:
+async def search_state(client: GatewayClient) -> dict[str, Any]:
     return (await client.request("gateway/status", {}))["search"]
 
 
-async def until_kind(client: Client, kind: str) -> None:
+async def until_kind(client: GatewayClient, kind: str) -> None:
     """Wait until the space of that kind is searched."""
     while (await search_state(client))["kind"] != kind:
         await drain(client)
 
 
-async def use(client: Client, **patch: Any) -> None:
+async def use(client: GatewayClient, **patch: Any) -> None:
     await client.request("settings/update", {"update": {"embedding": patch}})
 
 
@@ -98,7 +98,7 @@ async def test_a_new_home_finds_by_meaning_without_a_word_of_setup(tmp_path: Pat
 @on_linux
 @journey
 async def test_a_start_loads_nothing_heavy_and_the_first_question_only_numpy(tmp_path: Path) -> None:
-    def loaded(client: Client) -> set[str]:
+    def loaded(client: GatewayClient) -> set[str]:
         maps = Path(f"/proc/{client.pid}/maps").read_text(encoding="utf-8")
         return {name for name in ("numpy", "tokenizers", "onnxruntime", "safetensors") if f"/{name}" in maps}
 

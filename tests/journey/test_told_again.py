@@ -6,7 +6,7 @@ from typing import Any
 
 from spawned import Den, drain, journey, remember
 
-from gateway.client import Client
+from gateway.wire.client import GatewayClient
 
 FACT = "The user's favourite tea is kukicha."
 SAID = "My locker at the pool is the one with the quokka sticker."
@@ -18,19 +18,19 @@ FILE = {
 SECRETS = ("kukicha", "quokka", "okapi")
 
 
-async def prepared(client: Client) -> dict[str, Any]:
+async def prepared(client: GatewayClient) -> dict[str, Any]:
     """The turn that waits for its host, as it is told now."""
     asked = {"thread_id": "thr", "turn_id": "trn", "input": [{"type": "text", "text": QUESTION}, FILE]}
     return await client.request("turn/prepare", asked)
 
 
-async def called(client: Client, call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
+async def called(client: GatewayClient, call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
     """What a tool answers in that turn."""
     call = {"turn_id": "trn", "call_id": call_id, "name": name, "arguments": arguments}
     return (await client.request("turn/tool_call", call))["result"]
 
 
-async def told(client: Client) -> dict[str, list[str]]:
+async def told(client: GatewayClient) -> dict[str, list[str]]:
     """Which of the secrets each answer holds."""
     answers = {
         "prompt": (await prepared(client))["context_blocks"],

@@ -5,7 +5,7 @@ from typing import Any
 
 from spawned import Den, journey, refusal
 
-from gateway.client import Client
+from gateway.wire.client import GatewayClient
 
 TRIES = 8
 WRITES = 20
@@ -22,7 +22,7 @@ def said(thread_id: str, turn_id: str, text: str = "hello") -> dict[str, Any]:
     return {"thread_id": thread_id, "turn_id": turn_id, "input": [{"type": "text", "text": text}]}
 
 
-async def answers(client: Client, *messages: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+async def answers(client: GatewayClient, *messages: dict[str, Any]) -> dict[Any, dict[str, Any]]:
     """Write everything at once; the replies by id."""
     client.send_line(b"\n".join(json.dumps(message).encode() for message in messages))
     wanted = {message["id"] for message in messages if "id" in message}
@@ -38,7 +38,7 @@ def reason(reply: dict[str, Any]) -> str:
     return reply["error"]["data"]["reason"] if "error" in reply else "ok"
 
 
-def story(client: Client, turn_id: str) -> list[tuple[str, int]]:
+def story(client: GatewayClient, turn_id: str) -> list[tuple[str, int]]:
     """The notifications of a turn with their numbers."""
     return [
         (method, params["seq"])

@@ -12,25 +12,27 @@ from clock import SetClock
 from fresh import fresh_database
 from memory_home import Told
 
-from agent.artifacts import Artifacts
-from agent.background import Background
-from agent.deletion import Deletions
-from agent.ledger import Ledger
-from agent.pipeline import Pipeline
-from agent.preflight import Planners
-from agent.preflight_advice import Advisor
-from agent.registration import Registry
-from agent.runtime import HookRuntime
-from agent.threads import Neighbours, Threads, ensure_workspace
+from agent.files.artifacts import Artifacts
+from agent.forget.deletion import Deletions
+from agent.hooks.registration import Registry
+from agent.hooks.runtime import HookRuntime
+from agent.prompt.ledger import Ledger
+from agent.prompt.preflight import Planners
+from agent.prompt.preflight_advice import Advisor
+from agent.threads.threads import Neighbours, Threads, ensure_workspace
+from agent.threads.unstored import Unstored
 from agent.tools import subscriptions as own_subscriptions
-from agent.turns import Turns
-from gateway.artifact_files import ArtifactFiles
-from gateway.database import Database
-from gateway.ids import SortableIds
-from gateway.job_runner import JobRunner
-from gateway.jobs import Jobs
-from gateway.keys import HomeKey
-from gateway.retry import RetryLimits
+from agent.turns.background import Background
+from agent.turns.lifecycle import TurnMeans
+from agent.turns.pipeline import Pipeline
+from agent.turns.turns import Turns
+from gateway.base.ids import SortableIds
+from gateway.files.artifact_files import ArtifactFiles
+from gateway.home.keys import HomeKey
+from gateway.jobs.queue import Jobs
+from gateway.jobs.retry import RetryLimits
+from gateway.jobs.runner import JobRunner, Work
+from gateway.store.database import Database
 from protocol.base import Cancelled, Scope
 from protocol.hooks import (
     ContextItem,
@@ -48,7 +50,7 @@ from protocol.hooks import (
     ToolContext,
 )
 from protocol.models import Deltas, ModelReply, ModelRequest, ToolRequest
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 from protocol.settings import AgentSettings, GatewayConfig
 from protocol.sizes import ConversationSize
 from protocol.threads import (
@@ -174,7 +176,7 @@ class AgentHome:
         )  # fmt: skip
         self.background = Background(
             db=self.db, clock=self.clock, jobs=self.jobs, runtime=self.runtime, ledger=self.ledger, notify=self.notify,
-            on_items=lambda _tx, facts: self.facts.extend(facts), time_zone=lambda: "UTC",
+            on_items=lambda _tx, facts: self.facts.extend(facts),
         )  # fmt: skip
         self.files = ArtifactFiles(path.parent / "artifacts")
         self.artifacts = Artifacts(
@@ -196,15 +198,15 @@ class AgentHome:
         advisor = Advisor(
             model, list(tools or {}), self.db, lambda _tx, _turn: [], lambda _tx, _turn: nothing, self.incident
         )
+        unstored = Unstored()
+        means = TurnMeans(
+            db=self.db, clock=self.clock, ids=self.ids, background=self.background, ledger=self.ledger,
+            artifacts=self.artifacts, notify=self.notify, on_items=neighbours.on_items, settings=settings, owner=owner,
+            incident=self.incident, unstored=unstored,
+        )  # fmt: skip
+        pipeline = Pipeline(runtime=self.runtime, planners=planners, advisor=advisor, settings=settings)
         self.turns = Turns(
-            db=self.db, clock=self.clock, ids=self.ids,
-            pipeline=Pipeline(
-                runtime=self.runtime, planners=planners, advisor=advisor, settings=settings
-            ), background=self.background,
-            ledger=self.ledger,
-            artifacts=self.artifacts,
-            model=model, tools=tools or {}, notify=self.notify, spawn=self.spawn, on_items=neighbours.on_items,
-            settings=settings, owner=owner, time_zone=lambda: "UTC", incident=self.incident, mask=lambda text: text,
+            means, pipeline=pipeline, model=model, tools=tools or {}, spawn=self.spawn, mask=lambda text: text,
             marks=self.marks_of,
         )  # fmt: skip
         self.threads = Threads(
@@ -212,18 +214,17 @@ class AgentHome:
             clock=self.clock,
             ids=self.ids,
             neighbours=neighbours,
-            default_workspace=lambda: "ws_1",
+            unstored=unstored,
         )
         self.deletions = Deletions(
             db=self.db, jobs=self.jobs, neighbours=neighbours, forgettings=NothingForgotten(), settle=self.turns.settle
         )
         self.runner = JobRunner(
-            db=self.db, clock=self.clock, owner=owner, limits=lambda _kind: RetryLimits(1000, 1000, 5),
+            db=self.db, clock=self.clock, owner=owner, bell=self.jobs.bell,
+            work={"hook_run": Work(self.background.run), "sweep": Work(self.artifacts.sweep)},
+            limits=lambda _kind: RetryLimits(1000, 1000, 5),
             on_paused=lambda _component, _reason: None, on_resumed=lambda _component: None,
         )  # fmt: skip
-        self.runner.handle("hook_run", self.background.run)
-        self.runner.handle("sweep", self.artifacts.sweep)
-        self.jobs.wake = self.runner.wake
 
     def incident(self, error: BaseException) -> str:
         self.incidents.append(type(error))

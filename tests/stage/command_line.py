@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway import logs
+from gateway.base import logs
 from gateway.cli import main
-from gateway.commands.door import through_door
-from gateway.commands.parsing import parser
+from gateway.doors.commands.door import through_door
+from gateway.doors.commands.parsing import parser
 from protocol.methods import MEMORY_WRITE
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 from spawned import Den, drain, remember
 
-from gateway.client import Client
+from gateway.wire.client import GatewayClient
 
 START = 1_772_366_400_000
 Damage = Callable[[apsw.Connection], None]
@@ -91,6 +91,9 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "full text dropped": ("texts", sql("DROP TABLE chunk_terms", "DROP TABLE chunk_fts")),
     "terms null": ("terms", sql("UPDATE chunk SET terms = NULL")),
     "terms garbage": ("terms", sql("UPDATE chunk SET terms = randomblob(40)")),
+    "terms garbage, pending without a job": (
+        "terms", sql("UPDATE chunk_source SET state = 'pending'", "DELETE FROM job", "UPDATE chunk SET terms = randomblob(40)")
+    ),
     "terms of another": ("terms", sql("UPDATE chunk SET terms = (SELECT terms FROM chunk WHERE id = 1)")),
     "terms garbage, full text emptied": (
         "terms", sql("UPDATE chunk SET terms = randomblob(9)", "INSERT INTO chunk_fts (chunk_fts) VALUES ('delete-all')")
@@ -180,7 +183,7 @@ async def fill(den: Den) -> None:
         await drain(client)
 
 
-async def answers(client: Client) -> list[Any]:
+async def answers(client: GatewayClient) -> list[Any]:
     """What searches find, in both houses."""
     found: list[Any] = []
     for query in QUERIES:
@@ -193,7 +196,7 @@ async def answers(client: Client) -> list[Any]:
 
 
 def derived(den: Den) -> dict[str, list[Any]]:
-    """All that is derived, without the numbers of its rows."""
+    """All that is derived, without the numbers of its rows; of partitions their order alone."""
     connection = den.database()
     shown = {
         name: connection.execute(statement).fetchall()
@@ -205,7 +208,8 @@ def derived(den: Den) -> dict[str, list[Any]]:
             "listed": "SELECT count(*) FROM chunk_fts_docsize",
             "vectors": "SELECT item_id, position, vector, v.digest FROM chunk_vec AS v JOIN chunk ON chunk.id = v.chunk "
             "JOIN chunk_source AS s ON s.id = source ORDER BY 1, 2",
-            "segments": "SELECT workspace, position, state, chunk_count, term_count, first_at, last_at FROM segment WHERE chunk_count > 0",
+            "segments": "SELECT workspace, row_number() OVER (PARTITION BY workspace ORDER BY position), state, chunk_count, "
+            "term_count, first_at, last_at FROM segment WHERE chunk_count > 0",
             "facts": "SELECT term, doc FROM memory_terms ORDER BY term, doc",
             "fact terms": "SELECT * FROM record_terms ORDER BY row",
             "fact vectors": "SELECT record_id, vector, digest FROM memory_vec ORDER BY record_id",

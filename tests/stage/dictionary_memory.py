@@ -4,8 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gateway.lexicon import SnowballLexicon
-from promt.brief import ORDER, Brief, Statement, compose
+from promt.brief import ORDER, Brief, StandingStatement, compose
 from protocol.base import Scope
 from protocol.errors import Refused
 from protocol.hooks import TurnContext
@@ -31,6 +30,7 @@ from protocol.memory import (
     WriteResult,
 )
 from protocol.threads import TurnOptions
+from retrieval.terms import SnowballLexicon
 
 _LEXICON = SnowballLexicon()
 USER = Scope(kind="user", key="default")
@@ -104,7 +104,7 @@ class DictionaryMemory:
 
     async def standing(self, turn: TurnContext) -> Brief:
         stated = [
-            Statement(r.memory_id, r.category, r.key, r.content, r.updated_at, r.created_at)
+            StandingStatement(r.memory_id, r.category, r.key, r.content, r.updated_at, r.created_at)
             for r in self.records.values()
             if r.category in ORDER
         ]

@@ -11,18 +11,19 @@ from clock import SetClock
 from fresh import fresh_database
 from worded_meaning import WordedMeaning
 
-from gateway.database import Database
-from gateway.ids import SortableIds
-from gateway.jobs import Jobs
-from gateway.keys import HomeKey
-from gateway.lexicon import SnowballLexicon
-from gateway.secret_scanner import RuleScanner
-from gateway.written_dates import WrittenDates
+from gateway.base.ids import SortableIds
+from gateway.base.written_dates import WrittenDates
+from gateway.home.keys import HomeKey
+from gateway.jobs.queue import Jobs
+from gateway.secrets.scanner import RuleScanner
+from gateway.store.database import Database
 from protocol.hooks import ItemFact, ThreadFact
-from protocol.ports import Job, Lexicon, Tx
+from protocol.seams.ports import Job, Lexicon, Tx
 from protocol.settings import GatewayConfig, ThreadEpisodicSettings
 from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
 from protocol.threads import ArtifactRef
+from retrieval.terms import SnowballLexicon
+from thread_episodic.ports import EpisodicMeans
 from thread_episodic.service import EpisodicService
 
 DAY = 86_400_000
@@ -56,7 +57,7 @@ class Home:
         self.meaning = WordedMeaning()
         ids = SortableIds(self.clock)
         self.jobs = Jobs(ids, self.clock, "own_test")
-        self.service = EpisodicService(
+        self.service = EpisodicService(EpisodicMeans(
             db=self.db, clock=self.clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=lexicon or SnowballLexicon(),
             meaning=self.meaning, scanner=RuleScanner(), jobs=self.jobs, notify=lambda method, params: self.told.append((method, params)),
             settings=lambda: self.settings, read_items=self._read_items, read_thread=self._read_thread,
@@ -71,8 +72,8 @@ class Home:
             paused=lambda: self.held, items_after=self._items_after,
             searched_space=lambda _: self.meaning.space.id if self.meaning.space else None,
             report_damage=lambda reasons, has_failed: self.damage.append((list(reasons), has_failed)),
-            time_zone=lambda: "UTC", read_date=WrittenDates(),
-        )  # fmt: skip
+            read_date=WrittenDates(),
+        ))  # fmt: skip
 
     def config(self) -> GatewayConfig:
         return msgspec.structs.replace(GatewayConfig(), thread_episodic=self.settings)

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from gateway.migrations import migrate
+from gateway.store.migrations import migrate
 
 _template: list[Path] = []
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from dictionary_memory import turn_context
 
-from agent.registration import Registry
-from agent.runtime import HookRuntime
-from gateway.clock import SystemClock
-from gateway.ids import SortableIds
+from agent.hooks.registration import Registry
+from agent.hooks.runtime import HookRuntime
+from gateway.base.clock import SystemClock
+from gateway.base.ids import SortableIds
 from protocol.hooks import (
     PHASES,
     ContextItem,

@@ -2,20 +2,20 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
 from clock import START, SetClock
 from fresh import fresh_database
 
-from gateway.database import Database
-from gateway.ids import SortableIds
-from gateway.job_runner import JobRunner
-from gateway.jobs import Jobs
-from gateway.owners import SQL
-from gateway.retry import RetryLimits
-from protocol.ports import JobHandle, JobKind, JobState, Tx
+from gateway.base.ids import SortableIds
+from gateway.home.owners import SQL
+from gateway.jobs.queue import Bell, Jobs
+from gateway.jobs.retry import RetryLimits
+from gateway.jobs.runner import Handler, JobRunner, Work
+from gateway.store.database import Database
+from protocol.seams.ports import JobHandle, JobKind, JobState, Tx
 
 
 class Yard:
@@ -24,20 +24,26 @@ class Yard:
     def __init__(self, db: Database) -> None:
         self.db = db
         self.clock = SetClock()
-        self.jobs = Jobs(SortableIds(self.clock), self.clock, "own_test")
+        self.bells: list[Bell] = []
+        self.jobs = Jobs(SortableIds(self.clock), self.clock, "own_test", cast("Bell", self))
         self.limits = RetryLimits(1_000, 8_000, 3)
         self.paused: list[tuple[str, str]] = []
         self.resumed: list[str] = []
-        self.runners: list[JobRunner] = []
 
-    def runner(self, owner: str = "own_a") -> JobRunner:
-        made = JobRunner(
-            db=self.db, clock=self.clock, owner=owner, limits=lambda _kind: self.limits,
+    def ring(self) -> None:
+        """Wake every runner, as each process wakes its own."""
+        for bell in self.bells:
+            bell.ring()
+
+    def runner(self, owner: str = "own_a", **work: Handler | Work) -> JobRunner:
+        """A runner with what it does about the jobs of each kind."""
+        bell = Bell()
+        self.bells.append(bell)
+        return JobRunner(
+            db=self.db, clock=self.clock, owner=owner, bell=bell, limits=lambda _kind: self.limits,
+            work={cast("JobKind", kind): done if isinstance(done, Work) else Work(done) for kind, done in work.items()},
             on_paused=lambda component, reason: self.paused.append((component, reason)), on_resumed=self.resumed.append,
         )  # fmt: skip
-        self.runners.append(made)
-        self.jobs.wake = lambda: [each.wake() for each in self.runners] and None
-        return made
 
     async def enqueue(self, subject: str, kind: JobKind = "index", **of: Any) -> str | None:
         return await self.db.write(lambda tx: self.jobs.enqueue(tx, kind, subject, **of))
@@ -53,7 +59,7 @@ class Yard:
     async def lease(self, owner: str, kind: JobKind = "index") -> list[tuple[str, int]]:
         """What a runner of that owner claims now."""
         jobs = await self.db.note(lambda tx: self.runner(owner)._claim(tx, {kind: 100}))
-        self.runners.pop()
+        self.bells.pop()
         return [(job.subject, job.attempt_count) for job in jobs]
 
     async def settled(self, runner: JobRunner) -> None:

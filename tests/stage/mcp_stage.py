@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from spawned import Den, clean_environment, drain
 
-from gateway.client import console_script
+from gateway.wire.client import console_script
 
 REVISIONS = ("legacy", "auto")
 """With a handshake, and without: `auto` takes the newest that both know."""

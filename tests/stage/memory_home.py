@@ -11,9 +11,9 @@ from clock import START, SetClock
 from fresh import fresh_database
 from worded_meaning import WordedMeaning
 
-from agent.forgotten import conversation
-from agent.ledger import Ledger
-from agent.redaction import forget_copies
+from agent.forget.places import conversation
+from agent.forget.redaction import forget_copies
+from agent.prompt.ledger import Ledger
 from agent.store import (
     SQL,
     add_item,
@@ -25,14 +25,13 @@ from agent.store import (
     read_turn,
     workspace_exists,
 )
-from agent.threads import ensure_workspace
-from gateway.database import Database
-from gateway.ids import SortableIds
-from gateway.jobs import Jobs
-from gateway.keys import HomeKey
-from gateway.lexicon import SnowballLexicon
-from gateway.secret_scanner import RuleScanner
-from gateway.wiping import wipe
+from agent.threads.threads import ensure_workspace
+from gateway.base.ids import SortableIds
+from gateway.home.keys import HomeKey
+from gateway.jobs.queue import Jobs
+from gateway.secrets.scanner import RuleScanner
+from gateway.store.database import Database
+from gateway.store.wiping import wipe
 from memory.ports import Collaborators
 from memory.service import MemoryService
 from protocol.base import Scope
@@ -57,10 +56,11 @@ from protocol.memory import (
     WriteParams,
     WriteResult,
 )
-from protocol.ports import Tx
 from protocol.saying import Saying
+from protocol.seams.ports import Tx
 from protocol.settings import MemorySettings, RecallSettings
 from protocol.threads import Item, Role, TurnOptions
+from retrieval.terms import SnowballLexicon
 
 T = TypeVar("T")
 
@@ -103,7 +103,6 @@ class MemoryHome:
         self.ledger = Ledger(self.key)
         self.ids = SortableIds(self.clock)
         self.jobs = Jobs(self.ids, self.clock, "own_test")
-        self.default_workspace: str | None = "ws_1"
         self.wal_is_held = False
         self.ended: list[tuple[str, str]] = []
         self.damage: list[int] = []
@@ -125,12 +124,12 @@ class MemoryHome:
         return MemoryService(Collaborators(
             db=self.db, clock=self.clock, ids=self.ids, keyed=self.key, lexicon=self.lexicon, meaning=self.meaning, scanner=self.scanner,
             jobs=self.jobs, notify=lambda method, params: self.told.append(Told(method, params)),
-            settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, default_workspace=lambda: self.default_workspace, read_items=read_items,
+            settings=lambda: self.settings, recall_settings=lambda: self.recall_settings, read_items=read_items,
             read_thread=read_thread, workspace_exists=workspace_exists, read_turn=read_turn, read_run=read_run, generation_of_turn=generation_of_turn, open_runs=open_runs,
             end_runs=lambda _tx, run_ids, code: self.ended.extend((run_id, code) for run_id in run_ids),
             echo_spans=self.ledger.echo_spans, forget_copies=forget_copies, searched=[conversation(lambda _tx, _items: None)],
             look_into_files=self._look_into_files, report_damage=self.damage.append,
-            searched_space=lambda _tx: None,
+            searched_space=lambda _tx: self.meaning.space.id if self.meaning.space else None,
             report_index=lambda reasons, has_failed: self.index_damage.append((list(reasons), has_failed)),
             truncate_wal=self._truncate, backups=lambda: self.backups, owner="own_1",
         ))  # fmt: skip

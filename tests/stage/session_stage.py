@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 
 import anyio
 
-from gateway.outbox import CURRENT, Outbox
-from gateway.rpc import Bound, Dispatcher
-from gateway.session import Session
+from gateway.base.hub import CURRENT, Hub
+from gateway.base.spawner import Spawner
+from gateway.wire.rpc import Dispatcher
+from gateway.wire.session import Session, Transport
 from protocol.base import Params, Wire
 from protocol.errors import Refused
-from protocol.methods import Method
+from protocol.methods import Bound, Method
 from protocol.notifications import GatewayRecovered
 
 T = TypeVar("T")
@@ -49,7 +50,7 @@ class Stage:
         self._changed = anyio.Event()
         self.writable = anyio.Event()
         self.writable.set()
-        self.outbox = Outbox(self.send)
+        self.hub, self.spawner = Hub(), Spawner()
         table = {
             "initialize": ("free", self._notifying), "shutdown": ("free", self._gated), "ping": ("free", self._plain),
             "hold": ("free", self._gated), "say": ("free", self._plain), "in_thread": ("thread", self._gated),
@@ -62,7 +63,7 @@ class Stage:
             for name, (order, call) in table.items()
         }
         self.session = Session(
-            source=self, sink=self, outbox=self.outbox, dispatcher=Dispatcher(bound, self._incident),
+            transport=Transport(self, self), hub=self.hub, dispatcher=Dispatcher(bound, self._incident),
             max_message_bytes=MAX_BYTES, max_in_flight=max_in_flight,
             thread_of_turn={"turn-of-a": "a"}.get,
         )  # fmt: skip
@@ -131,7 +132,7 @@ class Stage:
             self.begun.append(f"work of {params.name}, replies: {len(self.out)}")
             self.notify(f"from {params.name}")
 
-        self.outbox.spawn(work, "work")
+        self.spawner.spawn(work, "work")
         await asyncio.sleep(0)
         return Said(name=params.name)
 
@@ -140,7 +141,7 @@ class Stage:
         raise AssertionError
 
     def notify(self, component: str) -> None:
-        self.outbox.notify("gateway/recovered", GatewayRecovered(component=component))
+        self.hub.notify("gateway/recovered", GatewayRecovered(component=component))
 
     # the client's side
 
@@ -212,8 +213,7 @@ def play(
             code.append(await stage.session.run())
 
         with anyio.fail_after(120):
-            async with anyio.create_task_group() as tasks, anyio.create_task_group() as background:
-                stage.outbox.tasks = background
+            async with anyio.create_task_group() as tasks, stage.spawner.open():
                 tasks.start_soon(run)
                 if initialized:
                     await stage.initialize()

@@ -8,9 +8,9 @@ from typing import Any
 
 import anyio
 
-from gateway.database import Database
-from gateway.sqlite import connect
-from protocol.ports import Tx
+from gateway.store.database import Database
+from gateway.store.sqlite import connect
+from protocol.seams.ports import Tx
 
 TABLES = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL UNIQUE) STRICT"
 ADD = "INSERT INTO t (a) VALUES (?)"
@@ -24,9 +24,13 @@ def make(path: Path) -> Database:
     return Database(path)
 
 
-def play(scene: Callable[[Database], Awaitable[None]], tmp_path: Path) -> None:
+def play(
+    scene: Callable[[Database], Awaitable[None]], tmp_path: Path, opened: Callable[[Path], Database] | None = None
+) -> None:
+    """A scene on a database of its own: the small one, or what `opened` makes of the path."""
+
     async def main() -> None:
-        db = make(tmp_path / "x.db")
+        db = (opened or make)(tmp_path / "x.db")
         try:
             with anyio.fail_after(120):
                 await scene(db)

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 import pytest
 
-from gateway.client import CallFailed, Client, console_script
+from gateway.wire.client import CallFailed, GatewayClient, console_script
 
 JOURNEY_SECONDS = 240.0
 """No journey takes a tenth of this on a quiet machine; what hangs is told with its place instead of by the runner."""
@@ -78,12 +78,12 @@ class Den:
         """What a desktop app would spawn."""
         return [*console_script(), "serve", "--home", str(self.home), "--config", str(self.config)]
 
-    async def spawn(self, **how: Any) -> Client:
+    async def spawn(self, **how: Any) -> GatewayClient:
         """A process that was not spoken to yet."""
-        return await Client.start(self.command(), **how)
+        return await GatewayClient.start(self.command(), **how)
 
     @asynccontextmanager
-    async def client(self, workspace_id: str | None = "ws_here") -> AsyncIterator[Client]:
+    async def client(self, workspace_id: str | None = "ws_here") -> AsyncIterator[GatewayClient]:
         """A session that was initialized, and that is ended in order."""
         async with await self.spawn() as client:
             await hello(client, workspace_id)
@@ -102,7 +102,7 @@ class Den:
         }
 
 
-async def hello(client: Client, workspace_id: str | None = "ws_here") -> dict[str, Any]:
+async def hello(client: GatewayClient, workspace_id: str | None = "ws_here") -> dict[str, Any]:
     """Initialize; the answer."""
     params: dict[str, Any] = {"protocol_version": "2026-11", "client": {"name": "journey", "version": "1"}}
     if workspace_id is not None:
@@ -110,18 +110,18 @@ async def hello(client: Client, workspace_id: str | None = "ws_here") -> dict[st
     return await client.request("initialize", params)
 
 
-async def drain(client: Client) -> None:
+async def drain(client: GatewayClient) -> None:
     """Wait for the background work."""
     drained = await client.request("gateway/drain", {"timeout_ms": 30_000})
     assert drained["idle"], drained
 
 
-async def remember(client: Client, content: str, **more: Any) -> str:
+async def remember(client: GatewayClient, content: str, **more: Any) -> str:
     """Keep something; its id."""
     return (await client.request("memory/remember", {"content": content, **more}))["record"]["memory_id"]
 
 
-async def ask_with_meaning(client: Client, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+async def ask_with_meaning(client: GatewayClient, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a search once its vector came in time, where a model makes one: a busy machine may take longer than a search waits."""
     while True:
         answer = await client.request(method, params)
@@ -130,7 +130,7 @@ async def ask_with_meaning(client: Client, method: str, params: Mapping[str, Any
             return answer
 
 
-async def take_turn(client: Client, thread_id: str, text: str, turn_id: str, **more: Any) -> dict[str, Any]:
+async def take_turn(client: GatewayClient, thread_id: str, text: str, turn_id: str, **more: Any) -> dict[str, Any]:
     """A whole turn, its hooks of afterwards included; the turn as it ended."""
     params = {"thread_id": thread_id, "turn_id": turn_id, "input": [{"type": "text", "text": text}], **more}
     await client.request("turn/start", params)
@@ -138,7 +138,7 @@ async def take_turn(client: Client, thread_id: str, text: str, turn_id: str, **m
     return (await client.request("turn/get", {"turn_id": turn_id}))["turn"]
 
 
-async def every(client: Client, method: str, member: str, **params: Any) -> list[dict[str, Any]]:
+async def every(client: GatewayClient, method: str, member: str, **params: Any) -> list[dict[str, Any]]:
     """All pages of a list."""
     found: list[dict[str, Any]] = []
     cursor = None
@@ -150,7 +150,7 @@ async def every(client: Client, method: str, member: str, **params: Any) -> list
             return found
 
 
-async def refusal(client: Client, method: str, params: Any = None) -> CallFailed:
+async def refusal(client: GatewayClient, method: str, params: Any = None) -> CallFailed:
     """The error that a call ends with."""
     try:
         result = await client.request(method, params)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from protocol.memory import SemanticState
-from protocol.ports import GiveUpJob, PauseQueue, Space, Tx, Vector, VectorTable
+from protocol.seams.ports import GiveUpJob, PauseQueue, Space, Tx, Vector, VectorTable
 
 DIM = 64
 SAME = {

@@ -10,8 +10,8 @@ from clock import SetClock
 from fresh import fresh_database
 from hostile_hooks import KIT, Hostile, subscribed
 
-from agent.background import MAX_LOST_ATTEMPTS
-from gateway.job_runner import free_jobs_of
+from agent.turns.background import MAX_LOST_ATTEMPTS
+from gateway.jobs.runner import free_jobs_of
 from protocol.hooks import AuditContribution, HookFailure, HookInput, HookOutput, Retry, Subscription
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.compile import (
+from agent.prompt.compiler import (
     MAX_CONTEXT_CHARS,
     MAX_CONTEXTS,
     MAX_SECTION_CHARS,
@@ -17,7 +17,7 @@ from agent.compile import (
     messages_of,
     system_text,
 )
-from agent.model import NOTHING_SAID, Contributed, History, SaidTurn
+from agent.values import NOTHING_SAID, Contributed, History, SaidTurn
 from promt.tokens import estimated_tokens
 from protocol.hooks import ContextItem, DiagnosticContribution, PromptContext, SectionContribution
 from protocol.models import Message

@@ -10,8 +10,8 @@ from agent_home import AgentHome, Answers, play
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.history import PICTURE_TOKENS, Size, fit_history, read_history, rewritten, room_of, size_of_all
-from agent.model import NOTHING_SAID, History, SaidTurn
+from agent.prompt.history import PICTURE_TOKENS, Size, fit_history, read_history, rewritten, room_of, size_of_all
+from agent.values import NOTHING_SAID, History, SaidTurn
 from protocol.hooks import HookInput, HookOutput, Subscription
 from protocol.models import Message, Picture
 from protocol.settings import AgentSettings

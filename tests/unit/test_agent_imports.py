@@ -12,12 +12,21 @@ from fresh import fresh_database
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.imports import Imports, Known, Plan, content_hash, derived_id, echoed, identified, plan_import
-from agent.ledger import Ledger
+from agent.prompt.ledger import Ledger
 from agent.store import SQL
-from agent.threads import Neighbours, ensure_workspace
-from gateway.database import Database
-from gateway.keys import HomeKey
+from agent.threads.imports import (
+    Imports,
+    KnownTurn,
+    ThreadImportPlan,
+    content_hash,
+    derived_id,
+    echoed,
+    identified,
+    plan_import,
+)
+from agent.threads.threads import Neighbours, ensure_workspace
+from gateway.home.keys import HomeKey
+from gateway.store.database import Database
 from protocol.errors import CallerError, Refused
 from protocol.threads import ImportItem, ImportSource, ImportTurn, ThreadImportParams
 
@@ -28,15 +37,17 @@ def turn(text: str, at: int = 1, turn_id: str | None = None) -> ImportTurn:
     return ImportTurn(at=at, items=[ImportItem(role="user", text=text)], turn_id=turn_id)
 
 
-def applied(known: Sequence[Known], plan: Plan) -> list[Known]:
+def applied(known: Sequence[KnownTurn], plan: ThreadImportPlan) -> list[KnownTurn]:
     """A thread after a plan, as `_Import.apply` leaves it."""
     contents = {k.turn_id: (k.driver, k.content) for k in known if k.turn_id not in plan.remove}
     contents |= {entry.turn_id: ("import", entry.content) for entry in [*plan.add, *plan.replace]}
     order = plan.order if plan.add or plan.replace or plan.remove or plan.is_moving else [k.turn_id for k in known]
-    return [Known(turn_id, *contents[turn_id], position) for position, turn_id in enumerate(order, 1)]
+    return [KnownTurn(turn_id, *contents[turn_id], position) for position, turn_id in enumerate(order, 1)]
 
 
-def run(known: Sequence[Known], turns: Sequence[ImportTurn], *, is_replacing: bool) -> tuple[list[Known], Plan]:
+def run(
+    known: Sequence[KnownTurn], turns: Sequence[ImportTurn], *, is_replacing: bool
+) -> tuple[list[KnownTurn], ThreadImportPlan]:
     plan = plan_import(known, identified(known, turns, SOURCE, is_replacing=is_replacing), is_replacing=is_replacing)
     return applied(known, plan), plan
 
@@ -45,9 +56,9 @@ texts = st.lists(st.sampled_from("abcd"), max_size=6)
 live = st.lists(st.sampled_from(["trn_live_1", "trn_live_2"]), unique=True, max_size=2)
 
 
-def thread_of(first: Sequence[str], live_ids: Sequence[str]) -> list[Known]:
+def thread_of(first: Sequence[str], live_ids: Sequence[str]) -> list[KnownTurn]:
     known, _ = run([], [turn(text) for text in first], is_replacing=True)
-    return [*known, *(Known(turn_id, "gateway", b"own", len(known) + n) for n, turn_id in enumerate(live_ids, 1))]
+    return [*known, *(KnownTurn(turn_id, "gateway", b"own", len(known) + n) for n, turn_id in enumerate(live_ids, 1))]
 
 
 @given(texts, live, texts, st.booleans())
@@ -98,14 +109,14 @@ def test_named_turns_follow_the_order_of_the_source(order: list[str]) -> None:
 def test_a_source_replaces_its_own_turns_and_no_others(
     first: list[str], other: list[str], second: list[str], live_ids: list[str]
 ) -> None:
-    def bring(known: Sequence[Known], source: str, words: Sequence[str]) -> list[Known]:
+    def bring(known: Sequence[KnownTurn], source: str, words: Sequence[str]) -> list[KnownTurn]:
         incoming = identified(known, [turn(word) for word in words], ("thr", source), is_replacing=True)
         plan = plan_import(known, incoming, is_replacing=True, source=source)
         of = {k.turn_id: k.source for k in known} | {entry.turn_id: source for entry in plan.add}
         return [k._replace(source=of[k.turn_id]) for k in applied(known, plan)]
 
     known = bring([], "one", first)
-    known += [Known(turn_id, "gateway", b"own", len(known) + n) for n, turn_id in enumerate(live_ids, 1)]
+    known += [KnownTurn(turn_id, "gateway", b"own", len(known) + n) for n, turn_id in enumerate(live_ids, 1)]
     after = bring(bring(known, "two", other), "one", second)
     assert [k.content for k in after if k.source == "two"] == [content_hash(turn(word)) for word in other]
     assert [k.content for k in after if k.source == "one"] == [content_hash(turn(word)) for word in second]
@@ -114,8 +125,8 @@ def test_a_source_replaces_its_own_turns_and_no_others(
 
 
 def in_parts(
-    known: Sequence[Known], turns: Sequence[ImportTurn], size: int, parts: Sequence[int] | None = None
-) -> list[Known]:
+    known: Sequence[KnownTurn], turns: Sequence[ImportTurn], size: int, parts: Sequence[int] | None = None
+) -> list[KnownTurn]:
     """A thread after a source came in parts of a size: all of them, or those at some places."""
     starts = list(range(0, len(turns), size)) or [0]
     for offset in starts if parts is None else [starts[part] for part in parts]:
@@ -132,7 +143,7 @@ def test_parts_make_the_same_thread_as_the_whole(
 ) -> None:
     turns = [turn(text) for text in second]
     there = in_parts([], [turn(text) for text in first], before)
-    there = [*there, *(Known(turn_id, "gateway", b"own", len(there) + n) for n, turn_id in enumerate(live_ids, 1))]
+    there = [*there, *(KnownTurn(turn_id, "gateway", b"own", len(there) + n) for n, turn_id in enumerate(live_ids, 1))]
     whole, _ = run(there, turns, is_replacing=True)
     assert in_parts(there, turns, size) == whole
     assert in_parts(whole, turns, size) == whole
@@ -144,7 +155,7 @@ def test_a_part_that_comes_again_takes_no_later_one_away(
 ) -> None:
     turns = [turn(text) for text in said]
     there = in_parts([], turns, size)
-    there = [*there, *(Known(turn_id, "gateway", b"own", len(there) + n) for n, turn_id in enumerate(live_ids, 1))]
+    there = [*there, *(KnownTurn(turn_id, "gateway", b"own", len(there) + n) for n, turn_id in enumerate(live_ids, 1))]
     again = data.draw(st.lists(st.integers(0, (len(turns) - 1) // size), max_size=4))
     assert in_parts(there, turns, size, again) == there
 
@@ -164,7 +175,7 @@ def test_what_an_import_may_not_name() -> None:
     with pytest.raises(CallerError):
         run([], [turn("a", turn_id="trn_1"), turn("b", turn_id="trn_1")], is_replacing=True)
     with pytest.raises(Refused) as caught:
-        run([Known("trn_live", "gateway", None, 1)], [turn("a", turn_id="trn_live")], is_replacing=False)
+        run([KnownTurn("trn_live", "gateway", None, 1)], [turn("a", turn_id="trn_live")], is_replacing=False)
     assert caught.value.reason == "conflict"
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from processor import assert_cheap
 
-from agent.ledger import blocks, normalised, without
-from agent.model import Injected
+from agent.prompt.ledger import blocks, normalised, without
+from agent.values import Injected
 from promt.render import carries_own_block, render_block
 from protocol.hooks import ContextItem
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 from protocol.threads import SourceRef
 
 ITEMS = [

@@ -8,9 +8,9 @@ import pytest
 from clock import START
 from memory_home import MemoryHome
 
-from agent.redaction import forget_copies
+from agent.forget.redaction import forget_copies
 from agent.store import SQL, add_item, add_tool_reply, encoded
-from protocol.ports import Bindings, Tx
+from protocol.seams.ports import Bindings, Tx
 from protocol.threads import Item
 
 TURNS = 40

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from agent_home import BUNDLE, TOOLS, AgentHome, Lived, echoes, play, wants
 
-from agent.rounds import MAX_CALLS, MAX_ROUNDS
+from agent.turns.rounds import MAX_CALLS, MAX_ROUNDS
 from protocol.hooks import ToolContext
 from protocol.models import ModelReply
 from protocol.threads import ToolReply, TurnError

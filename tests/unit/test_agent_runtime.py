@@ -9,10 +9,10 @@ from dictionary_memory import turn_context
 from hostile_hooks import cost_of_no_ops
 from processor import MARGIN, slowness, untraced
 
-from agent.registration import RegistrationError, Registry
-from agent.runtime import HookRuntime, PhaseResult, RequiredHookFailedError
-from gateway.clock import SystemClock
-from gateway.ids import SortableIds
+from agent.hooks.registration import RegistrationError, Registry
+from agent.hooks.runtime import HookRuntime, PhaseResult, RequiredHookFailedError
+from gateway.base.clock import SystemClock
+from gateway.base.ids import SortableIds
 from protocol.base import Diagnostic
 from protocol.gateway import RunError
 from protocol.hooks import (

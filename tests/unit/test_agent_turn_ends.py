@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from agent_home import BUNDLE, RECALL, TERMINAL, AgentHome, play, wants
 
-from agent import deletion
+from agent.forget import deletion
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import (
     HookInput,

@@ -9,52 +9,55 @@ import tomllib
 from pathlib import Path
 
 from cases import each
+from house_tree import HOUSES, find_rooms
 
 from gateway.wiring import build as _wiring  # noqa: F401  # the composition root imports, so every module does
 from protocol.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[2]
-HOUSES = ("gateway", "agent", "memory", "thread_episodic", "promt", "protocol")
 MODULES = [path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))]
 
+PACKAGES = [path for path in MODULES if path.name == "__init__.py"]
+MAX_MODULES = 25
+"""A folder that holds more is two rooms."""
 MAX_LINES = 500
 """Four hundred are a warning; a thought is not cut in two for it."""
-TABLES = {"protocol/memory.py", "protocol/threads.py", "gateway/secret_rules.py"}
+TABLES = {"protocol/memory.py", "protocol/threads.py", "gateway/secrets/rules.py"}
 """Declarations without logic: a table is as long as what it lists."""
 
-OF_ANY_TABLE = {"gateway/damaged_rows.py"}
+OF_ANY_TABLE = {"gateway/store/damaged_rows.py"}
 """What reads whichever table is damaged has no statement that could stand in a file."""
 
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core", "types"}
 HOME_OF = {
-    "jsonrpcserver": {"gateway/rpc.py"},
+    "jsonrpcserver": {"gateway/wire/rpc.py"},
     "apsw": {
-        "gateway/database.py",
-        "gateway/damaged_rows.py",
-        "gateway/database_copy.py",
-        "gateway/database_file.py",
-        "gateway/database_pages.py",
-        "gateway/database_threads.py",
-        "gateway/log_end.py",
-        "gateway/migrations.py",
-        "gateway/sqlite.py",
-        "gateway/wiping.py",
+        "gateway/store/database.py",
+        "gateway/store/damaged_rows.py",
+        "gateway/store/copy.py",
+        "gateway/store/file.py",
+        "gateway/store/pages.py",
+        "gateway/store/threads.py",
+        "gateway/store/log_end.py",
+        "gateway/store/migrations.py",
+        "gateway/store/sqlite.py",
+        "gateway/store/wiping.py",
     },
-    "tenacity": {"gateway/provider_tries.py"},
-    "Stemmer": {"gateway/lexicon.py"},
-    "tomlkit": {"gateway/config.py"},
-    "filelock": {"gateway/config.py", "gateway/migrations.py", "gateway/owners.py"},
-    "platformdirs": {"gateway/home.py"},
-    "pypdf": {"gateway/pdf_text.py"},
-    "rich": {"gateway/commands/terminal.py", "gateway/demo.py", "gateway/import_report.py"},
-    "shtab": {"gateway/commands/processes.py"},
+    "tenacity": {"gateway/providers/tries.py"},
+    "Stemmer": {"retrieval/terms.py"},
+    "tomlkit": {"gateway/home/config.py"},
+    "filelock": {"gateway/home/config.py", "gateway/store/migrations.py", "gateway/home/owners.py"},
+    "platformdirs": {"gateway/home/folder.py"},
+    "pypdf": {"gateway/files/pdf_text.py"},
+    "rich": {"gateway/doors/terminal/screen.py", "gateway/play/demo.py", "gateway/imports/report.py"},
+    "shtab": {"gateway/doors/commands/processes.py"},
     "usearch": set(),
-    "fastembed": {"gateway/embedding_engine.py"},
-    "mcp": {"gateway/mcp_door/server.py", "gateway/mcp_door/streams.py"},
-    "mcp_types": {"gateway/mcp_door/server.py", "gateway/mcp_door/streams.py"},
-    "pydantic": {"gateway/mcp_door/streams.py"},
-    "openai": {"gateway/openai_chat.py"},
-    "anthropic": {"gateway/anthropic_messages.py"},
+    "fastembed": {"gateway/embedding/engine.py"},
+    "mcp": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
+    "mcp_types": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
+    "pydantic": {"gateway/doors/mcp/streams.py"},
+    "openai": {"gateway/providers/openai_chat.py"},
+    "anthropic": {"gateway/providers/anthropic_messages.py"},
 }
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
@@ -104,6 +107,28 @@ def test_libraries_have_one_home(path: Path) -> None:
 @each("path", [path for path in MODULES if path.name != "__init__.py"])
 def test_every_module_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(tree_of(path))
+
+
+@each("path", PACKAGES)
+def test_a_room_is_not_crowded_and_says_what_it_holds(path: Path) -> None:
+    assert len([*path.parent.glob("*.py")]) <= MAX_MODULES
+    assert ast.get_docstring(tree_of(path))
+
+
+@each("house", HOUSES)
+def test_a_house_lists_its_rooms(house: str) -> None:
+    docstring = ast.get_docstring(tree_of(ROOT / house / "__init__.py")) or ""
+    listed = re.findall(r"^(\w+)/ ", docstring, re.MULTILINE)
+    assert sorted(listed) == [room.name for room in find_rooms(ROOT / house)]
+
+
+def test_a_class_name_occurs_once() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name_of(path))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
 def test_folders_layers_and_wheel_agree() -> None:

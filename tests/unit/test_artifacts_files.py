@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.artifact_reading import FileRefusedError
-from gateway import artifact_files
-from gateway.artifact_files import ArtifactFiles
+from agent.files.reading import FileRefusedError
+from gateway.files import artifact_files
+from gateway.files.artifact_files import ArtifactFiles
 from protocol.errors import Unavailable
 
 LIMIT = 1000

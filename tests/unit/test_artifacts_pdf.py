@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from small_pdf import bomb, encrypted, pdf
 
-from agent.artifact_pages import CUT, MAX_DOCUMENT_CHARS, Document, Documents, PdfPages
-from gateway import pdf_text
-from gateway.pdf_text import PdfText, tell
+from agent.files.pages import CUT, MAX_DOCUMENT_CHARS, Document, Documents, PdfPages
+from gateway.files import pdf_text
+from gateway.files.pdf_text import PdfText, tell
 
 SECONDS = 20.0  # a machine under load starts a process slowly; what must hit the deadline has one of its own
 
@@ -128,7 +128,7 @@ def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_child_ends_itself_when_nobody_does(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(pdf(["word " * 10] * 10_000))
-    command = [sys.executable, "-P", "-m", "gateway.pdf_text", "0", "100000000", "1.0"]
+    command = [sys.executable, "-P", "-m", "gateway.files.pdf_text", "0", "100000000", "1.0"]
     with path.open("rb") as file:
         ended = subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, timeout=240, check=False)
     assert ended.returncode in pdf_text.ENDED_BY_ITS_WATCH

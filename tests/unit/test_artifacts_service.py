@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_pdf import pdf
 
-from agent.artifact_pages import PdfPages
-from agent.artifact_tool import ArtifactTool, artifact_hooks
-from agent.artifacts import ContentGoneError
-from agent.threads import ensure_workspace
+from agent.files.artifacts import ContentGoneError
+from agent.files.pages import PdfPages
+from agent.files.tool import ArtifactTool, artifact_hooks
+from agent.threads.threads import ensure_workspace
 from agent.tools import result_text
-from gateway.artifact_files import ArtifactFiles
-from gateway.pdf_text import PdfText
-from gateway.secret_scanner import RuleScanner
+from gateway.files.artifact_files import ArtifactFiles
+from gateway.files.pdf_text import PdfText
+from gateway.secrets.scanner import RuleScanner
 from protocol.errors import GatewayError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.models import Picture
@@ -173,7 +173,9 @@ def test_a_turn_that_may_not_begin_leaves_no_bytes(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_and_nothing_is_half_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(home: AgentHome) -> None:
         with monkeypatch.context() as patched:
-            patched.setattr("gateway.artifact_files.os.fsync", lambda _fd: (_ for _ in ()).throw(OSError(28, "full")))
+            patched.setattr(
+                "gateway.files.artifact_files.os.fsync", lambda _fd: (_ for _ in ()).throw(OSError(28, "full"))
+            )
             error = await refused(carry(home, given_file(b"words")))
         assert (error.reason, error.retryable) == ("storage_full", True)
         assert kept(home) == temporary(home) == []
@@ -274,8 +276,8 @@ def test_an_id_belongs_to_its_thread_and_is_known_in_its_workspace(tmp_path: Pat
 
 def test_a_digest_that_is_only_told_opens_nothing(tmp_path: Path) -> None:
     async def scene(home: AgentHome) -> None:
-        from agent.imports import Imports  # noqa: PLC0415
-        from agent.threads import Neighbours  # noqa: PLC0415
+        from agent.threads.imports import Imports  # noqa: PLC0415
+        from agent.threads.threads import Neighbours  # noqa: PLC0415
 
         (mine,) = await carry(home, given_file(b"mine"))
         neighbours = Neighbours(on_items=lambda _tx, _facts: None, on_items_removed=lambda _tx, _ids: None)
@@ -604,8 +606,8 @@ def test_the_pictures_of_a_turn_go_to_a_model_that_takes_them(tmp_path: Path) ->
 
 
 def test_pictures_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.artifact_reading.MAX_PICTURE_BYTES", 100)
-    monkeypatch.setattr("agent.artifacts.MAX_PICTURES_BYTES", 150)
+    monkeypatch.setattr("agent.files.reading.MAX_PICTURE_BYTES", 100)
+    monkeypatch.setattr("agent.files.artifacts.MAX_PICTURES_BYTES", 150)
 
     async def scene(home: AgentHome) -> None:
         refs = await carry(home, given_file(PNG, "image/png"), given_file(PNG * 2, "image/png"), given_file(PNG + b"1", "image/png"),

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import artifact_text
-from agent.artifact_text import (
+from agent.files import text as artifact_text
+from agent.files.text import (
     delimiter_of,
     fields_of,
     index_text,
@@ -18,7 +18,7 @@ from agent.artifact_text import (
     read_text,
     records_of,
 )
-from protocol.ports import SecretSpan
+from protocol.seams.ports import SecretSpan
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from gateway.client import CallFailed, Client, ConnectionClosed, console_script
+from gateway.wire.client import CallFailed, ConnectionClosed, GatewayClient, console_script
 from protocol import methods as call
 from protocol.base import Empty, Nothing
 from protocol.threads import ThreadParams
@@ -65,7 +65,7 @@ def command(tmp_path):
 
 def with_client(command, talk, **options):
     async def main():
-        async with await Client.start(command, **options) as client:
+        async with await GatewayClient.start(command, **options) as client:
             return await talk(client)
 
     return asyncio.run(main())
@@ -154,18 +154,18 @@ def test_all_who_wait_are_told_when_no_answer_can_come(command, last, code):
 
 def test_the_ways_to_end_give_the_exit_code(command):
     async def main():
-        client = await Client.start(command)
+        client = await GatewayClient.start(command)
         assert await client.close() == 0
         assert await client.close() == 0
 
-        client = await Client.start(command)
+        client = await GatewayClient.start(command)
         assert await client.end_of_input() == 3
 
-        client = await Client.start(command)
+        client = await GatewayClient.start(command)
         await client.notify("exit")
         assert await client.wait() == 1
 
-        client = await Client.start(command)
+        client = await GatewayClient.start(command)
         assert client.pid > 0
         client.kill()
         assert await client.wait() != 0
@@ -175,11 +175,11 @@ def test_the_ways_to_end_give_the_exit_code(command):
 
 
 def test_a_process_that_does_not_end_is_ended(command, tmp_path, monkeypatch):
-    monkeypatch.setattr("gateway.client.CLOSE_SECONDS", 0.3)
+    monkeypatch.setattr("gateway.wire.client.CLOSE_SECONDS", 0.3)
     (tmp_path / "deaf.py").write_text("import threading; threading.Event().wait()")
 
     async def main():
-        client = await Client.start([sys.executable, str(tmp_path / "deaf.py")])
+        client = await GatewayClient.start([sys.executable, str(tmp_path / "deaf.py")])
         return await client.close()
 
     assert asyncio.run(main()) != 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import ids, new_home, remember, run
 
-from gateway.client import console_script
+from gateway.wire.client import console_script
 
 COFFEE = "I take my coffee without sugar."
 TALK = "# User\n\nWhen does the ferry sail?\n\n# Assistant\n\nAt ten.\n"

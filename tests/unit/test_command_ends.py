@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import new_home, run
 
-from gateway.client import console_script
-from gateway.commands.exits import reading, writing
+from gateway.doors.terminal.exits import reading, writing
+from gateway.wire.client import console_script
 
 COFFEE = "I take my coffee without sugar."
 on_posix = pytest.mark.skipif(
@@ -74,7 +74,7 @@ def test_a_file_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch,
         raise OSError(number, os.strerror(number), "elsewhere")
 
     assert run("remember", COFFEE).code == 0
-    monkeypatch.setattr("gateway.commands.bundles.publish", fail)
+    monkeypatch.setattr("gateway.doors.commands.bundles.publish", fail)
     ended = run("export", "mine.jsonl", "--json")
     assert ended.code == code
     assert ended.json["error"]["message"] == f"mine.jsonl cannot be written: {os.strerror(number)}"
@@ -133,12 +133,12 @@ def test_an_incident_is_only_promised_where_a_log_holds_it(home: Path, monkeypat
         raise ZeroDivisionError
 
     assert run("remember", COFFEE).code == 0
-    monkeypatch.setattr("gateway.commands.memories.show_table", fail)
+    monkeypatch.setattr("gateway.doors.commands.memories.show_table", fail)
     ended = run("list")
     assert ended.code == 70
     [incident] = [word for word in ended.err.split() if word.startswith("inc_")]
     assert incident in (home / "logs" / "gateway.log").read_text(encoding="utf-8")
-    monkeypatch.setattr("gateway.commands.embedding_models.choose", fail)
+    monkeypatch.setattr("gateway.doors.commands.embedding_models.choose", fail)
     ended = run("models")
     assert (ended.code, "inc_" in ended.err) == (70, False)
     assert "ZeroDivisionError, test_command_ends.py:" in ended.err
@@ -154,7 +154,7 @@ def test_who_is_ended_in_the_middle_leaves_no_copy_behind(tmp_path: Path, comman
     assert run("remember", COFFEE).code == 0
     assert run("backup", "first.backup").code == 0
     code_of_it = (
-        "import os, signal, sys; from gateway import backup; from gateway.cli import main\n"
+        "import os, signal, sys; from gateway.care import backup; from gateway.cli import main\n"
         "def end(*_): os.kill(os.getpid(), signal." + name + ")\n"
         "backup._needed = backup._move_in = end\n"
         "sys.exit(main(sys.argv[1:]))"
@@ -172,7 +172,7 @@ def test_who_is_ended_in_the_middle_leaves_no_copy_behind(tmp_path: Path, comman
 def test_what_a_killed_backup_left_goes_with_the_next_one(tmp_path: Path) -> None:
     assert run("remember", COFFEE).code == 0
     code_of_it = (
-        "import os, signal, sys; from gateway import backup; from gateway.cli import main\n"
+        "import os, signal, sys; from gateway.care import backup; from gateway.cli import main\n"
         "def end(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
         "backup._needed = end\n"
         "sys.exit(main(sys.argv[1:]))"

@@ -11,12 +11,13 @@ from typing import get_args
 import pytest
 from command_line import ids, new_home, remember, run
 
-from gateway.client import console_script
-from gateway.commands import COMMANDS, exits, load
-from gateway.commands.exits import OF_REASON, code_of
-from gateway.commands.parsing import parser
-from gateway.commands.reasons import QUESTIONS
-from gateway.embedder import EmbedderError
+from gateway.doors.commands import COMMANDS, load
+from gateway.doors.commands.parsing import parser
+from gateway.doors.commands.reasons import QUESTIONS
+from gateway.doors.terminal import exits
+from gateway.doors.terminal.exits import OF_REASON, code_of
+from gateway.embedding.embedder import EmbedderError
+from gateway.wire.client import console_script
 from protocol.errors import REASONS, GatewayError
 from protocol.memory import GateName
 
@@ -59,12 +60,12 @@ def test_wrong_usage_ends_with_64(arguments: list[str]) -> None:
 
 def test_only_the_module_of_the_wanted_command_is_imported() -> None:
     code = (
-        "import sys; from gateway.commands.parsing import parser; parser('completion');"
-        "print([n for n in sys.modules if n.startswith('gateway.commands.')])"
+        "import sys; from gateway.doors.commands.parsing import parser; parser('completion');"
+        "print([n for n in sys.modules if n.startswith('gateway.doors.commands.')])"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert "gateway.commands.memories" not in told.stdout
-    assert "gateway.commands.processes" in told.stdout
+    assert "gateway.doors.commands.memories" not in told.stdout
+    assert "gateway.doors.commands.processes" in told.stdout
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh", "powershell"])
@@ -408,7 +409,7 @@ def test_a_model_that_cannot_be_fetched_is_told(monkeypatch: pytest.MonkeyPatch)
         assert given["allow_download"]
         raise EmbedderError("download_failed")
 
-    monkeypatch.setattr("gateway.embedder.load", fail)
+    monkeypatch.setattr("gateway.embedding.embedder.load", fail)
     ended = run("models", "fetch")
     assert ended.code == 69
     assert "is there a network" in ended.err
@@ -442,7 +443,7 @@ def test_a_defect_is_told_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("gateway.commands.memories.show_table", fail)
+    monkeypatch.setattr("gateway.doors.commands.memories.show_table", fail)
     remember(COFFEE)
     ended = run("list")
     assert ended.code == 70
@@ -455,7 +456,7 @@ def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     remember(COFFEE)
-    monkeypatch.setattr("gateway.commands.memories.show_table", stop)
+    monkeypatch.setattr("gateway.doors.commands.memories.show_table", stop)
     assert run("list").code == 130
 
 
@@ -494,7 +495,7 @@ def test_schemas_leave_the_folder_alone_in_which_somebody_stands(
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("mine", encoding="utf-8")
     assert run("schemas", "--check").code == 0  # of the sources that run, wherever one stands
-    monkeypatch.setattr("gateway.commands.processes.own_tree", lambda: None)  # as where it was installed
+    monkeypatch.setattr("gateway.doors.commands.processes.own_tree", lambda: None)  # as where it was installed
     ended = run("schemas")
     assert (ended.code, "--out" in ended.err, "--docs" in ended.err) == (64, True, True)
     assert run("schemas", "--out", "schemas", "--docs", "made").code == 0

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from command_line import Ended, run
 
-from gateway.commands.door import through_door
-from gateway.commands.parsing import parser
-from gateway.repository import project_of
+from gateway.doors.commands.door import through_door
+from gateway.doors.commands.parsing import parser
+from gateway.home.repository import Project, project_of, workspace_of
 
 BOAT = "The boat is called Tern."
 
@@ -89,6 +89,25 @@ def test_who_finds_nothing_is_told_of_other_workspaces(shop: Path, monkeypatch: 
         run("search", "boat", "--workspace", "elsewhere", "--scope", "user").err.count("project") == 0
     )  # no project was meant
     assert run("search", "rains", "--workspace", "elsewhere", "--json").json["elsewhere"] == []
+
+
+def test_a_repository_is_looked_up_only_for_who_names_no_workspace(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Path | None] = []
+
+    def look(folder: Path | None = None, *, named: str | None = None) -> Project:
+        looked.append(folder)
+        return workspace_of(folder, named=named)
+
+    monkeypatch.setattr("gateway.home.repository.workspace_of", look)
+    whole = parser()  # as completion and help have it
+    assert whole.parse_args(["list", "--workspace", "ws_x"]).workspace == "ws_x"
+    assert whole.parse_args(["list", "--workspace", "(here)"]).workspace == "(here)"
+    assert whole.parse_args(["import", "talk.json"]).workspace is None
+    assert looked == []
+    assert whole.parse_args(["list", "--folder", str(shop)]).workspace == own_id(shop)
+    assert looked == [shop]
+    assert whole.parse_args(["list"]).workspace == own_id(shop)
+    assert looked == [shop, None]
 
 
 def test_mcp_takes_the_workspace_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from gateway.commands.tables import GAP, LEAST, SPARE, WIDE, layout_of
-from gateway.commands.terminal import draw
+from gateway.doors.terminal.screen import draw
+from gateway.doors.terminal.tables import GAP, LEAST, SPARE, WIDE, layout_of
 
 IDS = [f"mem_01krb0vfk03j34nqk4sr{number:02}" for number in range(3)]
 TEXTS = [

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from gateway.complaints import to_words
-from protocol.base import Id
+from gateway.base.complaints import to_words
+from protocol.base import WITHOUT_NUL, Id, matching
 
 
 class Checked(msgspec.Struct, forbid_unknown_fields=True):
@@ -20,6 +20,7 @@ class Checked(msgspec.Struct, forbid_unknown_fields=True):
     switch: bool = True
     maybe: int | None = None
     form: Annotated[str, Meta(pattern="^x$")] = "x"
+    said: Annotated[str, matching(WITHOUT_NUL), Meta(max_length=9)] = "x"
     table: dict[str, int] = {}
 
 
@@ -35,6 +36,7 @@ class Checked(msgspec.Struct, forbid_unknown_fields=True):
         ({"texts": ["a"]}, "must have at least 2 characters"),
         ({"id": "a b"}, "must be an id: letters, digits and _ . : -, at most 128 of them"),
         ({"form": "y"}, "must have another form"),
+        ({"said": "a\0b"}, "must not hold a NUL character (U+0000): that is no text"),
         ({"choice": "secret"}, "is not one of the values that it takes"),
         ({"switch": 3}, "must be true or false, not a whole number"),
         ({"maybe": "x"}, "must be a whole number or null, not text"),

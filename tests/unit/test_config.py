@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.config import ConfigError, ConfigStore, read, shown_url
-from gateway.config_keys import UnknownKey, find_nearest
+from gateway.home.config import ConfigError, ConfigStore, read, shown_url
+from gateway.home.config_keys import UnknownKey, find_nearest
 from protocol.errors import CallerError, Unavailable
 from protocol.settings import GatewayConfig, MemorySettings, SettingsUpdateParams
 
@@ -247,7 +247,7 @@ def test_a_file_that_cannot_be_written_is_told_as_such(tmp_path, monkeypatch):
     def full(_path, _data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gateway.config.publish", full)
+    monkeypatch.setattr("gateway.home.config.publish", full)
     with pytest.raises(Unavailable) as caught:
         store.update(patch(memory={"retention_days": 3}))
     assert caught.value.reason == "storage_full"
@@ -351,14 +351,20 @@ def test_a_changed_file_stays_below_the_environment(tmp_path):
         (
             "PIONEER_THREAD_EPISODIC__SNIPPET_CHARS",
             "9999",
-            "gateway.thread_episodic.snippet_chars, with what the environ",
+            "PIONEER_THREAD_EPISODIC__SNIPPET_CHARS: with it, thread_episodic.snippet_chars must not be greater than",
         ),
-        ("PIONEER_MEMORY__CAPSULES_DIR", "../up", "gateway.memory.capsules_dir, with what the environment says"),
+        ("PIONEER_MEMORY__CAPSULES_DIR", "../up", "PIONEER_MEMORY__CAPSULES_DIR: with it, memory.capsules_dir "),
     ],
 )
-def test_a_wrong_value_of_the_environment_is_refused_by_the_name_of_its_variable(tmp_path, variable, value, names):
+def test_a_wrong_value_of_the_environment_gives_way_and_is_refused_by_its_variable(tmp_path, variable, value, names):
+    text = "[gateway.memory]\nretention_days = 5\n"
+    store = layered(tmp_path, text, **{variable: value, "PIONEER_AGENT__MAX_ROUNDS": "3"})
+    beneath = layered(tmp_path, text, PIONEER_AGENT__MAX_ROUNDS="3")
+    assert (store.config, store.origins()) == (beneath.config, beneath.origins())
+    assert store.config.agent.max_rounds == 3
+    assert [wrong.variable for wrong in store.wrong_values] == [variable]
     with pytest.raises(ConfigError) as caught:
-        layered(tmp_path, "", **{variable: value})
+        store.require_known()
     assert names in str(caught.value)
     assert "sk-secret" not in str(caught.value)
 

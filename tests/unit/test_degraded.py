@@ -1,7 +1,7 @@
 import msgspec
 from clock import SetClock
 
-from gateway.degraded import LAST_ERRORS, Health
+from gateway.base.health import LAST_ERRORS, Health
 
 
 def health_with_ears():

@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gateway.derived import TABLE, TABLES, begun_anew, owner_of, part_of, with_shadows
-from gateway.schema_shapes import scripts
-from memory.repair import Repairer
-from thread_episodic.repair_checks import index_finds
+from gateway.store.derived import TABLE, TABLES, begun_anew, owner_of, part_of, with_shadows
+from gateway.store.schema_shapes import scripts
+from memory.read.vectors import RecordVectors
+from memory.repair import RecordRepairer
+from thread_episodic.index.repair_checks import index_finds
 
 OF_MEANING = frozenset(
     {
@@ -37,8 +39,8 @@ def test_every_check_has_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counter((part.house, check) for part in TABLE for check in part.checks)
     assert set(counted.values()) == {1}
     monkeypatch.setattr("memory.repair.index_finds", lambda _version: Looks())
-    means: Any = type("Means", (), {"lexicon": type("Words", (), {"version": "1"})})
-    names = {check.name for check in Repairer(means).checks()} - NOT_DERIVED
+    means: Any = SimpleNamespace(lexicon=SimpleNamespace(version="1"), db=None, jobs=None, meaning=None)
+    names = {check.name for check in RecordRepairer(means, RecordVectors(means)).checks()} - NOT_DERIVED
     assert names == {check for part in TABLE if part.house == "memory" for check in part.checks}
     lexicon: Any = type("Words", (), {"version": "1"})
     assert all(part_of(name, "conversation") is not None for name in index_finds(lexicon))

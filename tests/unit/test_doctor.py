@@ -11,12 +11,12 @@ import apsw
 import pytest
 from command_line import Ended, run
 
-from gateway.checkup import CHECKS
-from gateway.commands.health import code_of
-from gateway.findings import Finding
-from gateway.migrations import SCHEMA_VERSION
-from gateway.owners import living
-from gateway.staging import PREFIX, staging, stale, sweep
+from gateway.care.checkup import CHECKS
+from gateway.care.findings import Finding
+from gateway.doors.commands.health import code_of
+from gateway.home.owners import living
+from gateway.store.migrations import SCHEMA_VERSION
+from gateway.store.staging import PREFIX, staging, stale, sweep
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_folder_that_was_left_is_known_again_where_looking_takes_its_lock_away
         lock.unlink()
         return True
 
-    monkeypatch.setattr("gateway.staging.is_free", is_free)
+    monkeypatch.setattr("gateway.store.staging.is_free", is_free)
     left = tmp_path / f"{PREFIX}abc"
     left.mkdir()
     (left / "lock").touch()

@@ -20,19 +20,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_model import SYNONYMS, make_tiny_model, some_words
 
-from gateway import embedder as module
-from gateway import embedding_engine as engine
-from gateway.embedder import (
+from gateway.embedding import embedder as module
+from gateway.embedding import engine
+from gateway.embedding.embedder import (
     BATCH_BYTES,
     BATCH_TEXTS,
     MAX_CHARS,
     QUERIES_KEPT,
     EmbedderError,
-    Identity,
+    ModelIdentity,
     batches_of,
     load,
 )
-from gateway.model_files import locate
+from gateway.embedding.model_files import locate
 from protocol.settings import EmbeddingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,7 +179,7 @@ def test_long_broken_and_blank_texts_have_vectors(tiny):
 def test_a_model_whose_vectors_depend_on_company_gets_texts_one_by_one(tiny, monkeypatch):
     """As models with dynamic quantisation do; here the length of what is padded is mixed in."""
     sizes = []
-    checked = engine.Model._checked
+    checked = engine.EmbeddingModel._checked
 
     def swayed(self, texts, *, is_query):
         sizes.append(len(texts))
@@ -187,7 +187,7 @@ def test_a_model_whose_vectors_depend_on_company_gets_texts_one_by_one(tiny, mon
         found[:, 0] += (len(texts) - 1) * 0.2
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
-    monkeypatch.setattr(engine.Model, "_checked", swayed)
+    monkeypatch.setattr(engine.EmbeddingModel, "_checked", swayed)
 
     async def scene():
         async with loaded(tiny) as embedder:
@@ -216,7 +216,7 @@ class Stage:
     """A model that waits for its cue and notes what it is given."""
 
     def __init__(self):
-        self.identity = Identity("staged", 2, "d")
+        self.identity = ModelIdentity("staged", 2, "d")
         self.seen = []
         self.begun = threading.Semaphore(0)
         self.cues = threading.Semaphore(0)
@@ -510,9 +510,9 @@ GOOD = [[3.0, 4.0]], [[3.0, 4.0], [0.0, 1.0]]
      ([[float("nan"), 1.0]], "not_finite"), ([[float("inf"), 1.0]], "not_finite"), ([[0.0, 0.0]], "not_finite"), ([["x"]], "model_broken")],
 )  # fmt: skip
 def test_every_vector_is_checked_not_only_the_first(tiny, monkeypatch, answer, reason):
-    monkeypatch.setattr(engine.Model, "_check_tokenizer", lambda *_: None)
+    monkeypatch.setattr(engine.EmbeddingModel, "_check_tokenizer", lambda *_: None)
     files = locate(EmbeddingSettings(model_path=str(tiny)), tiny).files
-    model = engine.Model(Engine(*GOOD, [[3e30, 4e30]], answer), files, "d")
+    model = engine.EmbeddingModel(Engine(*GOOD, [[3e30, 4e30]], answer), files, "d")
     assert numbers(model.vectors(["huge"], is_query=False)).tolist() == pytest.approx(np.array([[0.6, 0.8]]), abs=1e-3)
     with pytest.raises(EmbedderError, match=reason):
         model.vectors(["text"], is_query=False)
@@ -523,8 +523,8 @@ def test_every_vector_is_checked_not_only_the_first(tiny, monkeypatch, answer, r
 CHILD = """
 import asyncio, json, sys
 from pathlib import Path
-from gateway.embedder import EmbedderError, load
-from gateway.model_files import locate
+from gateway.embedding.embedder import EmbedderError, load
+from gateway.embedding.model_files import locate
 from protocol.settings import EmbeddingSettings
 
 async def main(model, cache, download, path):

@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from fresh import fresh_database
 
-from gateway import embedding as embedding_module
-from gateway import model_choice
-from gateway.clock import SystemClock
-from gateway.database import Database
-from gateway.degraded import Health
-from gateway.embedding import Embedding
-from gateway.flat_vectors import FlatVectors
-from gateway.model_files import Located
+from gateway.base.clock import SystemClock
+from gateway.base.health import Health
+from gateway.embedding import choice as model_choice
+from gateway.embedding import meaning as embedding_module
+from gateway.embedding.meaning import Embedding
+from gateway.embedding.model_files import Located
+from gateway.embedding.vector_houses import Houses
+from gateway.store.database import Database
 from protocol.errors import Unavailable
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 from protocol.settings import EmbeddingSettings
+from retrieval.flat import FlatVectors
 
 
 class Loaded:
@@ -66,7 +67,7 @@ def test_a_model_that_the_store_kept_away_is_told_and_comes(
         made: Any = Failing(db, 1)
         embedding = Embedding(
             db=made, clock=SystemClock(), settings=lambda: EmbeddingSettings(embedded_default=False), cache=tmp_path, health=health, notify=lambda *_: None,
-            vectors=FlatVectors(),
+            vectors=FlatVectors(), houses=lambda: Houses(db, []),
         )  # fmt: skip
         embedding.apply()
         running = asyncio.create_task(embedding.run())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processor import assert_cheap
 
-from thread_episodic.chunking import ChunkSizes, cut_text, overlaps, split_sentences
+from retrieval.chunking import ChunkSizes, cut_text, overlaps, split_sentences
 
 USUAL = ChunkSizes(target_min=700, target_max=1200, chunk_max=1600, max_chunks=64)
 SMALL = ChunkSizes(target_min=50, target_max=80, chunk_max=100, max_chunks=1000)

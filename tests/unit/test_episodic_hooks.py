@@ -22,7 +22,7 @@ from protocol.hooks import (
 from protocol.settings import RecallDeadlines, RecallSettings
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import ArtifactRef, Permission, TurnOptions, TurnPolicy
-from thread_episodic.budget import Floor
+from retrieval.budget import Floor
 from thread_episodic.hooks import build_hooks, size_of
 
 TURN = TurnContext(

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.written_dates import WrittenDates
-from promt.phrases import detect
+from gateway.base.written_dates import WrittenDates
+from promt.intents import detect
 from protocol.hooks import TurnContext
 from protocol.threads import TurnOptions
-from thread_episodic.planning import make_planner
-from thread_episodic.pointing import MAX_QUERY_CHARS
+from thread_episodic.search.planning import make_planner
+from thread_episodic.search.pointing import MAX_QUERY_CHARS
 
 NOW = 1_778_686_200_000  # Wednesday, 13 May 2026
 DAY = 86_400_000

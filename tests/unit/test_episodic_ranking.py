@@ -8,28 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.lexicon import SnowballLexicon
 from protocol.hooks import ItemFact
-from protocol.ports import SecretSpan
+from protocol.seams.ports import SecretSpan
 from protocol.settings import ThreadEpisodicSettings
 from protocol.thread_episodic import chunk_id_of, parts_of_chunk
-from thread_episodic.budget import Floor, cut_at_word, floor_of, most_hits, room_of, snippet_of
-from thread_episodic.finding import RAREST, rarest, telling_terms
-from thread_episodic.looked_through import match_of
-from thread_episodic.model import Candidate, Filter, Places, Source
-from thread_episodic.ranking import (
+from retrieval.budget import Floor, cut_at_word, floor_of, most_hits, room_of, snippet_of
+from retrieval.terms import SnowballLexicon
+from thread_episodic.search.finding import RAREST, rarest, telling_terms
+from thread_episodic.search.ranking import (
     NOBODY_NAMED,
     USUAL_COSINE,
     Passage,
-    Question,
     Statistics,
+    WeightedQuery,
     qualities_of,
     rank,
     sessions,
 )
+from thread_episodic.search.text_scan import match_of
+from thread_episodic.values import ChunkCandidate, Filter, IndexSource, Places
 from thread_episodic.visibility import is_visible, mask_range
 
-CHUNK = Candidate(
+CHUNK = ChunkCandidate(
     id=1, position=0, start=0, end=5, status="indexed", terms=None, asks=0, is_dated=0, item_id="i", turn_id="t",
     thread_id="th", role="user", at=100, turn_seq=5, item_seq=0, speaker="user", source_hash=b"h", is_partial=0,
 )  # fmt: skip
@@ -38,7 +38,7 @@ ITEM = ItemFact(
     turn_seq=5, item_seq=0, indexable=True,
 )  # fmt: skip
 WANTED = Filter(workspace_id="w", mode="workspace_threads", thread_id=None)
-QUESTION = Question({"valve": 2.0, "gasket": 3.0, "melanie": 3.0}, asks_when=False)
+QUESTION = WeightedQuery({"valve": 2.0, "gasket": 3.0, "melanie": 3.0}, asks_when=False)
 HOUR = 3_600_000
 
 
@@ -53,7 +53,7 @@ def passage(row: int, own: str = "", **more: Any) -> Passage:
     return Passage(row=row, **(members | more))
 
 
-def order(*passages: Passage, question: Question = QUESTION, has_meaning: bool = False) -> list[int]:
+def order(*passages: Passage, question: WeightedQuery = QUESTION, has_meaning: bool = False) -> list[int]:
     return [one.row for one in rank(question, passages, has_meaning=has_meaning)]
 
 
@@ -206,7 +206,7 @@ def test_a_chunk_is_indexed_with_its_thread_and_each_term_with_its_workspace(
 ) -> None:
     """Whatever is said, no word of it is a thread's term or another workspace's."""
     terms = SnowballLexicon().index_terms(f"{text} t{thread}")
-    held = Source(id=1, workspace=workspace, thread=thread).entry(" ".join(terms)).split(" ")
+    held = IndexSource(id=1, workspace=workspace, thread=thread).entry(" ".join(terms)).split(" ")
     assert held == [f"t{thread}", *(f"w{workspace}·{term}" for term in terms)]
 
 

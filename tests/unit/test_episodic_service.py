@@ -9,7 +9,7 @@ import pytest
 from episodic_home import DAY, NOON, Handle, Home
 
 from protocol.errors import CallerError, Unavailable
-from protocol.ports import PauseQueue
+from protocol.seams.ports import PauseQueue
 from protocol.thread_episodic import (
     ExcludeParams,
     JobsParams,
@@ -18,7 +18,8 @@ from protocol.thread_episodic import (
     ThreadSearchResult,
     ThreadStatusParams,
 )
-from thread_episodic import finding, indexing
+from thread_episodic.index import indexing
+from thread_episodic.search import finding
 
 SECRET = "AKIAZ7QWERTY2345UIOP"  # noqa: S105  # looks like one, opens nothing
 LONG = "\n\n".join(f"Paragraph {n} tells of the harbour crane. " + "It lifts crates of tea. " * 25 for n in range(8))

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from episodic_home import Handle, Home
 
-from protocol.ports import PauseQueue
+from protocol.seams.ports import PauseQueue
 from protocol.settings import ThreadEpisodicSettings
 from protocol.thread_episodic import ThreadStatusParams
 from thread_episodic.hooks import build_hooks

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from processor import assert_cheap
 
-from gateway.written_dates import WrittenDates
-from thread_episodic import time_words
-from thread_episodic.time_words import asks_when, fold, tells_time, zone_of
+from gateway.base.written_dates import WrittenDates
+from thread_episodic.search import time_words
+from thread_episodic.search.time_words import asks_when, fold, tells_time, zone_of
 
 READ_DATE = WrittenDates()
 find_time = partial(time_words.find_time, read_date=READ_DATE)

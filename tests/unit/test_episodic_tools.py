@@ -11,7 +11,7 @@ from dictionary_memory import turn_context
 from episodic_home import Home
 
 from memory.hooks.policy import turn_policy
-from promt.phrases import Intents
+from promt.intents import Intents
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.thread_episodic import ExcludeParams

@@ -9,14 +9,14 @@ import pytest
 from episodic_home import DAY, NOON, Handle, Home
 from worded_meaning import POISON
 
-from gateway.spaces import Identity, adopt
+from gateway.embedding.spaces import SpaceIdentity, adopt
 from protocol.hooks import EpisodicQuery, TurnContext
-from protocol.ports import PauseQueue, Space, Tx
+from protocol.seams.ports import PauseQueue, Space, Tx
 from protocol.thread_episodic import ExcludeParams, ReindexParams
 from protocol.threads import TurnOptions
-from thread_episodic.budget import Floor
-from thread_episodic.model import Shown, Wish
-from thread_episodic.vectors import SUBJECT
+from retrieval.budget import Floor
+from thread_episodic.search.vectors import SUBJECT
+from thread_episodic.values import Shown, TurnSearch
 
 SECRET = "AKIAZ7QWERTY2345UIOP"  # noqa: S105  # looks like one, opens nothing
 HOUR = 3_600_000
@@ -35,7 +35,7 @@ def run(story: Callable[[], Awaitable[Any]]) -> Any:
 
 async def space_of(home: Home, name: str, *, keeps_current: bool = True) -> Space:
     def take(tx: Tx) -> Space:
-        known = adopt(tx, Identity(name, 64, f"digest of {name}"), home.clock.now(), keeps_current=keeps_current)
+        known = adopt(tx, SpaceIdentity(name, 64, f"digest of {name}"), home.clock.now(), keeps_current=keeps_current)
         home.service.vectors.enlist(tx, known.space)
         return known.space
 
@@ -324,10 +324,10 @@ def test_a_search_without_the_model_of_its_words_asks_it_once_and_goes_on(home: 
             time_zone="UTC",
         )  # fmt: skip
         query = EpisodicQuery(mode="workspace_threads", query="puppy sleeps in kitchen")
-        found = await home.service.recall(turn, Wish(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
+        found = await home.service.recall(turn, TurnSearch(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
         assert [hit.item_id for hit in found.hits] == ["i1"]
         home.meaning.is_down = True
-        silent = await home.service.recall(turn, Wish(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
+        silent = await home.service.recall(turn, TurnSearch(query, Floor(0.25, 0), 8), Shown([], set(), []), room=2000)
         assert [hit.item_id for hit in silent.hits] == ["i1"]
         assert "meaning" not in silent.hits[0].breakdown
 

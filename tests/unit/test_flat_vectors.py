@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from worded_meaning import ListedNearness, WordedMeaning, numbers_of
 
-from gateway.flat_vectors import RESCORED, FlatVectors
-from memory.vectors import TABLE
-from protocol.ports import Tx, Vector
+from memory.read.vectors import TABLE
+from protocol.seams.ports import Tx, Vector
+from retrieval.flat import RESCORED, FlatVectors
 
 DIM = 4
 SPACE = 1

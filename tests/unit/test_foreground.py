@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from gateway import foreground as module
-from gateway.foreground import Foreground
+from gateway.store import priority as module
+from gateway.store.priority import Foreground
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.framing import TOO_LONG, Frame, LineReceiver
+from gateway.wire.framing import TOO_LONG, Frame, LineReceiver
 
 LIMIT = 8
 PIECE = 64 * 1024

@@ -9,8 +9,8 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import home as home_module
-from gateway.home import NETWORK_FILE_SYSTEMS, Home, default_root, problem_of_relative
+from gateway.home import folder as home_module
+from gateway.home.folder import NETWORK_FILE_SYSTEMS, Home, default_root, problem_of_relative
 from protocol.errors import CallerError, Unavailable
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="modes and unprivileged links are POSIX's")

@@ -108,7 +108,7 @@ def test_a_hook_that_holds_the_loop_costs_what_it_holds_and_is_named(tmp_path: P
 
 
 def test_what_swallows_its_cancellation_is_closed_by_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.deadline.FORCE_SECONDS", 0.05)
+    monkeypatch.setattr("agent.hooks.deadline.FORCE_SECONDS", 0.05)
     stubborn = [hostile for hostile in KIT if "swallows" in hostile.name or hostile.name == "spins"]
     hooks = [subscription for hostile in stubborn for subscription in subscribed(hostile, "TurnPrePolicy")]
 

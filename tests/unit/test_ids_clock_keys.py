@@ -11,12 +11,12 @@ from clock import SetClock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import durable_file
-from gateway.artifact_files import ArtifactFiles
-from gateway.clock import FileClock, SystemClock
-from gateway.durable_file import publish, publish_once
-from gateway.ids import SortableIds
-from gateway.keys import HomeKey
+from gateway.base import durable_file
+from gateway.base.clock import FileClock, SystemClock
+from gateway.base.durable_file import publish, publish_once
+from gateway.base.ids import SortableIds
+from gateway.files.artifact_files import ArtifactFiles
+from gateway.home.keys import HomeKey
 from protocol.base import ID_TEXT
 from protocol.errors import Unavailable
 
@@ -161,7 +161,7 @@ def test_a_damaged_key_is_told_and_left(content: bytes, tmp_path: Path) -> None:
 
 def test_processes_that_start_together_agree_on_one_key(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from gateway.keys import HomeKey; sys.stdin.read(1); "
+        "import sys; from pathlib import Path; from gateway.home.keys import HomeKey; sys.stdin.read(1); "
         "print(HomeKey.load(Path(sys.argv[1])).digest('d', 'x').hex())"
     )
     started = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.import_formats.cleaning import clean
+from gateway.imports.formats.cleaning import clean
 
 OPEN, CLOSE, NEXT, SPAN, SPAN_END = "\ue200", "\ue201", "\ue202", "\ue203", "\ue204"
 

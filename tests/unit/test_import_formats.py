@@ -13,23 +13,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.import_formats import chatgpt, claude, claude_code, codex, markdown, sources
-from gateway.import_formats.detection import reader_of
-from gateway.import_formats.draft import (
+from gateway.imports.formats import chatgpt, claude, claude_code, codex, markdown, sources
+from gateway.imports.formats.detection import reader_of
+from gateway.imports.formats.draft import (
     Conversation,
     Draft,
-    Message,
-    Origin,
+    ImportedMessage,
     Skipped,
+    SourceOrigin,
     Unreadable,
     mended,
     moment,
 )
-from gateway.import_formats.json_elements import STRAY, TOO_LARGE, TRUNCATED, elements
-from gateway.import_formats.turns import Sizes, pieces, requests, turns
+from gateway.imports.formats.json_elements import STRAY, TOO_LARGE, TRUNCATED, elements
+from gateway.imports.formats.turns import Sizes, pieces, requests, turns
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "import"
-ORIGIN = Origin("/somewhere/talk.md", "talk.md", 1_700_000_000_000)
+ORIGIN = SourceOrigin("/somewhere/talk.md", "talk.md", 1_700_000_000_000)
 SIZES = Sizes.of(8 * 1024 * 1024)
 
 
@@ -266,7 +266,7 @@ def test_bytes_that_are_not_utf8_are_counted() -> None:
 
 
 def test_a_conversation_may_not_outgrow_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.import_formats.draft.MAX_CONVERSATION", 10)
+    monkeypatch.setattr("gateway.imports.formats.draft.MAX_CONVERSATION", 10)
     draft = Draft("any", ORIGIN)
     draft.say("user", "12345", None)
     with pytest.raises(Unreadable, match="too_large"):
@@ -274,7 +274,7 @@ def test_a_conversation_may_not_outgrow_memory(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_line_that_is_too_long_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.import_formats.json_lines.MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("gateway.imports.formats.json_lines.MAX_LINE_BYTES", 100)
     lines = [
         '{"type":"user","message":{"content":"' + "x" * 200 + '"}}',
         '{"type":"user","message":{"content":"next"}}',
@@ -401,7 +401,7 @@ def test_a_damaged_archive_says_so(tmp_path: Path) -> None:
 # -- turns and requests --------------------------------------------------------------------------------------------
 
 
-def conversation(*messages: Message) -> Conversation:
+def conversation(*messages: ImportedMessage) -> Conversation:
     return Conversation("any", "one", None, 1000, list(messages), Counter(), 0)
 
 
@@ -410,13 +410,13 @@ def test_a_question_and_its_answers_are_a_turn() -> None:
     made = list(
         turns(
             conversation(
-                Message("assistant", "welcome", None),
-                Message("user", "one", 2 * minute),
-                Message("user", "more of it", None),
-                Message("assistant", "first", 3 * minute),
-                Message("assistant", "much later", 60 * minute),
-                Message("user", "two", None),
-                Message("assistant", "second", 1 * minute),
+                ImportedMessage("assistant", "welcome", None),
+                ImportedMessage("user", "one", 2 * minute),
+                ImportedMessage("user", "more of it", None),
+                ImportedMessage("assistant", "first", 3 * minute),
+                ImportedMessage("assistant", "much later", 60 * minute),
+                ImportedMessage("user", "two", None),
+                ImportedMessage("assistant", "second", 1 * minute),
             ),
             SIZES,
         )
@@ -445,7 +445,9 @@ def test_pieces_are_the_text(text: str, most: int) -> None:
 )
 def test_every_request_fits_and_nothing_is_lost(messages: list[tuple[Any, str]]) -> None:
     sizes = Sizes.of(8192)
-    groups = list(requests(turns(conversation(*(Message(role, text, 5) for role, text in messages)), sizes), sizes))
+    groups = list(
+        requests(turns(conversation(*(ImportedMessage(role, text, 5) for role, text in messages)), sizes), sizes)
+    )
     assert all(len(msgspec.json.encode(group)) <= 8192 for group in groups)
     items = [item for group in groups for turn in group for item in turn.items]
     assert "".join(item.text for item in items) == "".join(text for _, text in messages)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway import importing
-from gateway.client import CallFailed, Client
-from gateway.import_formats.draft import Conversation, Message
-from gateway.import_report import Report
-from gateway.importing import Importer, Stopped, Window, Wish
+from gateway.imports import importer as importing
+from gateway.imports.formats.draft import Conversation, ImportedMessage
+from gateway.imports.importer import ConversationImporter, ImportOptions, ImportWindow, Stopped
+from gateway.imports.report import ImportCounts
+from gateway.wire.client import CallFailed, GatewayClient
 from protocol.errors import REASONS, ErrorReason
 from protocol.methods import WORKSPACE_GET
 from protocol.threads import Thread, ThreadImportParams, ThreadImportResult
@@ -19,7 +19,7 @@ from protocol.threads import Thread, ThreadImportParams, ThreadImportResult
 LINE_BYTES = 4096
 
 
-class Gateway(Client):
+class Gateway(GatewayClient):
     """Answers imports as told; after the last answer all is well."""
 
     def __init__(self, *answers: ErrorReason) -> None:
@@ -45,16 +45,16 @@ class Gateway(Client):
 
 
 def conversation(name: str, *texts: str) -> Conversation:
-    messages = [Message("user", text, None) for text in texts or ("hello",)]
+    messages = [ImportedMessage("user", text, None) for text in texts or ("hello",)]
     return Conversation("any", name, f"About {name}", 1000, messages, Counter(), 0)
 
 
-def imported(gateway: Gateway, *conversations: Conversation) -> Report:
-    wish = Wish(path=Path("talks"), home=Path("home"), workspace_id="ws_1")
-    report = Report("ws_1", is_dry_run=False)
+def imported(gateway: Gateway, *conversations: Conversation) -> ImportCounts:
+    wish = ImportOptions(path=Path("talks"), home=Path("home"), workspace_id="ws_1")
+    report = ImportCounts("ws_1", is_dry_run=False)
 
     async def go() -> None:
-        window = Window(Importer(gateway, wish, report, LINE_BYTES))
+        window = ImportWindow(ConversationImporter(gateway, wish, report, LINE_BYTES))
         try:
             for one in conversations:
                 await window.put(one, "talks.json")

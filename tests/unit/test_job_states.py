@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 from cases import each
 
-from gateway.job_states import FINAL, TRANSITIONS, IllegalMoveError, JobEvent, after
-from protocol.ports import JobState
+from gateway.jobs.states import FINAL, TRANSITIONS, IllegalMoveError, JobEvent, after
+from protocol.seams.ports import JobState
 
 STATES: tuple[JobState, ...] = get_args(JobState)
 EVENTS: tuple[JobEvent, ...] = get_args(JobEvent)

@@ -10,32 +10,23 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 from interleaving import Interleaving, with_a_stop_before
+from spawned import SCRIPTED, WITHOUT_MODEL
 
+from gateway.base.hub import Hub
 from gateway.foundations import Options, open_home
-from gateway.introduction import Client
-from gateway.jobs import job_of
+from gateway.jobs.queue import job_of
 from gateway.memory_core import build_core
 from gateway.wiring import App, build
-from memory.forgotten_sources import generation
+from memory.doorway import begin
+from memory.proposals.forgotten_sources import generation
 from protocol.errors import GatewayError
-from protocol.ports import Job, Tx
+from protocol.seams.ports import Job, Tx
 
 T = TypeVar("T")
 Work = Callable[["House"], Awaitable[Coroutine[Any, Any, Any]]]
 """Makes everything ready that a piece of work reads, and returns the work, which is not begun."""
 
-CONFIG = """
-[gateway.embedding]
-enabled = false
-
-[gateway.roles]
-main = "scripted"
-extractor = "scripted"
-
-[gateway.providers.scripted]
-kind = "scripted"
-script = "script.jsonl"
-"""
+CONFIG = WITHOUT_MODEL + SCRIPTED
 SURE = {
     "explicitness": "explicit", "category": "preference", "subject": "current_user", "attribute": "food",
     "durability": "long_lived", "certainty": "high", "sensitivity": "none",
@@ -64,7 +55,7 @@ class House:
         self.script([])
         self.runner = asyncio.Runner()
         self.base = self.do(open_home(Options(home=folder / "home", config=folder / "config.toml", speaks=False)))
-        self.app: App = build(build_core(self.base, lambda _line, _key: None, Client()))
+        self.app: App = build(build_core(self.base, Hub()))
         self.write = self.base.database.write
         for name in ("read", "write", "note"):
             stopping = with_a_stop_before(getattr(self.base.database, name), self.note)
@@ -76,7 +67,7 @@ class House:
 
     def note(self, work: Any) -> None:
         """Work that a person decides on begins where it reads how much was forgotten: before, it has read nothing."""
-        self.has_begun |= work is generation
+        self.has_begun |= getattr(work, "func", work) in {begin, generation}
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
@@ -302,3 +293,32 @@ def test_nothing_is_kept_of_what_is_forgotten_meanwhile(
     while play(house, work, forget, reached):
         reached += 1
     assert reached >= 4
+
+
+def test_another_workspace_does_not_learn_that_a_thread_was_deleted_meanwhile(house: House) -> None:
+    async def outcome(names: Callable[[], str], at: int) -> tuple[str, bool]:
+        """Propose from another workspace what names a thread, which is deleted at an await; the answer's code."""
+        house.fresh()
+        await house.talk()
+        await house.call("workspace/create", workspace_id="ws_stranger")
+        evidence = [{"quote": house.said, "thread_id": names()}]
+        interleaving = Interleaving(at, lambda: delete_thread(house))
+        proposed = house.call(
+            "memory/write",
+            content=house.content,
+            semantic=SURE,
+            evidence=evidence,
+            context={"workspace_id": "ws_stranger"},
+        )
+        try:
+            code = (await interleaving.run(proposed)).decision.reason_code
+        except GatewayError as failure:
+            code = str(failure.details)
+        return code, interleaving.was_reached
+
+    at, is_reached = 0, True
+    while is_reached:
+        told, is_reached = house.do(outcome(lambda: house.thread, at))
+        assert told == house.do(outcome(lambda: "thr_never", at))[0], at
+        at += 1
+    assert at >= 3

@@ -12,9 +12,9 @@ from cases import each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gateway import lexicon
-from gateway.lexicon import MAX_QUERY_PAIRS, MAX_QUERY_TERMS, MAX_TERM_CHARS, SnowballLexicon
-from protocol.ports import Lexicon
+from protocol.seams.ports import Lexicon
+from retrieval import terms as lexicon
+from retrieval.terms import MAX_QUERY_PAIRS, MAX_QUERY_TERMS, MAX_TERM_CHARS, SnowballLexicon
 
 LEXICON: Lexicon = SnowballLexicon()
 TERM = re.compile(r"[a-z0-9\u0080-\U0010ffff]{1,64}")

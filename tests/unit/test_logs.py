@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gateway import logs
-from gateway.logs import FILE_BYTES, FILES_KEPT, MAX_VALUE_CHARS, QUEUE_LINES, Log
+from gateway.base import logs
+from gateway.base.logs import FILE_BYTES, FILES_KEPT, MAX_VALUE_CHARS, QUEUE_LINES, Log
 
 SECRET = "sk-live-0123456789abcdef"  # noqa: S105  # a canary
 

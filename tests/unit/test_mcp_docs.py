@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gateway.cli import COMMANDS, parser
-from gateway.mcp_door.answers import ANSWERS
-from gateway.mcp_door.prompts import BRIEF_URI, PROMPTS, TEMPLATES
+from gateway.doors.mcp.answers import ANSWERS
+from gateway.doors.mcp.prompts import BRIEF_URI, PROMPTS, TEMPLATES
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")

@@ -11,25 +11,24 @@ import anyio
 import msgspec
 import pytest
 
-from gateway import logs
-from gateway.foundations import Options, open_home
-from gateway.introduction import Client
-from gateway.mcp_door.answers import View
-from gateway.mcp_door.door import (
+from gateway.base import logs
+from gateway.doors.mcp.answers import ClientView
+from gateway.doors.mcp.door import (
     BRIEF_ORDER,
     EMPTY_BRIEF,
     MAX_ASKED_CHARS,
     MAX_SAVES,
     WORDS_MS,
     Caller,
-    Door,
+    McpDoor,
     agent_id_of,
     question_of,
 )
-from gateway.mcp_door.process import Unheard, ensure
-from gateway.mcp_door.prompts import read, render
-from gateway.process import Metronome, running
-from gateway.repository import Project
+from gateway.doors.mcp.process import ensure
+from gateway.doors.mcp.prompts import read, render
+from gateway.foundations import Options
+from gateway.home.repository import Project
+from gateway.process import running
 from gateway.wiring import App
 from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext
@@ -56,10 +55,10 @@ class Stage:
         self._clock = clock
         self.door = self.at("ws_here")
 
-    def at(self, workspace_id: str) -> Door:
+    def at(self, workspace_id: str) -> McpDoor:
         """The door of a workspace."""
         digest = self.app.base.key.digest
-        return Door(self.app, workspace_id, "UTC", View(lambda text: digest("test", text).hex()[:16], UTC))
+        return McpDoor(self.app, workspace_id, "UTC", ClientView(lambda text: digest("test", text).hex()[:16], UTC))
 
     def pass_time(self, millis: int) -> None:
         """Move the clock."""
@@ -71,14 +70,12 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     clock, config = folder / "clock", folder / "config.toml"
     clock.write_text(str(NOW))
     config.write_text("[gateway.embedding]\nenabled = false\n")
-    base = await open_home(Options(home=folder / "home", config=config, clock_file=clock, log_level="error"))
+    options = Options(home=folder / "home", config=config, clock_file=clock, log_level="error")
     try:
-        async with running(base, Unheard(), Client(), Metronome()) as app:
+        async with running(options) as app:
             await ensure(app, Project("ws_here", "here"))
             yield Stage(app, clock)
     finally:
-        await base.owners.leave(base.database)
-        base.database.close()
         logs.close()
 
 
@@ -266,7 +263,7 @@ def test_what_is_late_is_an_error_and_the_other_search_is_there(tmp_path: Path) 
         wait_for(10)
         answer = await door.call("thread_search", {"query": "cello"}, MODEL)
         assert answer.code == "unavailable"
-        assert "within 10 ms (`recall.deadline_ms.mcp`)" in answer.text
+        assert "within 10 ms (`gateway.recall.deadline_ms.mcp`)" in answer.text
         wait_for(1500)
         both = await render(door, "recall", {"query": "cello"}, MODEL)
         assert CELLO["content"] in both

@@ -5,8 +5,8 @@ from datetime import UTC
 
 import pytest
 
-from gateway.mcp_door.answers import View
-from gateway.mcp_door.pages import ROOM, page_of, place_of, shown
+from gateway.doors.mcp.answers import ClientView
+from gateway.doors.mcp.pages import ROOM, page_of, place_of, shown
 from protocol.tools import MAX_RESULT_CHARS
 
 LONG = " ".join(f"word{n} <b>" for n in range(3000))
@@ -23,7 +23,7 @@ TURNS = [
 @pytest.mark.parametrize("turn", TURNS, ids=range(len(TURNS)))
 def test_pages_meet_without_gap_or_overlap_and_each_fits_its_block(turn: list[str]) -> None:
     texts = [shown(text) for text in turn]
-    view = View(lambda _: "nonce", UTC)
+    view = ClientView(lambda _: "nonce", UTC)
     start, told = 0, ""
     while start < sum(map(len, texts)):
         page = page_of(texts, start)

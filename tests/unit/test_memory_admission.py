@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.admission import HIGH, MIDDLE, REPETITION, Proposal, assess, bucket_of
+from memory.rules.admission import HIGH, MIDDLE, REPETITION, Proposal, assess, bucket_of
 from protocol.memory import Certainty, Durability, Explicitness, SensitivityHint
 
 PLAIN = Proposal(

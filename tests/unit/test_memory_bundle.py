@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from memory_home import DAY, HERE, MIDDLING, SURE, USER, WISH, WS1, MemoryHome
 from sizes import size
 
-from gateway.keys import HomeKey
-from memory import bundle as codec
-from memory.bundle import PAGE_BYTES, PART_BYTES, counted, line_of, open_bundle, parts_of
-from memory.exporting import key_id
-from memory.import_plan import Situation, Twin, plan_import, plan_tombstone
-from memory.store import SQL
+from gateway.home.keys import HomeKey
+from memory.bundles import text as codec
+from memory.bundles.exporting import key_id
+from memory.bundles.text import PAGE_BYTES, PART_BYTES, counted, line_of, open_bundle, parts_of
+from memory.rows.store import SQL
+from memory.rules.import_plan import EntrySituation, Twin, plan_import, plan_tombstone
 from protocol.base import Scope
 from protocol.bundle import BUNDLE_VERSION, BundleCandidate, BundleEntry, BundleRecord, BundleTombstone
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
@@ -428,7 +428,6 @@ def test_scopes_that_are_not_active_are_told(homes: Callable[..., MemoryHome]) -
     here.remember("In the workspace.", scope=WS1)
     here.remember("Of the user.", scope=USER)
     text = bundle(here)
-    there.default_workspace = None
     elsewhere = Context(workspace_id="ws_2")
     assert counts(take(there, text, elsewhere)) == (1, 0, 0, ["scope_out_of_context"])
     assert there.listed(elsewhere) == ["Of the user."]
@@ -549,7 +548,7 @@ def test_what_has_expired_meanwhile_says_so(homes: Callable[..., MemoryHome]) ->
 
 
 def test_pages_are_whole_bundles_and_come_in_any_order(homes: Callable[..., MemoryHome], monkeypatch: Any) -> None:
-    monkeypatch.setattr("memory.exporting.PAGE_BYTES", 6000)
+    monkeypatch.setattr("memory.bundles.exporting.PAGE_BYTES", 6000)
     here, there = homes(), homes()
     furnish(here)
     there.clock.at = here.clock.at
@@ -592,7 +591,7 @@ def test_a_record_with_more_evidence_than_a_page_travels_whole(homes: Callable[.
 def test_an_import_that_was_cut_off_is_completed_by_importing_again(
     homes: Callable[..., MemoryHome], monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("memory.importing.CHUNK", 3)
+    monkeypatch.setattr("memory.bundles.importing.CHUNK", 3)
     here, there = homes(), homes()
     furnish(here)
     there.clock.at = here.clock.at
@@ -761,7 +760,7 @@ def test_parts_cover_everything_once(sample: str, monkeypatch: Any) -> None:
 
 # -- the plan --------------------------------------------------------------------------------------------------------
 
-CLEAR = Situation(True, None, None, False, False, None, None)
+CLEAR = EntrySituation(True, None, None, False, False, None, None)
 SAME = Twin(is_forgotten=False, is_same_thing=True, is_unchanged=True, is_older=False, memory_id="mem_1")
 
 
@@ -782,7 +781,7 @@ SAME = Twin(is_forgotten=False, is_same_thing=True, is_unchanged=True, is_older=
         (CLEAR._replace(key_holder="mem_2"), "conflict", "key_taken"),
     ],
 )
-def test_the_first_row_that_holds_decides(situation: Situation, fate: str, reason: str | None) -> None:
+def test_the_first_row_that_holds_decides(situation: EntrySituation, fate: str, reason: str | None) -> None:
     verdict = plan_import(situation)
     assert (verdict.fate, verdict.reason) == (fate, reason)
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from memory_home import DAY, ELSEWHERE, HERE, MIDDLING, NAME, SURE, USER, WISH, WS1, WS2, MemoryHome
 
-from gateway.database import Database
-from memory.admission import Proposal, assess, said_in_turns
-from memory.store import candidate_of
-from memory.waiting import KeptProposal, proposal_of
+from gateway.store.database import Database
+from memory.proposals.candidate_rows import KeptProposal, proposal_of
+from memory.rows.store import candidate_of
+from memory.rules.admission import Proposal, assess, said_in_turns
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.memory import (
     Candidate,
@@ -32,7 +32,7 @@ from protocol.memory import (
     StatsParams,
     WriteParams,
 )
-from protocol.ports import SecretSpan
+from protocol.seams.ports import SecretSpan
 
 WORDED = "hunter2-Zx9Kq2Lm7Rt4"
 

@@ -284,7 +284,7 @@ def test_a_tombstone_can_be_erased_by_any_target(home: MemoryHome) -> None:
 
 
 def test_a_pending_erase_is_finished_by_a_job(home: MemoryHome) -> None:
-    from protocol.ports import RetryJob  # noqa: PLC0415
+    from protocol.seams.ports import RetryJob  # noqa: PLC0415
 
     made = home.remember(NEEDLE).record
     home.wal_is_held = True

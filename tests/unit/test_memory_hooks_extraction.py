@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory.hooks.extraction import MAX_TRANSCRIPT_CHARS, NO_STATS, Extraction, count, read_answer, reason_to_skip
 from memory.hooks.policy import turn_policy
 from promt import load
-from promt.phrases import Intents
+from promt.intents import Intents
 from protocol.hooks import DiagnosticContribution, HookFailure, HookInput, SkipRun, TranscriptItem
 from protocol.memory import Fact
 from protocol.models import Deltas, ModelReply, ModelRequest, ProviderFailed, ProviderFault

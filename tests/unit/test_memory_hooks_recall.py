@@ -15,8 +15,8 @@ from memory.hooks.policy import DENIALS, PERMISSIONS, decide, turn_policy
 from memory.hooks.prompt_contract import PromptContract
 from memory.hooks.recall import MAX_CHARS, MAX_ITEM_CHARS, MAX_ITEMS, DeterministicRecall
 from memory.hooks.standing import StandingBlock
-from memory.planning import ABOUT_THE_USER, propose_durable
-from promt.phrases import Intents, detect
+from memory.rules.planning import ABOUT_THE_USER, propose_durable
+from promt.intents import Intents, detect
 from promt.render import render_block
 from protocol.hooks import (
     ALLOWED,
@@ -82,6 +82,8 @@ WRITES = ("remember", "forget", "extraction")
         ({"parent_thread_id": "thr_0"}, NOTHING_SAID, denied("subagent", *WRITES)),
         ({"origin": "task"}, NOTHING_SAID, denied("task_owned", "remember", "forget", "extraction")),
         ({"origin": "system"}, NOTHING_SAID, denied("system_or_tool_only", "remember", "forget", "extraction")),
+        ({"not_stored": "storage_full"}, NOTHING_SAID, denied("storage_full", *WRITES)),
+        ({"not_stored": "storage_read_only"}, NOTHING_SAID, denied("storage_read_only", *WRITES)),
         ({}, Intents(remember=True), ALL_YES | {"remember": (True, "user_asked")}),
         ({}, Intents(forget=True), ALL_YES | {"forget": (True, "user_asked")}),
         ({"memory_mode": "read_only"}, Intents(remember=True), denied("memory_mode", *WRITES)),
@@ -116,6 +118,8 @@ def test_every_denial_has_its_own_case() -> None:
         "subagent",
         "task_owned",
         "system_or_tool_only",
+        "storage_full",
+        "storage_read_only",
     }
 
 

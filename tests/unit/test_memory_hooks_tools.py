@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from dictionary_memory import USER, DictionaryMemory, record_of, turn_context
 
-from agent.pipeline import policy_without_hook
+from agent.turns.pipeline import policy_without_hook
 from memory.hooks.policy import turn_policy
 from memory.hooks.tools import PERMISSION, MemoryTools, offer_tools
-from promt.phrases import Intents, detect
+from promt.intents import Intents, detect
 from protocol.hooks import HookInput, Recalled, ToolBundle, ToolContext
 from protocol.memory import Status
 from protocol.settings import AgentNotes, GatewayConfig, MemorySettings

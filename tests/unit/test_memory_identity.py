@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.identity import Identity, cardinality_of, folded, identify, key_part, value_text
+from memory.rules.identity import FactIdentity, cardinality_of, folded, identify, key_part, value_text
 from protocol.base import Scope
 from protocol.memory import SemanticFields
 
@@ -23,7 +23,7 @@ class Keyed:
 
 
 def identity(content: str, *, semantic: SemanticFields = LIKES, scope: Scope = USER, value: Any = None,
-             alias: str | None = None) -> Identity:  # fmt: skip
+             alias: str | None = None) -> FactIdentity:  # fmt: skip
     return identify(scope, semantic, content, value, alias, Keyed())
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from memory_home import DAY, ELSEWHERE, HERE, MIDDLING, USER, WS1, WS2, MemoryHome
 
-from memory.store import SQL, ensure_scope, seal
+from memory.rows.store import SQL, ensure_scope, seal
 from protocol.memory import CandidateListParams, ListParams, Record
-from protocol.ports import Tx
+from protocol.seams.ports import Tx
 
 HERE_COUNT, ELSEWHERE_COUNT = 20_000, 100_000
 WHOLE = 150  # records whose bytes are confirmed: of the others a list tells that they are damaged, and goes on

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_home import HERE, MemoryHome
 
-from memory import matching
-from memory.matching import BY_WORDS, match_of
+from memory.read import matching
+from memory.read.matching import BY_WORDS, match_of
 from protocol.base import Scope, ScopeKind
 from protocol.memory import SearchParams
-from protocol.weights import by_weight
+from retrieval.weights import by_weight
 
 KINDS: tuple[ScopeKind, ...] = ("user", "workspace")
 

@@ -7,9 +7,9 @@ import pytest
 from clock import START
 from memory_home import SURE, WISH, WS1, MemoryHome
 
-from gateway.spaces import Identity, adopt
-from gateway.sqlite import Transaction
-from memory.store import get_record
+from gateway.embedding.spaces import SpaceIdentity, adopt
+from gateway.store.sqlite import Transaction
+from memory.rows.store import get_record
 from protocol.memory import Actor, Evidence, Provenance, Record
 
 MOST_STEPS = 14
@@ -31,7 +31,7 @@ def kept(home: MemoryHome, memory_id: str) -> Record:
 
 
 def have_model(home: MemoryHome, *, is_down: bool) -> None:
-    known = home.sql(lambda tx: adopt(tx, Identity("one", 64, "one"), 0, keeps_current=False))
+    known = home.sql(lambda tx: adopt(tx, SpaceIdentity("one", 64, "one"), 0, keeps_current=False))
     home.meaning.space, home.meaning.is_down = known.space, is_down
 
 
@@ -77,18 +77,6 @@ def test_the_same_words_of_the_same_message_support_a_fact_once(home: MemoryHome
     assert record.record is not None
     assert record.record.evidence_count == 2
     assert kept(home, record.record.memory_id).evidence_count == 2
-
-
-def test_a_paraphrase_is_found_among_many_that_share_its_words(home: MemoryHome) -> None:
-    first = home.remember("The user prefers tea over coffee.", category="preference").record
-    for number in range(60):
-        home.remember(
-            f"The user prefers tea of harvest {number} to that of harvest {number + 100}.", category="preference"
-        )
-    for number in range(60):
-        home.remember(f"They serve coffee and tea on deck {number}.", scope=WS1, category="preference")
-    again = home.remember("I like tea more than coffee.", category="preference")
-    assert again.record.memory_id == first.memory_id
 
 
 def test_a_fact_that_meets_nothing_takes_few_statements(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:

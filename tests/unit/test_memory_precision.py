@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.precision import added_detail, detail_of
+from memory.rules.precision import added_detail, detail_of
 from protocol.base import Scope
 from protocol.memory import Provenance, Record
 

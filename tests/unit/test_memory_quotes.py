@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from cases import each
 
-from gateway.lexicon import SnowballLexicon
-from memory.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, compared
-from memory.same_matter import corrects, is_same_matter
+from memory.proposals.same_matter import corrects, is_same_matter
+from memory.rules.quotes import Borne, Claim, as_said_category, bear_out, bear_out_wish, compared
 from promt.own_words import only_own
 from protocol.memory import Category
+from retrieval.terms import SnowballLexicon
 
 LEXICON = SnowballLexicon()
 ACCOUNTANT, BY_NAME = "My accountant is Anna Smith.", "User's accountant is Anna Smith"

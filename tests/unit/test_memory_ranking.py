@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.ranking import (
+from memory.read.ranking import (
     DAY_MS,
     RECALL_FLOOR,
     RECALL_ODDS,
     SEARCH_FLOOR,
-    Asked,
+    QueryTerms,
     Score,
     Scored,
     rarity,
@@ -19,15 +19,16 @@ from memory.ranking import (
     score_all,
     snippet,
 )
+from retrieval.weights import logistic
 
 WORDS = ["tea", "jam", "vim", "paris", "deploy", "friday", "dog", "blue"]
 bodies = st.lists(st.sampled_from(WORDS), max_size=8)
 queries = st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=6, unique=True)
-questions = st.builds(Asked, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans())
+questions = st.builds(QueryTerms, terms=queries, has_vector=st.booleans(), is_about_user=st.booleans())
 NOW = 1_000 * DAY_MS
 
 
-def score(asked: Asked, record: Scored, weights: dict[str, float], now: int) -> Score:
+def score(asked: QueryTerms, record: Scored, weights: dict[str, float], now: int) -> Score:
     return score_all(asked, [record], weights, now)[0]
 
 
@@ -51,7 +52,7 @@ records = st.builds(
 
 
 @given(questions, st.lists(records, min_size=1, max_size=6), st.integers(0, 1000))
-def test_a_score_is_between_0_and_1_and_the_same_again(asked: Asked, found: list[Scored], population: int) -> None:
+def test_a_score_is_between_0_and_1_and_the_same_again(asked: QueryTerms, found: list[Scored], population: int) -> None:
     weights = rarity(asked.terms, [record.terms for record in found], population)
     assert all(weight > 0 for weight in weights.values())
     for record in found:
@@ -62,7 +63,9 @@ def test_a_score_is_between_0_and_1_and_the_same_again(asked: Asked, found: list
 
 
 @given(questions, bodies, st.lists(bodies, max_size=5))
-def test_one_more_shared_term_never_lowers_a_score(asked: Asked, terms: list[str], others: list[list[str]]) -> None:
+def test_one_more_shared_term_never_lowers_a_score(
+    asked: QueryTerms, terms: list[str], others: list[list[str]]
+) -> None:
     weights = rarity(asked.terms, [terms, asked.terms, *others], 10)
     before = score(asked, scored(terms), weights, NOW).log_odds
     for term in asked.terms:
@@ -76,7 +79,7 @@ BETTER = {
 
 
 @given(questions, records, st.sampled_from(sorted(BETTER)))
-def test_a_better_property_never_lowers_a_score(asked: Asked, record: Scored, name: str) -> None:
+def test_a_better_property_never_lowers_a_score(asked: QueryTerms, record: Scored, name: str) -> None:
     value = getattr(record, name)
     if value is None or (name in {"importance", "confidence", "nearness", "updated_at"} and value > BETTER[name]):
         return
@@ -96,7 +99,7 @@ def test_the_order_of_records_does_not_matter(
 
 
 @given(questions, bodies)
-def test_boosts_move_a_score_by_little(asked: Asked, terms: list[str]) -> None:
+def test_boosts_move_a_score_by_little(asked: QueryTerms, terms: list[str]) -> None:
     weights = rarity(asked.terms, [terms], 5)
     worst = scored(terms, updated_at=0, importance=0.0, confidence=0.0, evidence_count=0)
     best = scored(terms, nearness=1.04, importance=1.0, evidence_count=10_000)
@@ -106,7 +109,7 @@ def test_boosts_move_a_score_by_little(asked: Asked, terms: list[str]) -> None:
 
 def test_everything_asked_for_is_a_whole_hit_and_a_rare_word_counts_more() -> None:
     weights = rarity(["deploy", "friday"], [["deploy"]] * 9 + [["friday"]], 50)
-    asked = Asked(["deploy", "friday"])
+    asked = QueryTerms(["deploy", "friday"])
     both = score(asked, scored(["deploy", "friday"]), weights, NOW)
     rare = score(asked, scored(["friday"]), weights, NOW)
     common = score(asked, scored(["deploy"]), weights, NOW)
@@ -117,14 +120,14 @@ def test_everything_asked_for_is_a_whole_hit_and_a_rare_word_counts_more() -> No
 def test_a_short_record_inside_a_long_question_is_a_hit_but_one_word_is_chance() -> None:
     query = ["deploy", "friday", "tea", "jam", "vim", "paris", "dog", "blue"]
     weights = rarity(query, [query], 20)
-    assert score(Asked(query), scored(["deploy", "friday"]), weights, NOW).total > RECALL_FLOOR
-    assert score(Asked(query), scored(["deploy"]), weights, NOW).total < RECALL_FLOOR
+    assert score(QueryTerms(query), scored(["deploy", "friday"]), weights, NOW).total > RECALL_FLOOR
+    assert score(QueryTerms(query), scored(["deploy"]), weights, NOW).total < RECALL_FLOOR
     assert 0 < SEARCH_FLOOR < RECALL_FLOOR < 1
 
 
 @given(st.floats(-0.2, 1), st.floats(-0.2, 1), st.booleans())
 def test_a_crowded_place_counts_less(cosine: float, crowding: float, is_about_user: bool) -> None:  # noqa: FBT001
-    asked = Asked([], has_vector=True, is_about_user=is_about_user)
+    asked = QueryTerms([], has_vector=True, is_about_user=is_about_user)
     alone = score(asked, scored([], cosine=cosine, crowding=crowding), {}, NOW)
     crowded = score(asked, scored([], cosine=cosine, crowding=crowding + 0.1), {}, NOW)
     assert crowded.log_odds < alone.log_odds
@@ -132,14 +135,14 @@ def test_a_crowded_place_counts_less(cosine: float, crowding: float, is_about_us
 
 def test_who_asks_about_themselves_is_answered_sooner() -> None:
     near = scored([], cosine=0.4, crowding=0.35)
-    assert score(Asked([], has_vector=True), near, {}, NOW).total < RECALL_FLOOR
-    assert score(Asked([], has_vector=True, is_about_user=True), near, {}, NOW).total > RECALL_FLOOR
+    assert score(QueryTerms([], has_vector=True), near, {}, NOW).total < RECALL_FLOOR
+    assert score(QueryTerms([], has_vector=True, is_about_user=True), near, {}, NOW).total > RECALL_FLOOR
 
 
 def test_what_has_no_vector_yet_is_judged_by_its_words() -> None:
     weights = rarity(["deploy"], [["deploy"]], 50)
-    whole = score(Asked(["deploy"], has_vector=True), scored(["deploy"]), weights, NOW)
-    nothing = score(Asked(["deploy"], has_vector=True), scored([]), weights, NOW)
+    whole = score(QueryTerms(["deploy"], has_vector=True), scored(["deploy"]), weights, NOW)
+    nothing = score(QueryTerms(["deploy"], has_vector=True), scored([]), weights, NOW)
     assert whole.total > RECALL_FLOOR > nothing.total
 
 
@@ -157,15 +160,15 @@ def test_what_is_recalled_is_near_the_best_and_nothing_is_where_that_is_weak(odd
 
 
 def test_no_query_and_no_words_have_no_share() -> None:
-    assert score(Asked([]), scored(["tea"]), {}, NOW).lexical == 0
-    assert score(Asked(["tea"]), scored([]), rarity(["tea"], [], 0), NOW).lexical == 0
+    assert score(QueryTerms([]), scored(["tea"]), {}, NOW).lexical == 0
+    assert score(QueryTerms(["tea"]), scored([]), rarity(["tea"], [], 0), NOW).lexical == 0
 
 
 def test_a_word_that_only_one_record_has_tells_more_than_one_that_all_have() -> None:
     alone, others = scored(["tea"]), [scored(["jam"])] * 9
     weights = rarity(["tea"], [["tea"]], 100)
-    distinct = score_all(Asked(["tea"]), [alone, *others], weights, NOW)[0]
-    usual = score_all(Asked(["tea"]), [alone] * 10, weights, NOW)[0]
+    distinct = score_all(QueryTerms(["tea"]), [alone, *others], weights, NOW)[0]
+    usual = score_all(QueryTerms(["tea"]), [alone] * 10, weights, NOW)[0]
     assert distinct.log_odds > usual.log_odds
 
 
@@ -183,3 +186,11 @@ def test_a_snippet_shows_the_word_that_matched(filler: str) -> None:
     piece = snippet(content, ["needle"], 60)
     assert len(piece) <= 60
     assert "needle" in piece
+
+
+@pytest.mark.parametrize(
+    ("log_odds", "expected"),
+    [(0.0, 0.5), (-1e9, 0.0), (1e9, 1.0), (float("-inf"), 0.0), (float("nan"), 0.0), (-2.0, 0.1192)],
+)
+def test_the_score_of_a_damaged_vector_is_a_score(log_odds: float, expected: float) -> None:
+    assert round(logistic(log_odds), 4) == expected

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_home import DAY, ELSEWHERE, HERE, USER, WS1, WS2, MemoryHome
 
-from memory.matching import BY_WORDS
+from memory.read.matching import BY_WORDS
 from protocol.errors import CallerError, Unavailable
 from protocol.memory import (
     Context,
@@ -287,7 +287,7 @@ def test_other_processes_learn_which_scopes_changed(home: MemoryHome) -> None:
 
 def test_a_slow_read_is_told_and_not_waited_for(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     home.remember("Likes tea")
-    monkeypatch.setattr("memory.reads.QUERY_SECONDS", -1.0)
-    monkeypatch.setattr("gateway.database_threads.PROGRESS_STEPS", 1)
+    monkeypatch.setattr("memory.read.reads.QUERY_SECONDS", -1.0)
+    monkeypatch.setattr("gateway.store.threads.PROGRESS_STEPS", 1)
     with pytest.raises(Unavailable):
         home.found("tea")

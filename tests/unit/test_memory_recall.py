@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from memory_home import HERE, MemoryHome
 
-from memory import reads
-from memory.matching import Match
-from memory.presentation import is_presentable
-from memory.ranking import Score
-from memory.reads import Found, Reader
-from memory.recall import CACHED, Given, choose, query_of
+from memory.read import reads
+from memory.read.matching import Match
+from memory.read.presentation import is_presentable
+from memory.read.ranking import Score
+from memory.read.reads import FoundRecord, RecordReader
+from memory.read.recall import CACHED, Given, choose, query_of
 from protocol.base import Scope
 from protocol.errors import Unavailable
 from protocol.memory import Hit, SearchParams
@@ -72,14 +72,14 @@ def test_a_follow_up_finds_what_its_question_was_about(home: MemoryHome) -> None
 # -- the choice --------------------------------------------------------------------------------------------------------
 
 
-def found(home: MemoryHome, *facts: tuple[str, float]) -> list[Found]:
-    made: list[Found] = []
+def found(home: MemoryHome, *facts: tuple[str, float]) -> list[FoundRecord]:
+    made: list[FoundRecord] = []
     for content, log_odds in facts:
         record = home.remember(content).record
         assert record is not None
         score = Score(log_odds, 0.0, 0.0, None, None, (1.0,), [])
         hit = Hit(record=record, score=score.total, breakdown={}, snippet=content, matched_terms=[])
-        made.append(Found(0, hit, Match(1, record.memory_id, score)))
+        made.append(FoundRecord(0, hit, Match(1, record.memory_id, score)))
     return made
 
 
@@ -152,13 +152,13 @@ def test_floors_hold_where_their_part_is_known(
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries that a ranking was made for."""
     made: list[str] = []
-    rank = Reader.rank
+    rank = RecordReader.rank
 
-    async def counted(self: Reader, question: Any, *rest: Any) -> Any:
+    async def counted(self: RecordReader, question: Any, *rest: Any) -> Any:
         made.append(question.text)
         return await rank(self, question, *rest)
 
-    monkeypatch.setattr(reads.Reader, "rank", counted)
+    monkeypatch.setattr(reads.RecordReader, "rank", counted)
     return made
 
 
@@ -216,14 +216,14 @@ def test_the_cache_is_bounded(home: MemoryHome, searches: list[str]) -> None:
 
 def test_a_broken_scope_leaves_the_others(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     home.remember(TEA)
-    rank = Reader.rank
+    rank = RecordReader.rank
 
-    async def torn(self: Reader, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
+    async def torn(self: RecordReader, question: Any, filters: Any, scopes: Sequence[Scope], *more: Any) -> Any:
         if scopes[0].kind == "workspace":
             raise Unavailable
         return await rank(self, question, filters, scopes, *more)
 
-    monkeypatch.setattr(reads.Reader, "rank", torn)
+    monkeypatch.setattr(reads.RecordReader, "rank", torn)
     outcome = recall(home, "Which oolong tea do I drink?")
     assert (contents(outcome), outcome.is_partial) == ([TEA], True)
     monkeypatch.undo()
@@ -232,7 +232,7 @@ def test_a_broken_scope_leaves_the_others(home: MemoryHome, monkeypatch: pytest.
 
 def test_nothing_waits_past_the_deadline(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
     home.remember(TEA)
-    monkeypatch.setattr("memory.recall.time.perf_counter", iter(range(0, 10_000, 10)).__next__)
+    monkeypatch.setattr("memory.read.recall.time.perf_counter", iter(range(0, 10_000, 10)).__next__)
     outcome = recall(home, "Which oolong tea do I drink?")
     assert (outcome.hits, outcome.is_partial, outcome.reason) == ([], True, "scope_unavailable")
 

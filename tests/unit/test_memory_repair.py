@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from memory_home import HERE, NAME, SURE, USER, WS1, MemoryHome
 from sizes import size
 
-from gateway import database_threads as database_module
-from gateway.sqlite import connect
+from gateway.store import threads as database_module
+from gateway.store.sqlite import connect
 from memory import repair as repair_module
-from memory import vectors as vectors_module
-from protocol import checks as checks_module
-from protocol import index_audit as audit_module
+from memory.read import vectors as vectors_module
 from protocol.errors import CallerError
 from protocol.memory import ExplainParams, ExplainTarget, ForgetByScope, ForgetParams, HistoryParams
-from protocol.ports import Tx
+from protocol.seams import checks as checks_module
+from protocol.seams.ports import Tx
+from retrieval import audit as audit_module
 
 WORDS = ("tea", "jam", "quokka", "harbour", "violin", "Zürich", "東京タワー")
 EXAMPLES = size("repair_examples")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from processor import assert_cheap
 
-from memory.rule_extraction import MEANING, extract_statements
+from memory.extraction.rule_extraction import MEANING, extract_statements
 from protocol.memory import Fact, WriteResult
 
 

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 from dictionary_memory import turn_context
 
-from memory.scopes import NEARNESS, PROJECT_CATEGORIES, USER, default_of, narrowed, of_context, of_turn, required
+from memory.rules.scopes import NEARNESS, PROJECT_CATEGORIES, USER, default_of, narrowed, of_context, of_turn, required
 from protocol.base import Scope, ScopeKind
 from protocol.errors import Refused
 from protocol.memory import Category, Context
@@ -19,22 +19,21 @@ ON = MemorySettings()
 NO_USER = MemorySettings(allow_global_user_by_default=False)
 WITH_AGENT = MemorySettings(allow_global_agent_by_default=True)
 
-CONTEXTS: list[tuple[dict[str, Any], MemorySettings, str | None, list[Scope]]] = [
-    ({}, ON, None, [USER]),
-    ({}, ON, "ws_1", [USER, WORKSPACE]),
-    ({"workspace_id": "ws_1"}, ON, "ws_2", [USER, WORKSPACE]),
-    ({"workspace_id": "ws_1"}, NO_USER, None, [WORKSPACE]),
-    ({"workspace_id": "ws_1", "include_user": True}, NO_USER, None, [USER, WORKSPACE]),
-    ({}, NO_USER, None, []),
-    ({"agent_id": "ag_1"}, ON, None, [USER, AGENT]),
-    ({"workspace_id": "ws_1", "agent_id": "ag_1", "thread_id": "thr_1", "task_id": "task_1"}, ON, None,
+CONTEXTS: list[tuple[dict[str, Any], MemorySettings, list[Scope]]] = [
+    ({}, ON, [USER]),
+    ({"workspace_id": "ws_1"}, ON, [USER, WORKSPACE]),
+    ({"workspace_id": "ws_1"}, NO_USER, [WORKSPACE]),
+    ({"workspace_id": "ws_1", "include_user": True}, NO_USER, [USER, WORKSPACE]),
+    ({}, NO_USER, []),
+    ({"agent_id": "ag_1"}, ON, [USER, AGENT]),
+    ({"workspace_id": "ws_1", "agent_id": "ag_1", "thread_id": "thr_1", "task_id": "task_1"}, ON,
      [USER, WORKSPACE, AGENT, THREAD, TASK]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "settings", "default", "scopes"), CONTEXTS)
-def test_the_context_yields_the_scopes(given: dict[str, Any], settings: Any, default: Any, scopes: Any) -> None:
-    assert of_context(Context(**given), settings, default) == scopes
+@pytest.mark.parametrize(("given", "settings", "scopes"), CONTEXTS)
+def test_the_context_yields_the_scopes(given: dict[str, Any], settings: Any, scopes: Any) -> None:
+    assert of_context(Context(**given), settings) == scopes
 
 
 TURNS: list[tuple[dict[str, Any], MemorySettings, list[Scope]]] = [

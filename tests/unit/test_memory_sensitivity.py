@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.secret_scanner import RuleScanner
-from memory.sensitivity import clean, judge, level_of
+from gateway.secrets.scanner import RuleScanner
+from memory.rules.sensitivity import clean, judge, level_of
 
 SCANNER = RuleScanner()
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from memory_home import MIDDLING, NAME, SURE, USER, WISH, WS1, MemoryHome
 
-from agent.model import Injected
+from agent.values import Injected
 from protocol.errors import Refused, Unavailable
 from protocol.memory import (
     Actor,
@@ -30,6 +30,21 @@ def home(tmp_path: Path) -> Iterator[MemoryHome]:
     made = MemoryHome(tmp_path)
     yield made
     made.close()
+
+
+def test_what_a_write_must_know_of_its_place_is_read_at_once(
+    home: MemoryHome, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    read, reads = home.db.read, list[Any]()
+
+    async def counted(work: Any, deadline: float | None = None) -> Any:
+        reads.append(work)
+        return await read(work, deadline)
+
+    monkeypatch.setattr(home.db, "read", counted)
+    home.meaning.is_down = True
+    home.remember("Likes green tea", context=Context(workspace_id="ws_1", thread_id="thr_1"))
+    assert len(reads) == 1
 
 
 # -- rows of the pipeline's table ------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ import pytest
 from dictionary_memory import turn_context
 from memory_home import HERE, USER, WISH, WS1, WS2, MemoryHome, msgspec
 
-from agent.compile import compile_prompt, injected
-from agent.ledger import without
-from agent.model import Contributed
-from memory.standing import Standing, voucher_of
-from memory.store import SQL
+from agent.prompt.compiler import compile_prompt, injected
+from agent.prompt.ledger import without
+from agent.values import Contributed
+from memory.read.standing import Standing, voucher_of
+from memory.rows.store import SQL
 from promt.brief import Brief
 from protocol.hooks import SectionContribution
 from protocol.memory import (
@@ -161,12 +161,12 @@ def test_an_unchanged_turn_reads_the_index_alone(home: MemoryHome, monkeypatch: 
     for n in range(20):
         keep(home, f"Always keep rule {n}.")
     first = brief(home)
-    monkeypatch.setattr("memory.standing.compose", lambda *_: pytest.fail("made anew"))
+    monkeypatch.setattr("memory.read.standing.compose", lambda *_: pytest.fail("made anew"))
     assert brief(home) is first
     monkeypatch.undo()
     read: list[int] = []
-    real = __import__("memory.vectors", fromlist=["records_by_row"]).records_by_row
-    monkeypatch.setattr("memory.standing.records_by_row", lambda tx, rows: read.extend(rows) or real(tx, rows))
+    real = __import__("memory.read.vectors", fromlist=["records_by_row"]).records_by_row
+    monkeypatch.setattr("memory.read.standing.records_by_row", lambda tx, rows: read.extend(rows) or real(tx, rows))
     keep(home, "Always keep rule 20.")
     brief(home)
     assert len(read) == 1  # only what is new

@@ -8,13 +8,13 @@ import pytest
 from memory_home import ELSEWHERE, HERE, WS1, WS2, MemoryHome
 from worded_meaning import POISON
 
-from gateway.spaces import Identity, adopt
-from gateway.vector_houses import Houses
-from memory.matching import BY_MEANING
-from memory.pages import KEPT_RANKINGS
-from memory.vectors import SUBJECT
+from gateway.embedding.spaces import SpaceIdentity, adopt
+from gateway.embedding.vector_houses import Houses
+from memory.read.matching import BY_MEANING
+from memory.read.pages import KEPT_RANKINGS
+from memory.read.vectors import SUBJECT
 from protocol.memory import GetParams, SearchMode, SearchParams, SearchResult
-from protocol.ports import ModelChanged, PauseQueue, Space, Tx
+from protocol.seams.ports import ModelChanged, PauseQueue, Space, Tx
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def home(tmp_path: Path):
 
 
 def space_of(home: MemoryHome, name: str, *, keeps_current: bool = True) -> Space:
-    identity = Identity(name, 64, f"digest of {name}")
+    identity = SpaceIdentity(name, 64, f"digest of {name}")
 
     def take(tx: Tx) -> Space:
         known = adopt(tx, identity, home.clock.now(), keeps_current=keeps_current)
@@ -206,7 +206,7 @@ def test_paging_by_meaning_goes_on_past_what_is_compared_at_once(
     home: MemoryHome, mode: SearchMode, limit: int, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the ranking that the pages began with is gone."""
-    monkeypatch.setattr("memory.pages.KEPT_RANKINGS", kept)
+    monkeypatch.setattr("memory.read.pages.KEPT_RANKINGS", kept)
     switch_on(home)
     for number in range(2 * BY_MEANING):
         home.remember(f"automobile vehicle {number}")
@@ -226,8 +226,7 @@ def test_what_was_written_after_the_look_still_waits(home: MemoryHome) -> None:
     home.meaning.is_down = True
     memory_id = home.remember("I drive a car").record.memory_id
     assert state_of(home, memory_id) == "pending"
-    houses, space = Houses(home.db), home.meaning.space
-    houses.append(home.service.vectors)
+    houses, space = Houses(home.db, [home.service.vectors]), home.meaning.space
     assert space is not None
     home.sql(lambda tx: houses.enlist(tx, space, lacking=[]))  # a look before that found nothing
     assert state_of(home, memory_id) == "pending"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.visibility import ACTIVE, ALL, KEPT, Seen, View, effective_status, hidden_by, is_visible
+from memory.rules.visibility import ACTIVE, ALL, KEPT, Seen, View, effective_status, hidden_by, is_visible
 from protocol.memory import Sensitivity, Status
 
 times = st.integers(0, 4)

@@ -8,10 +8,10 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.admission import Proposal
-from memory.hygiene import Junk
-from memory.obligations import Ask
-from memory.write_plan import ORIGIN_REASONS, ORIGINS, Known, KnownCandidate, Situation, plan_write
+from memory.rules.admission import Proposal
+from memory.rules.hygiene import Junk
+from memory.rules.obligations import Ask
+from memory.rules.write_plan import ORIGIN_REASONS, ORIGINS, KnownCandidate, KnownRecord, ProposalSituation, plan_write
 from protocol.memory import SourceKind
 
 GOOD = Proposal(
@@ -21,15 +21,15 @@ GOOD = Proposal(
 MIDDLING = GOOD._replace(certainty="medium")
 POOR = GOOD._replace(certainty="low")
 
-PLAIN = Situation(
+PLAIN = ProposalSituation(
     proposal=GOOD, origin="user", is_explicit=False, is_own_block=False, secret_kinds=(), is_regulated=False,
     intent_forbids=False, write_forbidden=None, has_scope=True, quote_failed=False, owner="user", duplicate=None,
     same_key=None, pending=None, is_suppressed=False, supersedes=None, proactive_enabled=True, review_enabled=False,
     wants_candidate=False, wants_rejection=False,
 )  # fmt: skip
 
-KNOWN = Known("mem_old", is_contested=False)
-DOUBTED = Known("mem_old", is_contested=True)
+KNOWN = KnownRecord("mem_old", is_contested=False)
+DOUBTED = KnownRecord("mem_old", is_contested=True)
 WAITING = KnownCandidate("cand_1", None)
 RIVAL = KnownCandidate("cand_1", "mem_old")
 
@@ -110,7 +110,7 @@ def test_no_gate_but_that_of_the_speaker_opens_for_a_note(changes: dict[str, Any
 
 
 def test_what_the_user_says_makes_a_note_theirs() -> None:
-    plan = plan_write(PLAIN._replace(duplicate=Known("mem_old", is_contested=False, is_note=True)))
+    plan = plan_write(PLAIN._replace(duplicate=KnownRecord("mem_old", is_contested=False, is_note=True)))
     assert (plan.action, plan.decision.reason_code, plan.merge_into) == ("merge", "note_confirmed", "mem_old")
     assert plan.adopts
     assert not plan_write(PLAIN._replace(duplicate=KNOWN)).adopts
@@ -192,7 +192,7 @@ def test_an_approval_is_a_factor_of_the_decision() -> None:
 
 
 situations = st.builds(
-    Situation,
+    ProposalSituation,
     proposal=st.sampled_from([GOOD, MIDDLING, POOR, GOOD._replace(durability="transient"), GOOD._replace(turns=2)]),
     origin=st.sampled_from(["user", "user", "user", "assistant", "tool", "system", "summary", "none"]),
     is_explicit=st.booleans(),
@@ -217,7 +217,7 @@ situations = st.builds(
 
 
 @given(situations)
-def test_a_plan_is_consistent(s: Situation) -> None:
+def test_a_plan_is_consistent(s: ProposalSituation) -> None:
     plan = plan_write(s)
     assert plan == plan_write(s)
     assert plan.decision.action == plan.action

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tiny_model import make_tiny_model
 
-from gateway.model_files import CACHED_AS, ONNX_NAMES, DamagedError, digest, in_cache, locate, source_of
+from gateway.embedding.model_files import CACHED_AS, ONNX_NAMES, DamagedError, digest, in_cache, locate, source_of
 from protocol.settings import EmbeddingSettings
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from processor import assert_cheap
 
+from promt.intents import detect
 from promt.own_words import Span, edges, is_about_user, mask_material, only_own, own_words
-from promt.phrases import detect
 
 CORPUS = Path(__file__).parents[1] / "corpora" / "own_words"
 ACTIVE_LIMIT = 0.01

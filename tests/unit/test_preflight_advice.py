@@ -9,20 +9,20 @@ import msgspec
 import pytest
 from agent_home import Answers
 
-from agent.preflight import Planners, Preflight, plan_turn
-from agent.preflight_advice import Advisor, Case, advise
-from agent.preflight_answer import PlanFault
-from gateway.written_dates import WrittenDates
+from agent.prompt.preflight import Planners, Preflight, plan_turn
+from agent.prompt.preflight_advice import Advisor, Case, advise
+from agent.prompt.preflight_answer import PlanFault
+from gateway.base.written_dates import WrittenDates
 from memory.hooks.policy import turn_policy
-from memory.planning import propose_durable
-from promt.phrases import detect
+from memory.rules.planning import propose_durable
+from promt.intents import detect
 from protocol.errors import Unavailable
 from protocol.hooks import TurnContext
 from protocol.models import ModelReply, ProviderFailed
 from protocol.settings import PreflightSettings
 from protocol.sizes import ConversationSize, ScopeSize
 from protocol.threads import TurnOptions
-from thread_episodic.planning import make_planner
+from thread_episodic.search.planning import make_planner
 
 NOW = 1_778_686_200_000
 TURN = TurnContext(

@@ -9,7 +9,7 @@ import pytest
 from episodic_home import DAY, NOON, Home
 from memory_home import MemoryHome
 
-from memory.store import SQL as MEMORY_SQL
+from memory.rows.store import SQL as MEMORY_SQL
 from protocol.hooks import TurnContext
 from protocol.sizes import ConversationSize
 from protocol.threads import TurnOptions

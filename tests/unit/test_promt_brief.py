@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promt.brief import MAX_LINE_CHARS, STANDING, Statement, choose, compose
+from promt.brief import MAX_LINE_CHARS, STANDING, StandingStatement, choose, compose
 from promt.render import carries_own_block
 
 
-def stated(number: int, text: str | None = None, **members: Any) -> Statement:
+def stated(number: int, text: str | None = None, **members: Any) -> StandingStatement:
     values: dict[str, Any] = {
         "memory_id": f"mem_{number:022}", "category": "recurring_instruction", "key": f"key:{number}",
         "text": f"Statement {number}." if text is None else text, "said_at": number, "first_said_at": number,
     }  # fmt: skip
-    return Statement(**values | members)
+    return StandingStatement(**values | members)
 
 
-def numbers(statements: list[Statement]) -> list[int]:
+def numbers(statements: list[StandingStatement]) -> list[int]:
     return [int(one.memory_id.removeprefix("mem_")) for one in statements]
 
 

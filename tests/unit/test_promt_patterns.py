@@ -8,7 +8,7 @@ import pytest
 from promt.patterns import LatePattern, compile_late
 
 ROOT = Path(__file__).parents[2]
-HOUSES = ("gateway", "memory", "promt", "thread_episodic")
+HOUSES = ("gateway", "memory", "promt", "retrieval", "thread_episodic")
 
 
 def late_patterns() -> dict[str, LatePattern]:

@@ -6,8 +6,8 @@ import pytest
 from cases import each
 from processor import assert_cheap
 
+from promt.intents import Intents, detect
 from promt.layout import MASK, mask_quotes
-from promt.phrases import Intents, detect
 
 NO_SAVE = [
     "Don't remember this, but I had a rough night.",

@@ -7,9 +7,9 @@ from typing import get_args
 import msgspec
 import pytest
 
-from gateway import config as configuration
-from gateway.provider_connection import problem_of
-from gateway.provider_tries import MAX_RETRY_AFTER_SECONDS, MAX_TRIES, TRIED_ONCE
+from gateway.home import config as configuration
+from gateway.providers.connection import problem_of
+from gateway.providers.tries import MAX_RETRY_AFTER_SECONDS, MAX_TRIES, TRIED_ONCE
 from protocol.gateway import ProviderProblem
 from protocol.models import PASSING_FAULTS, ProviderFailed, ProviderFault
 from protocol.settings import AgentSettings, ProviderConfig

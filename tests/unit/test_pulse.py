@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.process import Metronome, Pulse
+from gateway.pulse import Pulse
 from protocol.errors import Unavailable
 
 
@@ -32,10 +32,13 @@ class Looked:
 
 def pulse_of(looked: Looked, *, is_unclean: bool) -> Pulse:
     app: Any = SimpleNamespace(
-        memory=looked, artifacts=looked, watch=SimpleNamespace(begin=lambda: None, beyond_damage=lambda work: work())
+        base=SimpleNamespace(home=SimpleNamespace(is_read_only=False)),
+        memory=looked,
+        artifacts=looked,
+        watch=SimpleNamespace(begin=lambda: None, beyond_damage=lambda work: work()),
     )
-    pulse = Pulse(app, lambda: True, Metronome())
-    pulse.is_unclean = is_unclean
+    pulse = Pulse(app)
+    pulse._is_unclean = is_unclean  # pyright: ignore[reportPrivateUsage]
     return pulse
 
 

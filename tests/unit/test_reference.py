@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from protocol import reference
 from protocol.errors import REASONS
 from protocol.methods import METHODS
-from protocol.setting_meanings import GROUPS, MEANINGS
-from protocol.setting_table import groups, settings
+from protocol.reference import pages as reference
+from protocol.reference.setting_meanings import GROUPS, MEANINGS
+from protocol.reference.setting_table import groups, settings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

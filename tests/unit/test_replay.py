@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gateway import replay
-from gateway.config import read
-from gateway.replay import BadReplay, run, steps_of
-from gateway.replay_pattern import ABSENT, BadPattern, Mismatch, filled, match
+from gateway.home.config import read
+from gateway.play import replay
+from gateway.play.replay import BadReplay, run, steps_of
+from gateway.play.replay_pattern import ABSENT, BadPattern, Mismatch, filled, match
 from protocol.methods import METHODS
 from protocol.notifications import NOTIFICATIONS
 
@@ -259,7 +259,7 @@ def test_what_does_not_come_in_time_is_told_with_what_came(play, monkeypatch):
 
 
 def test_a_process_that_does_not_end_is_a_failure(play, monkeypatch):
-    monkeypatch.setattr(replay, "STEP_SECONDS", 0.5)
+    monkeypatch.setattr(replay, "STEP_SECONDS", 5.0)
     report = play(ask(1), {"expect": {"id": 1}}, ask(2, "hang"))
     assert not report.ok
     assert "did not end" in report.mismatch

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from gateway.repository import (
+from gateway.home.repository import (
     git_folder,
     normalised_remote,
     of_path,

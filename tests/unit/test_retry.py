@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.retry import JITTER, LIMITS, GiveUp, RetryAt, RetryLimits, limits_of, next_attempt
-from protocol.ports import JobKind
+from gateway.jobs.retry import JITTER, LIMITS, GiveUp, RetryAt, RetryLimits, limits_of, next_attempt
+from protocol.seams.ports import JobKind
 from protocol.settings import ThreadEpisodicSettings
 
 NOW = 1_700_000_000_000

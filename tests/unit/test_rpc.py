@@ -12,15 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from gateway.rpc import (
+from gateway.wire.rpc import (
     MAX_DEPTH,
     BadMessage,
-    Bound,
     Dispatcher,
     Ignored,
     Message,
-    Request,
-    bind,
+    RpcRequest,
     decode,
     error_of,
     error_reply,
@@ -30,7 +28,7 @@ from gateway.rpc import (
 )  # fmt: skip
 from protocol.base import Empty, Params, Wire
 from protocol.errors import REASONS, CallerError, Defect, GatewayError, Refused, Unavailable
-from protocol.methods import Method
+from protocol.methods import Bound, Method, bind
 from protocol.threads import WorkspaceParams
 
 SECRET = "sk-live-0123456789abcdef"  # noqa: S105  # a canary
@@ -115,17 +113,17 @@ PING = {"jsonrpc": "2.0", "method": "ping"}
 INVALID = BadMessage(None, "invalid_request")
 
 ENVELOPES: list[tuple[Any, Message]] = [
-    (PING | {"id": 1}, Request(1, "ping", None)),
-    (PING | {"id": 0}, Request(0, "ping", None)),
-    (PING | {"id": ""}, Request("", "ping", None)),
-    (PING | {"id": "a"}, Request("a", "ping", None)),
-    (PING | {"id": -(2**63)}, Request(-(2**63), "ping", None)),
-    (PING | {"id": "x" * 1024}, Request("x" * 1024, "ping", None)),
-    (PING | {"id": 1, "params": {"a": 1}}, Request(1, "ping", {"a": 1})),
-    (PING | {"id": 1, "params": [1]}, Request(1, "ping", [1])),
-    (PING | {"id": 1, "params": None}, Request(1, "ping", None)),
-    (PING | {"id": 1, "more": True}, Request(1, "ping", None)),
-    (PING, Request(None, "ping", None)),
+    (PING | {"id": 1}, RpcRequest(1, "ping", None)),
+    (PING | {"id": 0}, RpcRequest(0, "ping", None)),
+    (PING | {"id": ""}, RpcRequest("", "ping", None)),
+    (PING | {"id": "a"}, RpcRequest("a", "ping", None)),
+    (PING | {"id": -(2**63)}, RpcRequest(-(2**63), "ping", None)),
+    (PING | {"id": "x" * 1024}, RpcRequest("x" * 1024, "ping", None)),
+    (PING | {"id": 1, "params": {"a": 1}}, RpcRequest(1, "ping", {"a": 1})),
+    (PING | {"id": 1, "params": [1]}, RpcRequest(1, "ping", [1])),
+    (PING | {"id": 1, "params": None}, RpcRequest(1, "ping", None)),
+    (PING | {"id": 1, "more": True}, RpcRequest(1, "ping", None)),
+    (PING, RpcRequest(None, "ping", None)),
     (PING | {"id": None}, INVALID),
     (PING | {"id": True}, INVALID),
     (PING | {"id": 1.0}, INVALID),
@@ -148,7 +146,7 @@ ENVELOPES: list[tuple[Any, Message]] = [
     ({"jsonrpc": "2.0", "id": 1, "result": None}, Ignored()),
     ({"jsonrpc": "2.0", "id": 1, "error": {"code": 1}}, Ignored()),
     ({"id": None, "error": {}}, Ignored()),
-    (PING | {"id": 1, "result": 1}, Request(1, "ping", None)),
+    (PING | {"id": 1, "result": 1}, RpcRequest(1, "ping", None)),
     (None, INVALID),
     (1, INVALID),
     ("ping", INVALID),
@@ -164,13 +162,13 @@ def test_what_a_value_is(value: Any, expected: Message) -> None:
     found = message_of(value)
     assert found == expected
     assert type(found) is type(expected)
-    if isinstance(found, Request):
+    if isinstance(found, RpcRequest):
         assert type(found.request_id) is type(value.get("id"))
 
 
 @given(JSON)
 def test_every_value_is_something(value: Any) -> None:
-    assert isinstance(message_of(value), Request | BadMessage | Ignored)
+    assert isinstance(message_of(value), RpcRequest | BadMessage | Ignored)
     assert isinstance(is_request_id(value), bool)
 
 
@@ -314,7 +312,7 @@ async def echo(params: Example) -> Echoed:
     return Echoed(text=params.text)
 
 
-def replies(call: Callable[[Any], Awaitable[Any]], *requests: Request) -> list[dict[str, Any]]:
+def replies(call: Callable[[Any], Awaitable[Any]], *requests: RpcRequest) -> list[dict[str, Any]]:
     incidents: list[str] = []
 
     def incident(error: BaseException) -> str:
@@ -326,7 +324,7 @@ def replies(call: Callable[[Any], Awaitable[Any]], *requests: Request) -> list[d
 
     async def run() -> None:
         for request in requests:
-            reply = await dispatcher.reply_to(request)
+            reply = await dispatcher.reply_to(request, lambda params: params)
             assert b"\n" not in reply.line
             said = json.loads(reply.line)
             assert said["jsonrpc"] == "2.0"
@@ -343,13 +341,13 @@ def replies(call: Callable[[Any], Awaitable[Any]], *requests: Request) -> list[d
 
 @pytest.mark.parametrize("request_id", [0, 1, -7, 2**64 - 1, "", "a", "\u2028\n"])
 def test_a_request_is_answered_under_its_id(request_id: Any) -> None:
-    (said,) = replies(echo, Request(request_id, "example/echo", {"text": "hi\n\u2028"}))
+    (said,) = replies(echo, RpcRequest(request_id, "example/echo", {"text": "hi\n\u2028"}))
     assert said["result"] == {"text": "hi\n\u2028"}
 
 
 def test_a_method_that_is_not_bound_is_not_found() -> None:
     for method in ("nope", "", "example", "__class__", "example/echo ", "\x00"):
-        (said,) = replies(echo, Request(1, method, {"text": "x"}))
+        (said,) = replies(echo, RpcRequest(1, method, {"text": "x"}))
         assert said["error"]["data"]["reason"] == "method_not_found"
         assert said["error"]["code"] == -32601
 
@@ -362,7 +360,7 @@ def test_wrong_parameters_do_not_reach_the_service() -> None:
         return Echoed(text="")
 
     for params, path in WRONG:
-        (said,) = replies(note, Request(1, "example/echo", params))
+        (said,) = replies(note, RpcRequest(1, "example/echo", params))
         assert (said["error"]["code"], said["error"]["data"]["details"]["path"]) == (-32602, path)
     assert called == []
 
@@ -374,7 +372,7 @@ def test_a_service_that_raises_a_secret_does_not_leak_it(error: Exception) -> No
     async def fail(_params: Example) -> Echoed:
         raise error
 
-    (said,) = replies(fail, Request(1, "example/echo", {"text": SECRET}))
+    (said,) = replies(fail, RpcRequest(1, "example/echo", {"text": SECRET}))
     assert said["error"]["data"] == {"reason": "internal", "retryable": False, "details": None, "incident_id": "inc_1"}
 
 
@@ -382,7 +380,7 @@ def test_a_service_s_own_error_travels() -> None:
     async def refuse(_params: Example) -> Echoed:
         raise Unavailable("storage_full")
 
-    (said,) = replies(refuse, Request(1, "example/echo", {"text": "x"}))
+    (said,) = replies(refuse, RpcRequest(1, "example/echo", {"text": "x"}))
     assert said["error"]["data"]["reason"] == "storage_full"
     assert said["error"]["data"]["retryable"] is True
 
@@ -401,7 +399,7 @@ def test_a_result_that_cannot_be_encoded_is_an_incident(result: Any) -> None:
     async def answer(_params: Example) -> Any:
         return result
 
-    (said,) = replies(answer, Request(1, "example/echo", {"text": "x"}))
+    (said,) = replies(answer, RpcRequest(1, "example/echo", {"text": "x"}))
     assert said["error"]["data"]["reason"] == "internal"
 
 
@@ -409,7 +407,7 @@ def test_an_error_that_cannot_be_encoded_is_an_incident() -> None:
     async def refuse(_params: Example) -> Any:
         raise Refused(details={"x": Unencodable()})
 
-    (said,) = replies(refuse, Request(1, "example/echo", {"text": "x"}))
+    (said,) = replies(refuse, RpcRequest(1, "example/echo", {"text": "x"}))
     assert said["error"]["data"]["reason"] == "internal"
 
 

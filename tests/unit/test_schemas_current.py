@@ -11,13 +11,13 @@ from cases import each
 from jsonschema import Draft202012Validator
 
 import protocol
-from protocol import schema
 from protocol.base import Params, Scope, Wire
 from protocol.errors import REASONS, CallerError
 from protocol.gateway import ClientInfo, Degraded, InitializeParams
 from protocol.memory import Context, ForgetById, ForgetParams, RememberParams
 from protocol.methods import METHODS
 from protocol.notifications import NOTIFICATIONS, GatewayDegraded
+from protocol.reference import schema
 from protocol.settings import GatewayConfig, SettingsUpdateParams
 from protocol.threads import TextInput, TurnStartParams
 

@@ -10,8 +10,8 @@ from clock import START, SetClock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.providers import Providers
-from gateway.scripted import Script, ScriptError, pieces
+from gateway.providers.roles import Providers
+from gateway.providers.scripted import Script, ScriptError, pieces
 from protocol.models import Message, ModelRequest, ProviderFailed
 from protocol.settings import GatewayConfig, ProviderConfig, RoleSettings
 from protocol.threads import ToolSpec
@@ -19,8 +19,8 @@ from protocol.threads import ToolSpec
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.provider_tries.FIRST_WAIT_SECONDS", 0)
-    monkeypatch.setattr("gateway.provider_tries.MAX_WAIT_SECONDS", 0)
+    monkeypatch.setattr("gateway.providers.tries.FIRST_WAIT_SECONDS", 0)
+    monkeypatch.setattr("gateway.providers.tries.MAX_WAIT_SECONDS", 0)
 
 
 class Stage:

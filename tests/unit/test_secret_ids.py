@@ -5,7 +5,7 @@ import random
 import pytest
 from cases import each
 
-from gateway.secret_scanner import RuleScanner
+from gateway.secrets.scanner import RuleScanner
 
 SCANNER = RuleScanner()
 GIVEN = {

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processor import untraced
 
-from gateway import secret_scanner
-from gateway.secret_scanner import KINDS, RULES, RuleScanner
-from protocol.ports import SecretScanner
+from gateway.secrets import scanner as secret_scanner
+from gateway.secrets.scanner import KINDS, RULES, RuleScanner
+from protocol.seams.ports import SecretScanner
 
 SCANNER: SecretScanner = RuleScanner()
 DICE = random.Random(20260521)

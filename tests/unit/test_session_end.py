@@ -6,8 +6,8 @@ import anyio
 import pytest
 from session_stage import IN_FLIGHT, Stage, answers, notification, play, request, settle
 
-from gateway import session as session_module
-from gateway.outbox import Outbox
+from gateway.base.spawner import Spawner
+from gateway.wire import session as session_module
 from protocol.errors import Refused
 from protocol.notifications import Progress
 
@@ -151,8 +151,8 @@ def test_failing_background_work_does_not_end_the_session() -> None:
         async def refuse() -> None:
             raise Refused("conflict")
 
-        stage.outbox.spawn(fail, "fail")
-        stage.outbox.spawn(refuse, "refuse")
+        stage.spawner.spawn(fail, "fail")
+        stage.spawner.spawn(refuse, "refuse")
         await settle()
         stage.write(request(1, "ping"))
         await stage.replies(1)
@@ -162,7 +162,7 @@ def test_failing_background_work_does_not_end_the_session() -> None:
 
 def test_work_spawned_before_the_process_runs_is_a_defect() -> None:
     with pytest.raises(RuntimeError, match="not running yet"):
-        Outbox(lambda _line, _key: None).spawn(settle, "early")
+        Spawner().spawn(settle, "early")
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_only_what_may_be_dropped_has_a_key() -> None:
 
     async def scene(stage: Stage) -> None:
         stage.notify("kept")
-        stage.outbox.notify("gateway/progress", Progress(token="t", title="x", done=1))  # noqa: S106  # names work
+        stage.hub.notify("gateway/progress", Progress(token="t", title="x", done=1))  # noqa: S106  # names work
         keys.extend(stage.keys[-2:])
 
     play(scene)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from memory_home import MemoryHome
 
-from gateway.spaces import Identity, Known, adopt, current, known_spaces, outdated, switch
-from protocol.ports import Space
+from gateway.embedding.spaces import SpaceIdentity, StoredSpace, adopt, current, known_spaces, outdated, switch
+from protocol.seams.ports import Space
 
-ONE, TWO, THREE = (Identity(f"model-{n}", 8, f"digest-{n}") for n in (1, 2, 3))
+ONE, TWO, THREE = (SpaceIdentity(f"model-{n}", 8, f"digest-{n}") for n in (1, 2, 3))
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def home(tmp_path: Path):
     home.close()
 
 
-def take(home: MemoryHome, identity: Identity, *, keeps_current: bool = True) -> Known:
+def take(home: MemoryHome, identity: SpaceIdentity, *, keeps_current: bool = True) -> StoredSpace:
     home.clock.at += 1
     return home.sql(lambda tx: adopt(tx, identity, home.clock.now(), keeps_current=keeps_current))
 
@@ -66,8 +66,8 @@ def test_going_back_takes_up_the_space_that_was_kept(home: MemoryHome) -> None:
 
 
 def test_only_the_last_retired_space_is_kept() -> None:
-    spaces = [Known(Space(n, f"m{n}", 8), f"d{n}", "retired") for n in (1, 2, 3)]
-    serving = Known(Space(4, "m4", 8), "d4", "current")
+    spaces = [StoredSpace(Space(n, f"m{n}", 8), f"d{n}", "retired") for n in (1, 2, 3)]
+    serving = StoredSpace(Space(4, "m4", 8), "d4", "current")
     assert [space.id for space in outdated([*spaces, serving])] == [1, 2]
     assert outdated([spaces[0], serving]) == []
     assert current([*spaces, serving]) == serving

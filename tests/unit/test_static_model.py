@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from gateway import model_files
-from gateway.embedding_engine import EmbedderError
-from gateway.model_files import StaticFiles, find_static
-from gateway.static_model import StaticModel, open_static, tokens_of
+from gateway.embedding import model_files
+from gateway.embedding.engine import EmbedderError
+from gateway.embedding.model_files import StaticFiles, find_static
+from gateway.embedding.static_model import StaticModel, open_static, tokens_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = (
@@ -130,7 +130,7 @@ def test_without_the_package_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_nothing_heavy_is_imported_for_it() -> None:
     code = (
-        "import sys; from gateway.model_files import find_static; from gateway.static_model import open_static;"
+        "import sys; from gateway.embedding.model_files import find_static; from gateway.embedding.static_model import open_static;"
         "assert 'numpy' not in sys.modules; open_static(find_static()).vectors(['a text'], is_query=True);"
         "heavy = ('fastembed', 'onnxruntime', 'tokenizers', 'safetensors', 'wordllama', 'huggingface_hub', 'requests');"
         "print([name for name in heavy if name in sys.modules])"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-ASK = "from gateway.time_zone import system_zone; print(system_zone())"
+ASK = "from gateway.base.time_zone import system_zone; print(system_zone())"
 ZONES = {
     "Asia/Kolkata": {"Asia/Kolkata"},
     "Europe/Berlin": {"Europe/Berlin"},

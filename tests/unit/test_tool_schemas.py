@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from gateway.mcp_door.answers import ANSWERS
+from gateway.doors.mcp.answers import ANSWERS
 from protocol.memory import Category
 from protocol.tools import DOOR_TOOLS, TOOLS, tool_spec, whole_schema
 

@@ -14,12 +14,12 @@ import pytest
 from clock import SetClock
 from fake_vendor import PATHS, Said, Vendor, recorded, refused, silent, vendor
 
-from gateway import config as configuration
-from gateway import provider_tries
-from gateway import providers as providers_module
-from gateway.provider_faults import retry_after
-from gateway.providers import FACTORIES, FAULT_HINTS, PROBLEM_HINTS, Providers
-from gateway.vendor_model import MAX_ANSWER_CHARS, json_in
+from gateway.home import config as configuration
+from gateway.providers import roles as providers_module
+from gateway.providers import tries as provider_tries
+from gateway.providers.faults import retry_after
+from gateway.providers.roles import FACTORIES, FAULT_HINTS, PROBLEM_HINTS, Providers
+from gateway.providers.vendor import MAX_ANSWER_CHARS, json_in
 from protocol.errors import CallerError
 from protocol.gateway import ProviderProblem
 from protocol.models import Message, ModelReply, ModelRequest, Picture, ProviderFailed, ProviderFault, ToolRequest
@@ -35,7 +35,7 @@ PNG = Picture(mime="image/png", data=b"\x89PNG")
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.provider_tries.FIRST_WAIT_SECONDS", 0)
+    monkeypatch.setattr("gateway.providers.tries.FIRST_WAIT_SECONDS", 0)
     monkeypatch.setenv("PIONEER_TEST_KEY", KEY)
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):  # nothing of this is for a server of this machine
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -388,7 +388,7 @@ def test_a_call_can_be_left_while_the_library_is_imported(kind: str, monkeypatch
 
 @both
 def test_an_endless_answer_ends(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.vendor_model.MAX_ANSWER_CHARS", 9)
+    monkeypatch.setattr("gateway.providers.vendor.MAX_ANSWER_CHARS", 9)
     assert MAX_ANSWER_CHARS > 1_000_000
 
     async def scene(stage: Stage) -> None:
@@ -405,7 +405,7 @@ def test_a_defect_of_ours_is_not_taken_for_the_servers(monkeypatch: pytest.Monke
         with pytest.raises(AttributeError):
             await stage.ask()
 
-    monkeypatch.setattr("gateway.openai_chat.OpenAIChat.read", broken)
+    monkeypatch.setattr("gateway.providers.openai_chat.OpenAIChat.read", broken)
     play("openai", scene, recorded("openai_text"))
 
 
@@ -529,7 +529,7 @@ def test_without_the_extra_a_provider_says_what_to_install(kind: str, monkeypatc
         tested = await stage.providers.test("p")
         assert (tested.ok, tested.error, tested.hint) == (False, "not_configured", PROBLEM_HINTS["extra_missing"])
 
-    monkeypatch.setattr("gateway.provider_connection.find_spec", lambda _name: None)
+    monkeypatch.setattr("gateway.providers.connection.find_spec", lambda _name: None)
     play(kind, scene)
 
 

@@ -7,8 +7,8 @@ import pytest
 from fake_vendor import Said
 from test_vendor_models import TOOL, Stage, both, chunks, play, surroundings
 
-from gateway.rpc import MAX_DEPTH
-from gateway.vendor_model import MAX_ANSWER_CALLS, Answer, json_in, sound
+from gateway.providers.vendor import MAX_ANSWER_CALLS, IncomingAnswer, json_in, sound
+from gateway.wire.rpc import MAX_DEPTH
 from protocol.models import Message, Picture, ProviderFailed, ToolRequest
 
 __all__ = ["surroundings"]
@@ -188,7 +188,7 @@ def test_arguments_without_end_are_bad_arguments(kind: str, depth: int) -> None:
 
 
 def test_what_a_message_may_have_arguments_may_have() -> None:
-    answer = Answer(None)
+    answer = IncomingAnswer(None)
     answer.call(0, "c", "t", nested(MAX_DEPTH))
     answer.is_whole = True
     (call,) = answer.reply(as_json=False).tool_calls

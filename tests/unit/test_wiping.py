@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.database import Database
-from gateway.sqlite import Handle, connect
-from gateway.wiping import free_room, leftovers, wipe
+from gateway.store.database import Database
+from gateway.store.sqlite import Handle, connect
+from gateway.store.wiping import free_room, leftovers, wipe
 
 ROUNDS = 2500
 SEEDS = (2,)

@@ -1,0 +1,263 @@
+"""Files of messages: received once, kept by content, listed, read, deleted.
+
+Rule 1: bytes are kept before the transaction that refers to them, and go after the one that refers to them last: a crash
+leaves at most bytes that nobody needs, and a sweep finds those.
+Rule 2: an id belongs to the thread that has its bytes; elsewhere it answers like what does not exist.
+Rule 3: a name is only ever shown; bytes are found by their digest.
+"""
+
+import base64
+import binascii
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import anyio
+
+from agent.files.reading import FileRefusedError, Files, KeptContent, Reading, find_kept, ref_of
+from agent.files.text import kind_of
+from agent.store import LAST, SQL, get_thread
+from agent.threads.imports import derived_id
+from protocol import methods as m
+from protocol.base import Diagnostic
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, GatewayError
+from protocol.methods import Bound, bind
+from protocol.models import Picture
+from protocol.seams.forgettings import Forgettings
+from protocol.seams.ports import Ids, JobHandle, JobQueue, Transact, Tx
+from protocol.settings import ArtifactSettings
+from protocol.threads import (
+    ArtifactDeleteParams,
+    ArtifactGetParams,
+    ArtifactGetResult,
+    ArtifactInput,
+    ArtifactListParams,
+    ArtifactListResult,
+    ArtifactRef,
+    DeleteResult,
+)
+
+SWEEP_SUBJECT = "artifacts"
+SWEPT_AT_ONCE = 64
+"""Contents that one transaction looks after: other writers wait for it."""
+MAX_PICTURES = 16
+"""Of one message, handed to a model; together they are at most what one request may hold."""
+MAX_PICTURES_BYTES = 20 * 1024 * 1024
+
+
+class Received(NamedTuple):
+    """A file of a message; whether its bytes came with it, or are those of an earlier message."""
+
+    ref: ArtifactRef
+    has_bytes: bool
+
+
+class ContentGoneError(Exception):
+    """A content that was kept a moment ago was swept before anything referred to it: it must be received again."""
+
+
+class Artifacts:
+    """Receives the files of messages, and answers `artifact/*`."""
+
+    def __init__(
+        self, *, db: Transact, ids: Ids, jobs: JobQueue, files: Files, settings: Callable[[], ArtifactSettings],
+        forgettings: Forgettings,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._ids = ids
+        self._jobs = jobs
+        self._files = files
+        self.reading = Reading(files)
+        self._settings = settings
+        self._forgettings = forgettings
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.ARTIFACT_LIST, self.artifact_list),
+            bind(m.ARTIFACT_GET, self.artifact_get),
+            bind(m.ARTIFACT_DELETE, self.artifact_delete),
+        ]
+
+    # -- receiving -------------------------------------------------------------------------------------------------
+
+    async def receive(self, given: Sequence[tuple[int, ArtifactInput]], workspace_id: str) -> list[Received]:
+        """Check and keep the files; `given` are (place in the input, file). What was kept of refused ones goes again."""
+        received: list[Received] = []
+        try:
+            for place, file in given:
+                received.append(await self._one(f"$.input[{place}]", file, workspace_id))
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.discard(received)
+            raise
+        return received
+
+    async def discard(self, received: Sequence[Received]) -> None:
+        """The message is not stored after all: bytes that came with it go, unless something else needs them."""
+        digests = {one.ref.sha256 for one in received if one.has_bytes and one.ref.sha256 is not None}
+        if digests:
+            with contextlib.suppress(GatewayError):  # what stays is swept; why the message is refused is what matters
+                await self._db.jot(lambda tx: self._collect(tx, sorted(digests)))
+
+    def confirm(self, tx: Tx, received: Sequence[Received], thread_id: str, workspace_id: str) -> None:
+        """Check, in the transaction that refers to them, that the files may be referred to and are still there."""
+        for ref, has_bytes in received:
+            if has_bytes and tx.one(
+                SQL["artifact_elsewhere"], {"artifact_id": ref.artifact_id, "thread_id": thread_id}
+            ):
+                raise CallerError.missing("artifact")
+            if not has_bytes and find_kept(tx, ref.artifact_id, ref.version_id, workspace_id) is None:
+                raise CallerError.missing("artifact")
+            if has_bytes and ref.sha256 is not None and not self._files.holds(ref.sha256):
+                raise ContentGoneError
+
+    async def _one(self, path: str, file: ArtifactInput, workspace_id: str) -> Received:
+        kept = await self._kept(path, file)
+        if kept is None:
+            return Received(await self._known(path, file, workspace_id), has_bytes=False)
+        artifact_id = file.artifact_id or self._ids.new("art")
+        ref = ArtifactRef(
+            artifact_id=artifact_id, version_id=derived_id("ver", artifact_id, kept.sha256), name=file.name,
+            kind=file.kind or kind_of(file.mime), mime=file.mime, size_bytes=kept.size, role="user", sha256=kept.sha256,
+        )  # fmt: skip
+        return Received(ref, has_bytes=True)
+
+    async def _kept(self, path: str, file: ArtifactInput) -> KeptContent | None:
+        settings, given, name = self._settings(), file.data_base64, file.path
+        if given is not None and name is not None:
+            raise CallerError.at(path, "Give `path` or `data_base64`, not both")
+        if given is not None:
+            member, limit = f"{path}.data_base64", min(settings.max_inline_bytes, settings.max_bytes)
+            return await anyio.to_thread.run_sync(lambda: self._files.put(_decoded(given, member, limit)))
+        if name is None:
+            return None
+        try:
+            return await anyio.to_thread.run_sync(self._files.copy, name, settings.max_bytes)
+        except FileRefusedError as refused:
+            raise CallerError.at(f"{path}.path", str(refused)) from None
+
+    async def _known(self, path: str, file: ArtifactInput, workspace_id: str) -> ArtifactRef:
+        artifact_id = file.artifact_id
+        if artifact_id is None:
+            raise CallerError.at(path, "Give `path`, `data_base64` or a known `artifact_id`")
+        found = await self._db.read(lambda tx: find_kept(tx, artifact_id, None, workspace_id))
+        if found is None:
+            raise CallerError.missing("artifact")
+        return found
+
+    async def pictures(self, refs: Sequence[ArtifactRef]) -> list[Picture]:
+        """The pictures among the files, as a model takes them; what is no picture, too large or too much is left out."""
+        found: list[Picture] = []
+        room = MAX_PICTURES_BYTES
+        for ref in refs:
+            picture = await self.reading.picture(ref) if len(found) < MAX_PICTURES and ref.size_bytes <= room else None
+            if picture is not None:
+                found.append(picture)
+                room -= len(picture.data)
+        return found
+
+    # -- the wire --------------------------------------------------------------------------------------------------
+
+    async def artifact_list(self, params: ArtifactListParams) -> ArtifactListResult:
+        """The files of a thread, each version once, newest first."""
+        (before,) = place_of(params.cursor, (LAST,))
+        values = {"thread_id": params.thread_id, "before": before, "limit": params.limit + 1}
+
+        def read(tx: Tx) -> ArtifactListResult:
+            if get_thread(tx, params.thread_id) is None:
+                raise CallerError.missing("thread")
+            rows = tx.all(SQL["list_artifacts"], values)
+            page = rows[: params.limit]
+            following = cursor_of(page[-1][8]) if len(rows) > params.limit else None
+            return ArtifactListResult(artifacts=[ref_of(row) for row in page], next_cursor=following)
+
+        return await self._db.read(read)
+
+    async def artifact_get(self, params: ArtifactGetParams) -> ArtifactGetResult:
+        """A part of a file: characters where it is text, else bytes; `offset` and `limit` count the same."""
+        ref = await self._db.read(lambda tx: find_kept(tx, params.artifact_id, params.version_id, None))
+        page = await self.reading.page(ref, params.offset, params.limit) if ref is not None else None
+        if ref is None or page is None:
+            raise CallerError.missing("artifact")
+        return ArtifactGetResult(
+            artifact=ref,
+            offset=params.offset,
+            next_offset=page.next_offset,
+            text=page.text,
+            data_base64=base64.b64encode(page.data).decode() if page.text is None else None,
+            diagnostics=[Diagnostic(code="encoding_guessed")] if page.is_guess else [],
+        )
+
+    async def artifact_delete(self, params: ArtifactDeleteParams) -> DeleteResult:
+        """Remove a file with all its versions, also from the messages that carried it, and its bytes.
+
+        Bytes that the system does not let go of for now (`removed.contents` counts those that went) are swept later.
+        """
+        values = {"artifact_id": params.artifact_id}
+
+        def delete(tx: Tx) -> tuple[int, list[str]]:
+            digests = [row[0] for row in tx.all(SQL["contents_of_artifact"], values)]
+            removed = tx.run(SQL["remove_artifact"], values)
+            if not removed:
+                raise CallerError.missing("artifact")
+            self._jobs.enqueue(tx, "sweep", SWEEP_SUBJECT)  # for the case that the bytes do not go below
+            self._forgettings.promise(tx)
+            return removed, digests
+
+        removed, digests = await self._db.write(delete, is_vital=True)
+        contents = 0
+        with anyio.CancelScope(shield=True), contextlib.suppress(GatewayError):
+            contents = await self._db.write(lambda tx: self._collect(tx, digests), is_vital=True)
+        is_gone = await self._forgettings.keep_promise()
+        return DeleteResult(deleted=True, removed={"artifacts": removed, "contents": contents}, complete=is_gone)
+
+    # -- what nobody needs -----------------------------------------------------------------------------------------
+
+    def on_thread_deleted(self, tx: Tx, thread_id: str) -> dict[str, int]:
+        """Have the bytes of a thread that goes looked after once it is gone."""
+        if tx.one(SQL["thread_keeps_bytes"], {"thread_id": thread_id}):
+            self._jobs.enqueue(tx, "sweep", SWEEP_SUBJECT)
+        return {}
+
+    async def look_for_orphans(self) -> None:
+        """Have what a crash may have left swept."""
+        await self._db.jot(lambda tx: self._jobs.enqueue(tx, "sweep", SWEEP_SUBJECT))
+
+    async def sweep(self, _job: JobHandle) -> None:
+        """Remove every content that nothing refers to."""
+        digests = await anyio.to_thread.run_sync(self._files.digests)
+        for first in range(0, len(digests), SWEPT_AT_ONCE):
+            some = digests[first : first + SWEPT_AT_ONCE]
+            orphans = await self._db.read(lambda tx, some=some: _unneeded(tx, some))
+            if orphans:
+                await self._db.write(lambda tx, orphans=orphans: self._collect(tx, orphans))
+
+    def _collect(self, tx: Tx, digests: Sequence[str]) -> int:
+        """Remove contents that nothing refers to; how many there were.
+
+        Within a write transaction, so that no other one of any process comes to refer to a content between the look and
+        the removal: whoever refers to it later finds in its own transaction that it is gone.
+        """
+        unneeded = _unneeded(tx, digests)
+        for sha256 in unneeded:
+            self._files.remove(sha256)
+        return len(unneeded)
+
+
+def _unneeded(tx: Tx, digests: Sequence[str]) -> list[str]:
+    return [sha256 for sha256 in dict.fromkeys(digests) if not tx.one(SQL["content_is_needed"], {"sha256": sha256})]
+
+
+def _decoded(text: str, member: str, limit: int) -> bytes:
+    """Inline bytes. Raises `CallerError` for what is not base64, or more than `limit`."""
+    if len(text) * 3 // 4 - 2 > limit:
+        raise CallerError.at(member, f"The file is larger than {limit} bytes")
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise CallerError.at(member, "This is not base64") from None
+    if len(data) > limit:
+        raise CallerError.at(member, f"The file is larger than {limit} bytes")
+    return data

@@ -1,0 +1,182 @@
+"""Kept files as they are read: found within a fence, opened by their content, paged.
+
+Rule 1: a version is found in a workspace or not at all; what is elsewhere answers like what does not exist.
+Rule 2: only a reference whose bytes were received here leads to bytes: a digest alone opens nothing.
+Rule 3: files are read in worker threads, a page at a time.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import closing
+from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+
+import anyio
+
+from agent.files.text import HEAD_BYTES, Medium, TextIndex, essence_of, index_text, medium_of, read_text
+from agent.store import SQL
+from protocol.models import Picture
+from protocol.seams.ports import Row, Tx
+from protocol.threads import ArtifactRef
+
+T = TypeVar("T")
+
+MAX_PICTURE_BYTES = 5 * 1024 * 1024
+"""What the usual providers take of one picture."""
+KNOWN_TEXTS = 64
+"""Files whose characters were counted; the index of the largest has two hundred entries."""
+
+
+class FileRefusedError(Exception):
+    """A file that a client named is not taken; the words say why and hold nothing of its name."""
+
+
+class KeptContent(NamedTuple):
+    """A content that is kept."""
+
+    sha256: str
+    size: int
+
+
+class Files(Protocol):
+    """Keeps contents by their SHA-256."""
+
+    def put(self, data: bytes) -> KeptContent:
+        """Keep bytes, durably; the same again is stored once."""
+        ...
+
+    def copy(self, name: str, limit: int) -> KeptContent:
+        """Keep what a file holds, durably. Raises `FileRefusedError`."""
+        ...
+
+    def holds(self, sha256: str) -> bool:
+        """Whether it is kept."""
+        ...
+
+    def open(self, sha256: str) -> BinaryIO | None:
+        """The content to be read, or None."""
+        ...
+
+    def remove(self, sha256: str) -> None:
+        """Have it no more."""
+        ...
+
+    def digests(self) -> list[str]:
+        """All that is kept."""
+        ...
+
+
+def ref_of(row: Row) -> ArtifactRef:
+    """A row of a file as the wire shows it."""
+    return ArtifactRef(
+        artifact_id=row[0], version_id=row[1], name=row[2], kind=row[3], mime=row[4], size_bytes=row[5], role=row[6],
+        sha256=row[7],
+    )  # fmt: skip
+
+
+def find_kept(tx: Tx, artifact_id: str, version_id: str | None, workspace_id: str | None) -> ArtifactRef | None:
+    """A version whose bytes were received, the newest without a version; in one workspace unless None is given."""
+    values = {"artifact_id": artifact_id, "version_id": version_id, "workspace_id": workspace_id}
+    row = tx.one(SQL["find_artifact"], values)
+    return ref_of(row) if row is not None else None
+
+
+class FilePage(NamedTuple):
+    """A part of a file: characters where it is text, else bytes."""
+
+    text: str | None
+    data: bytes
+    next_offset: int | None
+    total: int
+    is_guess: bool = False
+
+
+class TextWindow(NamedTuple):
+    """Characters of a file with some of what stands before and after them."""
+
+    text: str
+    start: int
+    total: int
+    is_guess: bool
+
+
+class Reading:
+    """Reads kept files."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._indexes: OrderedDict[tuple[str, bool], TextIndex | None] = OrderedDict()
+
+    async def with_file(self, ref: ArtifactRef, read: Callable[[BinaryIO], T]) -> T | None:
+        """What `read` makes of the bytes, in a worker thread; None where they are not kept."""
+
+        def run() -> T | None:
+            file = self._files.open(ref.sha256) if ref.sha256 is not None else None
+            if file is None:
+                return None
+            with closing(file):
+                return read(file)
+
+        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+
+    async def opened(self, ref: ArtifactRef) -> BinaryIO | None:
+        """The bytes, to be read and closed; None where they are not kept."""
+        return await anyio.to_thread.run_sync(self._files.open, ref.sha256) if ref.sha256 is not None else None
+
+    def _index(self, ref: ArtifactRef, file: BinaryIO) -> TextIndex | None:
+        is_declared = essence_of(ref.mime) != "application/octet-stream"
+        key = (ref.sha256 or "", is_declared)
+        if key not in self._indexes:
+            self._indexes[key] = index_text(file, is_declared=is_declared)
+            while len(self._indexes) > KNOWN_TEXTS:
+                self._indexes.popitem(last=False)
+        return self._indexes[key]
+
+    async def medium(self, ref: ArtifactRef) -> Medium | None:
+        """What the file can be read as; None where its bytes are not kept."""
+
+        def look(file: BinaryIO) -> Medium:
+            medium = medium_of(ref.mime, file.read(HEAD_BYTES))
+            is_bytes = medium in {"text", "table"} and self._index(ref, file) is None
+            return "other" if is_bytes else medium
+
+        return await self.with_file(ref, look)
+
+    async def page(self, ref: ArtifactRef, offset: int, limit: int) -> FilePage | None:
+        """A part of the file: characters of text, bytes of anything else. None where its bytes are not kept."""
+
+        def read(file: BinaryIO) -> FilePage:
+            medium = medium_of(ref.mime, file.read(HEAD_BYTES))
+            index = self._index(ref, file) if medium in {"text", "table"} else None
+            if index is not None:
+                text = read_text(file, index, offset, limit)
+                end = offset + len(text)
+                return FilePage(text, b"", end if end < index.chars else None, index.chars, index.is_guess)
+            file.seek(min(offset, ref.size_bytes))
+            data = file.read(limit)
+            end = offset + len(data)
+            return FilePage(None, data, end if end < ref.size_bytes else None, ref.size_bytes)
+
+        return await self.with_file(ref, read)
+
+    async def window(self, ref: ArtifactRef, offset: int, limit: int, margin: int) -> TextWindow | None:
+        """Characters of a text with at most `margin` on both sides of them."""
+
+        def read(file: BinaryIO) -> TextWindow | None:
+            index = self._index(ref, file)
+            if index is None:
+                return None
+            start = max(0, offset - margin)
+            text = read_text(file, index, start, offset - start + limit + margin)
+            return TextWindow(text, start, index.chars, index.is_guess)
+
+        return await self.with_file(ref, read)
+
+    async def picture(self, ref: ArtifactRef) -> Picture | None:
+        """The file as a model takes it; None for what is no such picture, or too large for one."""
+        if ref.size_bytes > MAX_PICTURE_BYTES or await self.medium(ref) != "picture":
+            return None
+        data = await self.with_file(ref, lambda file: file.read())
+        if data is None or hashlib.sha256(data).hexdigest() != ref.sha256:
+            return None
+        return Picture(mime=essence_of(ref.mime), data=data)

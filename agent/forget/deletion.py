@@ -1,0 +1,158 @@
+"""Deleting threads and workspaces, whole: what goes with them, what their deletion cancels, and how an interrupted one goes on.
+
+Rule 1: a thread goes in one transaction. A workspace is marked in the first one, which nothing follows that begins there, and goes
+in parts; a job that waits from that transaction on brings a deletion to its end whose process did not.
+Rule 2: afterwards the files forget as well; what they cannot forget now is left to a job, and the answer says so.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from agent.store import SQL, get_thread, get_workspace, workspace_threads
+from agent.threads.threads import Neighbours
+from protocol import methods as m
+from protocol.base import DEFAULT_WORKSPACE, Cancelled, Scope
+from protocol.errors import CallerError, Refused
+from protocol.methods import Bound, bind
+from protocol.seams.forgettings import Forgettings
+from protocol.seams.ports import JobHandle, JobQueue, Transact, Tx
+from protocol.threads import DeleteResult, ThreadParams, WorkspaceParams
+
+TURNS_AT_ONCE = 500
+"""Turns that one transaction removes of a workspace before other writers get their turn: some 200 ms."""
+GO_ON_DELAY_MS = 2000
+"""Whoever begins a deletion goes on with it at once; after that the job does."""
+
+
+class _Gone:
+    """What a deletion has removed and cancelled so far."""
+
+    def __init__(self) -> None:
+        self.removed = Counter[str]()
+        self.cancelled: list[Cancelled] = []
+
+    def add(self, part: "_Gone") -> None:
+        self.removed.update(part.removed)
+        self.cancelled += part.cancelled
+
+    def result(self, *, complete: bool) -> DeleteResult:
+        return DeleteResult(
+            deleted=True, removed=dict(self.removed), cancelled=self.cancelled, complete=complete
+        )  # fmt: skip
+
+
+class Deletions:
+    """`thread/delete`, `workspace/delete`, and the job that goes on with the latter."""
+
+    def __init__(
+        self, *, db: Transact, jobs: JobQueue, neighbours: Neighbours, forgettings: Forgettings,
+        settle: Callable[[], Awaitable[None]],
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._jobs = jobs
+        self._neighbours = neighbours
+        self._forgettings = forgettings
+        self._settle = settle
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.WORKSPACE_DELETE, self.workspace_delete),
+            bind(m.THREAD_DELETE, self.thread_delete),
+        ]
+
+    async def thread_delete(self, params: ThreadParams) -> DeleteResult:
+        """Remove a thread with all that is its own."""
+
+        def delete(tx: Tx) -> _Gone:
+            if get_thread(tx, params.thread_id) is None:
+                raise CallerError.missing("thread")
+            if tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id}):
+                raise Refused("turn_in_progress")
+            gone = _Gone()
+            self._remove_thread(tx, params.thread_id, gone)
+            self._forgettings.promise(tx)
+            return gone
+
+        await self._settle()
+        gone = await self._db.write(delete, is_vital=True)
+        return gone.result(complete=await self._forgettings.keep_promise())
+
+    async def workspace_delete(self, params: WorkspaceParams) -> DeleteResult:
+        """Remove a workspace with all that is its own: a part at a time, so that other writers get their turn.
+
+        Once it has begun it comes to its end, whatever becomes of the call; until then the workspace says that it is being deleted.
+        """
+        workspace_id, gone = params.workspace_id, _Gone()
+
+        def begin(tx: Tx) -> None:
+            if get_workspace(tx, workspace_id) is None:
+                raise CallerError.missing("workspace")
+            if workspace_id == DEFAULT_WORKSPACE:
+                raise Refused("conflict", "The default workspace always exists.")
+            if tx.one(SQL["running_turn_of_workspace"], {"workspace_id": workspace_id}):
+                raise Refused("conflict", "A turn is running in the workspace.")
+            tx.run(SQL["condemn_workspace"], {"workspace_id": workspace_id})
+            self._forgettings.forget_workspace(tx, workspace_id)
+            self._jobs.enqueue(tx, "delete", workspace_id, delay_ms=GO_ON_DELAY_MS)
+
+        await self._settle()
+        await self._db.write(begin, is_vital=True)
+        await self._remove_parts(workspace_id, gone, lambda tx: self._spare(tx, workspace_id))
+        return gone.result(complete=await self._forgettings.keep_promise())
+
+    async def go_on(self, handle: JobHandle) -> None:
+        """The handler of `delete` jobs: bring the deletion of a workspace to its end."""
+        await self._remove_parts(handle.job.subject, _Gone(), handle.finish)
+
+    def _spare(self, tx: Tx, workspace_id: str) -> None:
+        self._jobs.cancel(tx, kind="delete", subject=workspace_id)
+
+    async def _remove_parts(self, workspace_id: str, gone: _Gone, then: Callable[[Tx], object]) -> None:
+        """Remove part after part; `then` is done in the transaction of the last one."""
+
+        def remove(tx: Tx) -> tuple[_Gone, bool]:
+            part = _Gone()
+            found = get_workspace(tx, workspace_id)
+            is_over = found is None or found.state == "active"  # another one was faster; a new one of that id stays
+            if is_over or self._remove_part(tx, workspace_id, part):
+                then(tx)
+                return part, True
+            return part, False
+
+        is_over = False
+        while not is_over:
+            part, is_over = await self._db.write(remove, is_vital=True)
+            gone.add(part)
+
+    def _remove_part(self, tx: Tx, workspace_id: str, part: _Gone) -> bool:
+        """Remove some of a workspace; whether it is gone."""
+        erased = self._forgettings.erase_part(tx, Scope(kind="workspace", key=workspace_id))
+        part.removed.update(erased)
+        if erased:
+            return False
+        for thread_id in workspace_threads(tx, workspace_id):
+            if part.removed["turns"] >= TURNS_AT_ONCE:
+                return False
+            self._remove_thread(tx, thread_id, part)
+        for call in self._neighbours.on_workspace_deleted:
+            part.removed.update(call(tx, workspace_id))
+        part.removed["workspaces"] += tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
+        self._forgettings.promise(tx)
+        return True
+
+    def _remove_thread(self, tx: Tx, thread_id: str, gone: _Gone) -> None:
+        gone.cancelled += self._forgettings.forget_thread(tx, thread_id)
+        while erased := self._forgettings.erase_part(tx, Scope(kind="thread", key=thread_id)):
+            gone.removed.update(erased)
+        for call in self._neighbours.on_thread_deleted:
+            gone.removed.update(call(tx, thread_id))
+        for name, query in (
+            ("turns", "count_turns_of_thread"), ("items", "count_items_of_thread"), ("artifacts", "count_artifacts_of_thread"),
+        ):  # fmt: skip
+            row = tx.one(SQL[query], {"thread_id": thread_id})
+            gone.removed[name] += row[0] if row else 0
+        gone.removed["jobs"] += sum(
+            self._jobs.cancel(tx, kind=kind, thread_id=thread_id) for kind in ("index", "hook_run")
+        )
+        gone.removed["threads"] += tx.run(SQL["remove_thread"], {"thread_id": thread_id})

@@ -1,0 +1,81 @@
+"""Emptying what tools once showed of a forgotten memory.
+
+Rule 1: an answer that names the memory says of it only that it is forgotten; the call that kept it loses its words.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agent.store import MEMORY_ID, SQL, encoded
+from protocol.saying import MARK, Saying
+from protocol.seams.ports import Tx
+
+SPOKEN = ("arguments",)
+"""What of a call is somebody's words."""
+
+
+def _mapped(value: Any, of_object: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Any:
+    """A JSON value with the objects replaced that have a replacement."""
+    if isinstance(value, list):
+        return [_mapped(entry, of_object) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        replaced = of_object(value)  # pyright: ignore[reportUnknownArgumentType]
+        return replaced or {name: _mapped(entry, of_object) for name, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:
+    """Empty every copy of forgotten memories that tools were told or have shown; how many.
+
+    `texts` are the memories' own words by memory id: a call that kept one has them in its arguments.
+    """
+    named = encoded(list(texts))
+    return sum(_forget_in_turn(tx, turn_id, texts) for (turn_id,) in tx.all(SQL["turns_naming"], {"memory_ids": named}))
+
+
+def _forget_in_turn(tx: Tx, turn_id: str, texts: Mapping[str, Sequence[str]]) -> int:
+    copies = 0
+    for item_id, text, tool in tx.all(SQL["results_of_turn"], {"turn_id": turn_id}):
+        named = memories_named(text) & texts.keys()
+        if named:
+            call_id = msgspec.json.decode(tool)["call_id"] if tool is not None else None
+            tx.run(SQL["redact_item"], {"item_id": item_id, "text": emptied(text, named), "tool": tool})
+            copies += 1 + _redact_call(tx, turn_id, call_id, [word for name in sorted(named) for word in texts[name]])
+    for call_id, result in tx.all(SQL["replies_of_turn"], {"turn_id": turn_id}):
+        named = memories_named(result) & texts.keys()
+        if named:
+            values = {"turn_id": turn_id, "call_id": call_id, "result": emptied(result, named)}
+            copies += tx.run(SQL["redact_reply"], values)
+    return copies
+
+
+def memories_named(text: str) -> set[str]:
+    """Ids of memories in what a tool answered."""
+    return set(MEMORY_ID.findall(text))
+
+
+def emptied(text: str, named: set[str]) -> str:
+    """A tool's answer without the memories; one that was cut short, and so is no JSON, is emptied as a whole."""
+
+    def empty(entry: dict[str, Any]) -> dict[str, Any] | None:
+        found = entry.get("memory_id")
+        return {"memory_id": found, "forgotten": True} if found in named else None
+
+    try:
+        return encoded(_mapped(msgspec.json.decode(text), empty))
+    except msgspec.DecodeError:
+        return MARK
+
+
+def _redact_call(tx: Tx, turn_id: str, call_id: str | None, texts: Sequence[str]) -> int:
+    """The call that an answer belongs to."""
+    saying = Saying(texts)
+    changed = 0
+    for item_id, text, tool in tx.all(SQL["texts_of_turn"], {"turn_id": turn_id}):
+        if tool is not None and msgspec.json.decode(tool)["call_id"] == call_id:
+            clean = saying.taken_out_of_json(tool, SPOKEN)
+            if clean != tool:
+                changed += tx.run(SQL["redact_item"], {"item_id": item_id, "text": text, "tool": clean})
+    return changed

@@ -1,0 +1,150 @@
+"""The recent conversation that goes into a request as it was said: newest first within a budget, whole turns.
+
+Rule 1: it is chosen before the hooks run, and fitted once more when the rest of the request is known; then it only loses.
+Rule 2: what stays in any case need not be recalled. What may still be lost may be recalled; where it was, it is not told twice.
+Rule 3: the last turns always stay; what was left out can be seen in the manifest.
+Rule 4: a failed turn has no part in it: its message would stand before the next one, and who asks again would ask twice.
+"""
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from functools import reduce
+from itertools import accumulate
+from typing import NamedTuple
+
+import msgspec
+
+from agent.store import SQL, items_of_turn
+from agent.values import History, SaidTurn
+from protocol.models import Message
+from protocol.seams.ports import Tx
+from protocol.threads import Item, ManifestBudget, ToolSpec
+
+MAX_TURNS = 200  # beyond it, recall finds what matters; reading more costs time in every turn
+
+RESERVED_CHARS = 10_000
+"""What comes beside a conversation before it is known: the contracts of the system prompt have 2,000 characters, the tools of a
+plan 3,000, what is recalled 4,000, in the usual settings and at most."""
+
+BYTES_PER_TOKEN = 3
+"""Tokenizers differ and none is here: English has 4 bytes to a token, Russian 5, Chinese 3; too many is the safe side."""
+PICTURE_TOKENS = 1600
+"""What the usual models count for the largest picture that they look at whole."""
+
+
+class Size(NamedTuple):
+    """How large messages are, or may be: characters, and bytes, by which tokens are estimated."""
+
+    chars: int = 0
+    octets: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens that is, rather too many than too few."""
+        return self.octets // BYTES_PER_TOKEN
+
+    def plus(self, other: "Size") -> "Size":
+        """Both."""
+        return Size(self.chars + other.chars, self.octets + other.octets)
+
+    def minus(self, other: "Size") -> "Size":
+        """What is left."""
+        return Size(self.chars - other.chars, self.octets - other.octets)
+
+    def fits(self, room: "Size") -> bool:
+        """Whether there is room for it."""
+        return self.chars <= room.chars and self.octets <= room.octets
+
+
+RESERVED = Size(RESERVED_CHARS, RESERVED_CHARS)
+
+
+def room_of(context_chars: int, prompt_tokens: int | None) -> Size:
+    """What a whole request may have; nobody bounds its tokens where nobody says how many the model takes."""
+    return Size(context_chars, sys.maxsize if prompt_tokens is None else prompt_tokens * BYTES_PER_TOKEN)
+
+
+def size_of(text: str, pictures: int = 0) -> Size:
+    """How large a message is."""
+    return Size(len(text), len(text.encode()) + pictures * PICTURE_TOKENS * BYTES_PER_TOKEN)
+
+
+def size_of_all(messages: Sequence[Message]) -> Size:
+    """How large messages are together."""
+    sizes = (size_of(message.content, len(message.pictures)) for message in messages)
+    return reduce(Size.plus, sizes, Size())
+
+
+def _said(items: Sequence[Item]) -> list[Message]:
+    return [
+        Message(role="user" if item.kind == "user_message" else "assistant", content=item.text)
+        for item in items
+        if item.kind in {"user_message", "agent_message"} and item.status == "completed" and item.text
+    ]
+
+
+def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved: Size, min_turns: int) -> History:
+    """What was said before a position: at least `min_turns` turns, more while there is room.
+
+    A turn stays for sure where there is room for it beside what is reserved for the rest of the request.
+    """
+    rows = tx.all(SQL["ended_turns_of_thread"], {"thread_id": thread_id, "position": position, "limit": MAX_TURNS})
+    failed = [turn_id for turn_id, status in rows if status == "failed"]
+    answered = [turn_id for turn_id, status in rows if status != "failed"]
+    chosen: list[SaidTurn] = []
+    size, sure, sure_room = Size(), 0, room.minus(reserved)
+    for turn_id in answered:
+        turn = SaidTurn(turn_id, _said(items_of_turn(tx, turn_id)))
+        size = size.plus(size_of_all(turn.messages))
+        stays = len(chosen) < min_turns
+        if not (stays or size.fits(room)):
+            break
+        chosen.append(turn)
+        sure += stays or size.fits(sure_room)
+    chosen.reverse()
+    return History(chosen, sure, len(answered), failed)
+
+
+def rewritten(history: History, say: Callable[[str], str]) -> History:
+    """The history with every message as `say` has it; one that becomes empty is gone."""
+    turns = [
+        turn._replace(messages=[
+            msgspec.structs.replace(message, content=text) for message in turn.messages if (text := say(message.content))
+        ])
+        for turn in history.turns
+    ]  # fmt: skip
+    return history._replace(turns=turns)
+
+
+def fit_history(
+    history: History,
+    rest: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    *,
+    room: Size,
+    min_turns: int,
+    recalled: Collection[str] = (),
+) -> tuple[History, list[ManifestBudget]]:
+    """The history that fits beside the rest of a request and its tools: the oldest turns go, `min_turns` stay.
+
+    Of turns in `recalled` something stands in the rest: where they might have gone, they do, and what is older with them.
+    """
+    offered = Message(role="system", content="".join(f"{t.name}{t.description}{t.parameters}" for t in tools))
+    others = size_of_all([*rest, offered])
+    left = room.minus(others)
+    turns = history.turns
+    unsure = turns[: len(turns) - history.sure]
+    cut = max((n for n, turn in enumerate(unsure, 1) if turn.turn_id in recalled), default=0)
+    newest_first = [size_of_all(turn.messages) for turn in reversed(turns)]
+    sizes = list(accumulate(newest_first, Size.plus, initial=Size()))  # of the last 0, 1, 2 … turns
+    while len(turns) - cut > min_turns and not sizes[len(turns) - cut].fits(left):
+        cut += 1
+    kept = history._replace(turns=turns[cut:], sure=min(history.sure, len(turns) - cut))
+    used = sizes[len(kept.turns)]
+    budgets = [
+        ManifestBudget(name="history_chars", limit=max(0, left.chars), used=used.chars),
+        ManifestBudget(name="history_turns", limit=history.available, used=len(kept.turns)),
+    ]
+    if room.octets < sys.maxsize:
+        budgets.append(ManifestBudget(name="request_tokens", limit=room.tokens, used=used.plus(others).tokens))
+    return kept, budgets

@@ -1,0 +1,98 @@
+"""The injection ledger: what was put into prompts, so that it never becomes evidence, history or index again.
+
+Rule 1: only keyed hashes of lines are kept, never their text.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from agent.store import SQL
+from agent.values import Injected
+from promt.brief import STANDING
+from protocol.seams.ports import KeyedHash, Tx
+
+HASH_DOMAIN = "injected-line"
+
+_EDGE = re.compile(r'<(?P<end>/?)(?P<name>(?:recalled_memory|thread_context) nonce="[\w-]{4,64}"|standing_memory)>')
+_HEAD = STANDING.head.partition(">")[2]
+"""How the block goes on that has no nonce. A text that only speaks of its tag has no block."""
+_ITEM_LINE = re.compile(r"^[ \t>]*(?P<line>- \[[^\]\n]{4,400}\]: [^\n]+)$", re.MULTILINE)
+
+
+def normalised(line: str) -> str:
+    """A line as it is compared: NFKC, case and white space folded."""
+    return " ".join(unicodedata.normalize("NFKC", line).casefold().split())
+
+
+def _is_edge(edge: re.Match[str], text: str) -> bool:
+    return edge["name"] != "standing_memory" or bool(edge["end"]) or text.startswith(_HEAD, edge.end())
+
+
+def blocks(text: str) -> list[tuple[int, int]]:
+    """Ranges from an opening of ours to its own end, whatever stands between; in time linear in the text, which may be hostile."""
+    edges = [edge for edge in _EDGE.finditer(text) if _is_edge(edge, text)]
+    ends: dict[str, list[int]] = {}
+    for edge in edges:
+        if edge["end"]:
+            ends.setdefault(edge["name"], []).append(edge.end())
+    spans: list[tuple[int, int]] = []
+    place = 0
+    for edge in edges:
+        closings = ends.get(edge["name"], [])
+        at = bisect_right(closings, edge.end())
+        if not edge["end"] and edge.start() >= place and at < len(closings):
+            place = closings[at]
+            spans.append((edge.start(), place))
+    return spans
+
+
+class Ledger:
+    """Writes down what is injected, and finds it again in later text."""
+
+    def __init__(self, keyed: KeyedHash) -> None:
+        self._keyed = keyed
+
+    def _hash(self, line: str) -> bytes:
+        return self._keyed.digest(HASH_DOMAIN, normalised(line))
+
+    def record(self, tx: Tx, place: tuple[str, str, str], blocks: Sequence[Injected]) -> None:
+        """Note every line of the blocks; `place` is (workspace, thread, turn)."""
+        workspace_id, thread_id, turn_id = place
+        for block in blocks:
+            statement = SQL["add_standing_injection" if block.is_standing else "add_injection"]
+            for line, source in block.lines:
+                tx.run(statement, {
+                    "workspace_id": workspace_id, "thread_id": thread_id, "turn_id": turn_id, "block_id": block.block_id,
+                    "line_hash": self._hash(line), "source_kind": source.kind, "source_id": source.id,
+                })  # fmt: skip
+
+    def echo_spans(self, tx: Tx, workspace_id: str, text: str) -> list[tuple[int, int]]:
+        """Ranges of the text that are blocks of ours, or lines that were injected in this workspace before."""
+        if "- [" not in text and " nonce=" not in text and "standing_memory>" not in text:
+            return []
+        whole = blocks(text)
+        spans = [*whole]
+        for found in _ITEM_LINE.finditer(text):
+            start, end = found.span("line")
+            before = bisect_right(whole, (start, len(text))) - 1
+            is_inside = before >= 0 and end <= whole[before][1]
+            values = {"workspace_id": workspace_id, "line_hash": self._hash(found["line"])}
+            if not is_inside and tx.one(SQL["is_injected"], values):
+                spans.append((start, end))
+        return sorted(spans)
+
+    def said(self, tx: Tx, workspace_id: str, text: str) -> str:
+        """The text without what was injected."""
+        return without(text, self.echo_spans(tx, workspace_id, text))
+
+
+def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text with the ranges taken out."""
+    kept: list[str] = []
+    place = 0
+    for start, end in spans:
+        kept.append(text[place:start])
+        place = max(place, end)
+    return "".join([*kept, text[place:]]).strip() if spans else text

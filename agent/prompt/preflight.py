@@ -1,0 +1,58 @@
+"""Decides, before the model, what a turn should look up and which tools it may need.
+
+Rule 1: the local planner decides first, from the message alone; its memory and conversation parts come from their owners.
+Rule 2: pure. The local planner is unsure where a message hints at the past and names nothing of it: only then may a model be
+asked (`preflight_advice`).
+"""
+
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from promt.intents import says
+from protocol.hooks import DurablePlan, EpisodicPlan, ProposeDurable, ProposeEpisodic, RecallPlan, TurnContext
+from protocol.threads import ManifestPreflight
+
+ARTIFACT_TOOL = "artifact_read"
+
+
+class Preflight(NamedTuple):
+    """The plan, and what the manifest says of it."""
+
+    plan: RecallPlan | None
+    manifest: ManifestPreflight
+    is_unsure: bool = False
+
+
+class Planners(NamedTuple):
+    """The owners' parts of the local plan."""
+
+    durable: ProposeDurable
+    episodic: ProposeEpisodic
+
+
+def shown(plan: RecallPlan) -> dict[str, Any]:
+    """A plan as the manifest shows it, without words: a manifest is kept, and an erase does not read it for every way to say a thing."""
+    queries = [replace(query, query="") for query in plan.episodic.queries]
+    durable = replace(plan.durable, targets=[]) if "query" in plan.durable.modes else plan.durable
+    episodic = replace(plan.episodic, queries=queries)
+    return {
+        "tools": {"visible_tools": plan.visible_tools},
+        "memory": {"active_recall": {"durable": durable, "episodic": episodic}},
+    }
+
+
+def plan_turn(text: str, context: TurnContext, planners: Planners, *, is_enabled: bool) -> Preflight:
+    """The local plan of a turn. Chat mode has none."""
+    if context.mode == "chat" or not is_enabled:
+        reason = "chat_mode" if context.mode == "chat" else "preflight_disabled"
+        return Preflight(None, ManifestPreflight(source="none", reason=reason, plan=None))
+    durable, tools = planners.durable(text, context)
+    episodic = planners.episodic(text, context)
+    if says(text, "artifact"):
+        tools = [*tools, ARTIFACT_TOOL]
+    plan = RecallPlan(visible_tools=tools, durable=durable, episodic=episodic)
+    says_nothing = durable == DurablePlan() and episodic == EpisodicPlan() and not tools
+    is_unsure = says_nothing and context.memory_mode != "ignored" and says(text, "hints")
+    reason = ("unsure" if is_unsure else "trivial") if says_nothing else "phrases"
+    return Preflight(plan, ManifestPreflight(source="local", reason=reason, plan=shown(plan)), is_unsure)

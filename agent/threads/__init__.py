@@ -1,0 +1,1 @@
+"""Workspaces and threads, and conversations that come from elsewhere."""

@@ -1,0 +1,348 @@
+"""Bringing in conversations of other programs, again and again, without doubling anything.
+
+Rule 1: every id is made from the source's id, so the same source gives the same ids.
+Rule 2: a turn that says what a live turn of the thread says is that turn: a host may give back what it was given.
+Rule 3: what is to be done is a plan made by a pure function; one transaction applies it.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from agent.prompt.ledger import Ledger
+from agent.store import SQL, add_item, get_thread, items_of_turn, read_items, turn_items, workspace_exists
+from agent.threads.threads import Neighbours
+from protocol import methods as m
+from protocol.errors import CallerError, Refused
+from protocol.methods import Bound, bind
+from protocol.seams.forgettings import Forgettings
+from protocol.seams.ports import Clock, Transact, Tx
+from protocol.threads import (
+    ArtifactRef,
+    ArtifactRefInput,
+    ImportItem,
+    ImportTurn,
+    Item,
+    ItemKind,
+    Thread,
+    ThreadImportParams,
+    ThreadImportResult,
+)
+
+KINDS: Mapping[str, ItemKind] = {"user": "user_message", "assistant": "agent_message"}
+
+
+def derived_id(prefix: str, *parts: str) -> str:
+    """An id that is the same for the same parts, and different for any others."""
+    digest = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+    return f"{prefix}_{digest[:26]}"
+
+
+def content_hash(turn: ImportTurn) -> bytes:
+    """Equal for turns that say the same at the same time."""
+    return hashlib.sha256(msgspec.json.encode(turn)).digest()
+
+
+class KnownTurn(NamedTuple):
+    """A turn of the thread as it is now."""
+
+    turn_id: str
+    driver: str
+    content: bytes | None
+    position: int
+    source: str | None = None
+    """Names where an imported turn came from; none for a live one."""
+
+
+class Incoming(NamedTuple):
+    """A turn of the source with its id and content hash."""
+
+    turn_id: str
+    turn: ImportTurn
+    content: bytes
+
+
+class ThreadImportPlan(NamedTuple):
+    """What an import does to a thread."""
+
+    add: list[Incoming]
+    replace: list[Incoming]
+    remove: list[str]
+    skipped: int
+    order: list[str]
+    is_moving: bool
+
+
+Words: TypeAlias = tuple[tuple[str, str], ...]
+"""What a turn says, message by message with its role, without what was injected."""
+
+
+def echoed(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words | None]]) -> set[int]:
+    """Places of the incoming turns that are live turns given back (each live turn is at most one), or say nothing of their own."""
+    there: dict[Words, list[str]] = {}
+    for turn_id, words in live.items():
+        there.setdefault(words, []).append(turn_id)
+    places: set[int] = set()
+    for place, (turn_id, words) in enumerate(incoming):
+        same = there.get(words, []) if words is not None else []
+        if words == ():
+            places.add(place)
+        elif same and (turn_id is None or turn_id in same):
+            same.remove(turn_id or same[0])
+            places.add(place)
+    return places
+
+
+def plan_import(
+    known: Sequence[KnownTurn],
+    incoming: Sequence[Incoming],
+    *,
+    is_replacing: bool,
+    source: str | None = None,
+    offset: int = 0,
+    has_more: bool = False,
+) -> ThreadImportPlan:
+    """Compare a source, or a part of one, with a thread.
+
+    Replacing makes the turns of that source equal to it, in the place where they stood; those of other sources stay, and live
+    ones come behind all. A part leaves the `offset` turns before it alone, and with `has_more` those behind it. Appending only adds.
+    Raises `Refused("conflict")` when the source names a live turn.
+    """
+    present = {turn.turn_id: turn for turn in known}
+    named = {entry.turn_id for entry in incoming}
+    if len(named) != len(incoming):
+        raise CallerError.at("$.turns", "Two turns have one id")
+    if any(present[turn_id].driver != "import" for turn_id in named & set(present)):
+        raise Refused("conflict", "A turn of that id was not imported.")
+    add = [entry for entry in incoming if entry.turn_id not in present]
+    changed = [
+        entry for entry in incoming if entry.turn_id in present and present[entry.turn_id].content != entry.content
+    ]
+    if not is_replacing:
+        order = [turn.turn_id for turn in known] + [entry.turn_id for entry in add]
+        return ThreadImportPlan(add, [], [], len(incoming) - len(add), order, is_moving=False)
+    own = [turn for turn in known if turn.driver == "import" and (turn.source == source or turn.turn_id in named)]
+    before = [turn.turn_id for turn in own[:offset] if turn.turn_id not in named]
+    behind = [turn.turn_id for turn in own[offset:] if turn.turn_id not in named]
+    remove, kept = ([], behind) if has_more else (behind, [])
+    first = min((turn.position for turn in own), default=len(known) + 1)
+    others = [turn for turn in known if turn.driver == "import" and turn not in own]
+    order = [
+        *(turn.turn_id for turn in others if turn.position < first),
+        *before,
+        *(entry.turn_id for entry in incoming),
+        *kept,
+        *(turn.turn_id for turn in others if turn.position > first),
+        *(turn.turn_id for turn in known if turn.driver != "import"),
+    ]
+    stays = [turn.turn_id for turn in known if turn.turn_id in {*order}]
+    is_moving = [turn_id for turn_id in order if turn_id in present] != stays
+    return ThreadImportPlan(add, changed, remove, len(incoming) - len(add) - len(changed), order, is_moving=is_moving)
+
+
+def identified(
+    known: Sequence[KnownTurn],
+    turns: Sequence[ImportTurn],
+    source: Sequence[str],
+    *,
+    is_replacing: bool,
+    echoes: Collection[int] = (),
+    offset: int | None = None,
+) -> list[Incoming]:
+    """Each turn that is no echo, with its id: the one it has, else one made from the source and its place.
+
+    What is appended without an `offset` may be any part of the source: a turn that is there already is known by its content.
+    A place that is taken by another turn makes the content a part of the id.
+    """
+    taken = {turn.turn_id for turn in known} | {turn.turn_id for turn in turns if turn.turn_id is not None}
+    there: dict[bytes | None, list[str]] = {}
+    for turn in known:
+        there.setdefault(turn.content, []).append(turn.turn_id)
+    incoming: list[Incoming] = []
+    for index, turn in enumerate(turns):
+        if index in echoes:
+            continue
+        content, place = content_hash(turn), str(index + (offset or 0))
+        turn_id = turn.turn_id or derived_id("trn", *source, place)
+        if turn.turn_id is None and not is_replacing:
+            if offset is None and there.get(content):
+                turn_id = there[content].pop(0)
+            elif turn_id in taken and turn_id not in there.get(content, []):
+                turn_id = derived_id("trn", *source, place, content.hex())
+        incoming.append(Incoming(turn_id, turn, content))
+    return incoming
+
+
+class Imports:
+    """`thread/import`."""
+
+    def __init__(
+        self, *, db: Transact, clock: Clock, ledger: Ledger, neighbours: Neighbours, forgettings: Forgettings
+    ) -> None:
+        self._forgettings = forgettings
+        self._db = db
+        self._clock = clock
+        self._ledger = ledger
+        self._neighbours = neighbours
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.THREAD_IMPORT, self.thread_import),
+        ]
+
+    async def thread_import(self, params: ThreadImportParams) -> ThreadImportResult:
+        """Bring turns in; importing twice changes nothing."""
+        source = (params.source.kind, params.source.id)
+        thread_id = params.thread_id or derived_id("thr", params.workspace_id, *source)
+        began = await self._db.read(self._forgettings.generation) if params.generation is None else params.generation
+        work = _Import(params, thread_id, self._ledger, self._neighbours, self._clock.now(), began)
+
+        def apply(tx: Tx) -> ThreadImportResult:
+            if self._forgettings.is_forgotten(tx, thread_id, began):
+                raise Refused("conflict", "The thread was forgotten or deleted while it was on its way in.")
+            return work.apply(tx)
+
+        return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(apply))
+
+
+class _Import:
+    """One import on one transaction."""
+
+    def __init__(
+        self, params: ThreadImportParams, thread_id: str, ledger: Ledger, neighbours: Neighbours, now: int, began: int
+    ) -> None:
+        self._began = began
+        self._params = params
+        self._thread_id = thread_id
+        self._origin = derived_id("src", params.source.kind, params.source.id)
+        self._ledger = ledger
+        self._neighbours = neighbours
+        self._now = now
+
+    def _plan(self, tx: Tx) -> ThreadImportPlan:
+        if not workspace_exists(tx, self._params.workspace_id):
+            raise CallerError.missing("workspace")
+        found = get_thread(tx, self._thread_id)
+        if found is not None and found.thread.workspace_id != self._params.workspace_id:
+            raise Refused("conflict", "A thread of that id exists in another workspace.")
+        rows = tx.all(SQL["turns_of_thread"], {"thread_id": self._thread_id})
+        known = [
+            KnownTurn(turn_id, driver, content, position, origin) for turn_id, driver, content, position, origin in rows
+        ]
+        source, is_replacing = self._params.source, self._params.mode == "replace"
+        place = (self._thread_id, source.kind, source.id)
+        turns = self._params.turns
+        echoes = self._echoes(tx, known, turns)
+        offset = self._params.offset
+        incoming = identified(known, turns, place, is_replacing=is_replacing, echoes=echoes, offset=offset)
+        plan = plan_import(
+            known, incoming, is_replacing=is_replacing, source=self._origin, offset=offset or 0,
+            has_more=self._params.has_more,
+        )  # fmt: skip
+        return plan._replace(skipped=plan.skipped + len(echoes))
+
+    def _echoes(self, tx: Tx, known: Sequence[KnownTurn], turns: Sequence[ImportTurn]) -> set[int]:
+        live = [turn.turn_id for turn in known if turn.driver != "import"]
+        if not live:
+            return set()
+        imported = {turn.content for turn in known if turn.driver == "import"}
+        words = {turn_id: self._words(tx, _messages(tx, turn_id)) for turn_id in live}
+        given = [
+            (turn.turn_id, None if content_hash(turn) in imported else self._words(tx, turn.items)) for turn in turns
+        ]
+        return echoed(words, given)
+
+    def _words(self, tx: Tx, messages: Sequence[Item | ImportItem]) -> Words:
+        said = [(one.role, one.text, self._ledger.said(tx, self._params.workspace_id, one.text)) for one in messages]
+        return tuple((role, words.strip()) for role, text, words in said if words.strip() or text == words)
+
+    def rehearse(self, tx: Tx) -> ThreadImportResult:
+        """What an import would do."""
+        plan = self._plan(tx)
+        found = get_thread(tx, self._thread_id)
+        thread = _new_thread(self._params, self._thread_id, self._now) if found is None else found.thread
+        return _result(plan, thread, self._began)
+
+    def apply(self, tx: Tx) -> ThreadImportResult:
+        """Do it."""
+        plan = self._plan(tx)
+        if get_thread(tx, self._thread_id) is None:
+            tx.run(SQL["add_thread"], {
+                "thread_id": self._thread_id, "workspace_id": self._params.workspace_id, "agent_id": None,
+                "parent_thread_id": None, "name": self._params.name, "mode": "agent", "memory_mode": "normal",
+                "origin": "user", "task_id": None, "instructions": None, "model": None, "provider": None, "now": self._now,
+            })  # fmt: skip
+        for turn_id, items in turn_items(tx, [*plan.remove, *(entry.turn_id for entry in plan.replace)]).items():
+            self._neighbours.on_items_removed(tx, items)
+            tx.run(SQL["remove_turn"], {"turn_id": turn_id})
+        places = {turn_id: position for position, turn_id in enumerate(plan.order, 1)}
+        for entry in [*plan.replace, *plan.add]:
+            self._add(tx, entry, places[entry.turn_id])
+        if plan.add or plan.replace or plan.remove or plan.is_moving:
+            for turn_id, position in places.items():
+                tx.run(SQL["move_turn"], {"turn_id": turn_id, "position": position})
+            fresh = turn_items(tx, [entry.turn_id for entry in [*plan.replace, *plan.add]])
+            self._neighbours.on_items(tx, list(read_items(tx, list(chain.from_iterable(fresh.values()))).values()))
+            tx.run(SQL["touch_thread"], {"thread_id": self._thread_id, "now": self._now})
+        stored = get_thread(tx, self._thread_id)
+        if stored is None:
+            raise CallerError.missing("thread")
+        return _result(plan, stored.thread, self._began)
+
+    def _add(self, tx: Tx, entry: Incoming, position: int) -> None:
+        if tx.one(SQL["get_turn"], {"turn_id": entry.turn_id}):
+            raise Refused("conflict", "A turn of that id exists in another thread.")
+        at = entry.turn.at
+        tx.run(SQL["add_turn"], {
+            "turn_id": entry.turn_id, "thread_id": self._thread_id, "position": position, "driver": "import",
+            "mode": "agent", "status": "completed", "options": "{}", "input_hash": entry.content, "started_at": at,
+            "completed_at": at, "owner": None, "origin": self._origin,
+        })  # fmt: skip
+        for index, said in enumerate(entry.turn.items):
+            item_id = said.item_id or derived_id("itm", entry.turn_id, str(index))
+            if read_items(tx, [item_id]):
+                raise Refused("conflict", "An item of that id exists already.")
+            add_item(tx, _item(said, item_id, entry.turn_id, self._thread_id, at), index)
+
+
+def _result(plan: ThreadImportPlan, thread: Thread, began: int) -> ThreadImportResult:
+    return ThreadImportResult(
+        thread=thread,
+        imported=len(plan.add),
+        skipped=plan.skipped,
+        replaced=len(plan.replace),
+        removed=len(plan.remove),
+        generation=began,
+    )
+
+
+def _messages(tx: Tx, turn_id: str) -> list[Item]:
+    return [item for item in items_of_turn(tx, turn_id) if item.kind in KINDS.values()]
+
+
+def _item(said: ImportItem, item_id: str, turn_id: str, thread_id: str, at: int) -> Item:
+    return Item(
+        item_id=item_id, turn_id=turn_id, thread_id=thread_id, kind=KINDS[said.role], role=said.role, status="completed",
+        text=said.text, at=at, name=said.name, artifacts=[artifact_ref(ref) for ref in said.artifacts], tool=None,
+    )  # fmt: skip
+
+
+def artifact_ref(given: ArtifactRefInput) -> ArtifactRef:
+    """A reference as stored; a missing version is named after the file."""
+    version = given.version_id or derived_id("ver", given.artifact_id, given.sha256 or given.name)
+    return ArtifactRef(
+        artifact_id=given.artifact_id, version_id=version, name=given.name, kind=given.kind, mime=given.mime,
+        size_bytes=given.size_bytes, role=given.role, sha256=given.sha256,
+    )  # fmt: skip
+
+
+def _new_thread(params: ThreadImportParams, thread_id: str, now: int) -> Thread:
+    return Thread(
+        thread_id=thread_id, workspace_id=params.workspace_id, agent_id=None, parent_thread_id=None, name=params.name,
+        mode="agent", memory_mode="normal", origin="user", task_id=None, archived=False, turn_count=0, created_at=now,
+        updated_at=now,
+    )  # fmt: skip

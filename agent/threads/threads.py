@@ -1,0 +1,320 @@
+"""Workspaces and threads: opening, listing, changing, reading what was said.
+
+Rule 1: what other houses must do when something is stored or goes happens in the same transaction, by calls that wiring
+hands in; nothing here knows what they do.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from agent.store import (
+    LAST,
+    SQL,
+    StoredThread,
+    get_turn,
+    get_workspace,
+    item_of,
+    items_of_turn,
+    read_items,
+    run_of,
+    thread_of,
+    thread_turns,
+    turn_items,
+    workspace_of,
+)
+from agent.threads.unstored import Unstored, add_thread, ensure_workspace, refusal_of
+from protocol import methods as m
+from protocol.base import DEFAULT_WORKSPACE
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, Refused, Unavailable
+from protocol.gateway import HooksRunsParams, HooksRunsResult
+from protocol.hooks import OnDeleted, OnItems, OnItemsRemoved
+from protocol.methods import Bound, bind
+from protocol.seams.ports import Clock, Ids, Transact, Tx
+from protocol.threads import (
+    ItemsResult,
+    NotStored,
+    Thread,
+    ThreadHistoryParams,
+    ThreadListParams,
+    ThreadListResult,
+    ThreadParams,
+    ThreadResult,
+    ThreadStartParams,
+    ThreadUpdateParams,
+    TurnItemsParams,
+    TurnParams,
+    TurnResult,
+    Workspace,
+    WorkspaceCreateParams,
+    WorkspaceListParams,
+    WorkspaceListResult,
+    WorkspaceParams,
+    WorkspaceResult,
+)
+
+
+class Neighbours(NamedTuple):
+    """What wiring has other houses do in this house's transactions."""
+
+    on_items: OnItems
+    on_items_removed: OnItemsRemoved
+    on_thread_deleted: Sequence[OnDeleted] = ()
+    on_workspace_deleted: Sequence[OnDeleted] = ()
+
+
+class Threads:
+    """The wire methods of workspaces and threads."""
+
+    def __init__(self, *, db: Transact, clock: Clock, ids: Ids, neighbours: Neighbours, unstored: Unstored) -> None:
+        self._db = db
+        self._clock = clock
+        self._ids = ids
+        self._neighbours = neighbours
+        self._unstored = unstored
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.WORKSPACE_CREATE, self.workspace_create),
+            bind(m.WORKSPACE_LIST, self.workspace_list),
+            bind(m.WORKSPACE_GET, self.workspace_get),
+            bind(m.THREAD_START, self.thread_start),
+            bind(m.THREAD_GET, self.thread_get),
+            bind(m.THREAD_LIST, self.thread_list),
+            bind(m.THREAD_UPDATE, self.thread_update),
+            bind(m.THREAD_HISTORY, self.thread_history),
+            bind(m.TURN_GET, self.turn_get),
+            bind(m.TURN_ITEMS, self.turn_items),
+            bind(m.HOOKS_RUNS, self.hook_runs),
+        ]
+
+    # -- workspaces ------------------------------------------------------------------------------------------------
+
+    async def workspace_create(self, params: WorkspaceCreateParams) -> WorkspaceResult:
+        """Make a workspace; one that exists is confirmed, and told what it was not told before."""
+        workspace_id = params.workspace_id or self._ids.new("ws")
+        now = self._clock.now()
+
+        def create(tx: Tx) -> Workspace:
+            found = get_workspace(tx, workspace_id)
+            if found is None:
+                values = {"workspace_id": workspace_id, "name": params.name, "root_path": params.root_path, "now": now}
+                tx.run(SQL["add_workspace"], values)
+                found = get_workspace(tx, workspace_id)
+            if found is None:
+                raise CallerError.missing("workspace")
+            if found.state == "deleting":
+                raise Refused("conflict", "The workspace of that id is being deleted.")
+            told = {"name": params.name, "root_path": params.root_path}
+            new = {name: value for name, value in told.items() if value is not None and value != getattr(found, name)}
+            if any(getattr(found, name) is not None for name in new):
+                raise Refused("conflict", "A workspace of that id exists with other values.")
+            if not new:
+                return found
+            tx.run(SQL["describe_workspace"], {**told, "workspace_id": workspace_id, "now": now})
+            return get_workspace(tx, workspace_id) or found
+
+        return WorkspaceResult(workspace=await self._db.write(create))
+
+    async def ensure(self, workspace_id: str) -> None:
+        """Make a workspace if it is not there; where the store takes nothing, it is made with its first thread that is stored."""
+        now = self._clock.now()
+        if await self._db.read(lambda tx: get_workspace(tx, workspace_id)) is None:
+            try:
+                await self._db.write(lambda tx: ensure_workspace(tx, workspace_id, now))
+            except Unavailable as failure:
+                if refusal_of(failure) is None:
+                    raise
+                self._unstored.workspaces.add(workspace_id)
+
+    async def workspace_list(self, params: WorkspaceListParams) -> WorkspaceListResult:
+        """Workspaces, oldest first."""
+        (after,) = place_of(params.cursor, (0,))
+        values = {"after": after, "limit": params.limit + 1}
+        rows = await self._db.read(lambda tx: tx.all(SQL["list_workspaces"], values))
+        page = rows[: params.limit]
+        following = cursor_of(page[-1][6]) if len(rows) > params.limit else None
+        return WorkspaceListResult(workspaces=[workspace_of(row) for row in page], next_cursor=following)
+
+    async def workspace_get(self, params: WorkspaceParams) -> WorkspaceResult:
+        """One workspace."""
+        found = await self._db.read(lambda tx: get_workspace(tx, params.workspace_id))
+        if found is None:
+            raise CallerError.missing("workspace")
+        return WorkspaceResult(workspace=found)
+
+    # -- threads ---------------------------------------------------------------------------------------------------
+
+    async def thread_start(self, params: ThreadStartParams) -> ThreadResult:
+        """Open a thread, or return the one of that id as it is; where the store takes nothing, it lives as long as the process."""
+        thread_id = params.thread_id or self._ids.new("thr")
+
+        def start(tx: Tx) -> Thread:
+            planned = self._planned(tx, params, thread_id)
+            if not isinstance(planned, Thread):
+                if params.parent_thread_id is not None:
+                    self._unstored.store_thread(tx, params.parent_thread_id)
+                if planned.thread.workspace_id == DEFAULT_WORKSPACE:
+                    ensure_workspace(tx, DEFAULT_WORKSPACE, planned.thread.created_at)
+                add_thread(tx, planned)
+                return planned.thread
+            return planned
+
+        def start_unstored(tx: Tx, why: NotStored) -> Thread:
+            planned = self._planned(tx, params, thread_id)
+            if isinstance(planned, Thread):
+                return planned
+            return self._unstored.keep_thread(planned._replace(thread=replace(planned.thread, not_stored=why)))
+
+        try:
+            return ThreadResult(thread=await self._db.write(start))
+        except Unavailable as failure:
+            if (why := refusal_of(failure)) is None:
+                raise
+        return ThreadResult(thread=await self._db.read(partial(start_unstored, why=why)))
+
+    def _planned(self, tx: Tx, params: ThreadStartParams, thread_id: str) -> Thread | StoredThread:
+        """Return the thread of that id, or a new one as it is to be stored. Raises `CallerError` and `Refused`."""
+        found = self._unstored.find_thread(tx, thread_id)
+        if found is not None:
+            return _confirmed(found.thread, params)
+        parent = self._unstored.find_thread(tx, params.parent_thread_id) if params.parent_thread_id else None
+        if params.parent_thread_id and parent is None:
+            raise CallerError.missing("parent thread")
+        inherited = parent.thread.workspace_id if parent else None
+        workspace_id = params.workspace_id or inherited or params.default_workspace_id or DEFAULT_WORKSPACE
+        if workspace_id != DEFAULT_WORKSPACE and not self._unstored.has_workspace(tx, workspace_id):
+            raise CallerError.missing("workspace")
+        if inherited not in {None, workspace_id}:
+            raise Refused("conflict", "The parent thread is in another workspace.")
+        now = self._clock.now()
+        thread = Thread(
+            thread_id=thread_id, workspace_id=workspace_id, agent_id=params.agent_id,
+            parent_thread_id=params.parent_thread_id, name=params.name, mode=params.mode, memory_mode=params.memory_mode,
+            origin=params.origin, task_id=params.task_id, archived=False, turn_count=0, created_at=now, updated_at=now,
+        )  # fmt: skip
+        return StoredThread(thread, params.instructions, params.model, params.provider, 0)
+
+    async def thread_get(self, params: ThreadParams) -> ThreadResult:
+        """One thread."""
+        return ThreadResult(thread=await self._db.read(lambda tx: self._present(tx, params.thread_id)))
+
+    async def thread_list(self, params: ThreadListParams) -> ThreadListResult:
+        """Threads, newest first."""
+        (before,) = place_of(params.cursor, (LAST,))
+        values = {
+            "before": before, "limit": params.limit + 1, "workspace_id": params.workspace_id, "archived": params.archived,
+        }  # fmt: skip
+        rows = await self._db.read(lambda tx: tx.all(SQL["list_threads"], values))
+        found = [thread_of(row) for row in rows]
+        page = found[: params.limit]
+        following = cursor_of(page[-1].row) if len(found) > params.limit else None
+        return ThreadListResult(threads=[entry.thread for entry in page], next_cursor=following)
+
+    async def thread_update(self, params: ThreadUpdateParams) -> ThreadResult:
+        """Change a thread; what is said in an ignored thread leaves the index at once."""
+        now = self._clock.now()
+
+        def update(tx: Tx) -> Thread:
+            self._unstored.store_thread(tx, params.thread_id)
+            before = self._present(tx, params.thread_id)
+            memory_mode = before.memory_mode if params.memory_mode is UNSET else params.memory_mode
+            tx.run(SQL["change_thread"], {
+                "thread_id": params.thread_id, "now": now, "memory_mode": memory_mode,
+                "name": before.name if params.name is UNSET else params.name,
+                "archived": before.archived if params.archived is UNSET else params.archived,
+            })  # fmt: skip
+            if (before.memory_mode == "ignored") != (memory_mode == "ignored"):
+                self._reindex(tx, params.thread_id, leaves=memory_mode == "ignored")
+            return self._present(tx, params.thread_id)
+
+        return ThreadResult(thread=await self._db.write(update))
+
+    def _reindex(self, tx: Tx, thread_id: str, *, leaves: bool) -> None:
+        items = list(chain.from_iterable(turn_items(tx, thread_turns(tx, thread_id)).values()))
+        if leaves:
+            self._neighbours.on_items_removed(tx, items)
+        else:
+            self._neighbours.on_items(tx, [fact for fact in read_items(tx, items).values() if fact.indexable])
+
+    def _present(self, tx: Tx, thread_id: str) -> Thread:
+        found = self._unstored.find_thread(tx, thread_id)
+        if found is None:
+            raise CallerError.missing("thread")
+        return found.thread
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def thread_history(self, params: ThreadHistoryParams) -> ItemsResult:
+        """What was said, as it was said, in either direction."""
+        start = (-1, -1, -1) if params.order == "asc" else (LAST, LAST, LAST)
+        turn, item, row = place_of(params.cursor, start)
+        values = {
+            "thread_id": params.thread_id, "turn_position": turn, "item_position": item, "row": row,
+            "kinds": f",{','.join(params.kinds)}," if params.kinds is not None else "", "limit": params.limit + 1,
+        }  # fmt: skip
+        statement = SQL["history_asc"] if params.order == "asc" else SQL["history_desc"]
+
+        def read(tx: Tx) -> ItemsResult:
+            self._present(tx, params.thread_id)
+            rows = tx.all(statement, values)
+            page = rows[: params.limit]
+            following = cursor_of(*page[-1][10:13]) if len(rows) > params.limit else None
+            return ItemsResult(items=[item_of(tx, row) for row in page], next_cursor=following)
+
+        return await self._db.read(read)
+
+    async def turn_get(self, params: TurnParams) -> TurnResult:
+        """A turn with its manifest."""
+        found = await self._db.read(lambda tx: get_turn(tx, params.turn_id))
+        unstored = self._unstored.find_turn(params.turn_id)
+        if found is not None:
+            return TurnResult(turn=found.turn)
+        if unstored is None:
+            raise CallerError.missing("turn")
+        return TurnResult(turn=unstored[1])
+
+    async def turn_items(self, params: TurnItemsParams) -> ItemsResult:
+        """A turn's items in order."""
+        (skip,) = place_of(params.cursor, (0,))
+
+        def read(tx: Tx) -> ItemsResult:
+            if get_turn(tx, params.turn_id) is None and self._unstored.find_turn(params.turn_id) is None:
+                raise CallerError.missing("turn")
+            items = items_of_turn(tx, params.turn_id)
+            page = items[skip : skip + params.limit]
+            following = cursor_of(skip + len(page)) if skip + len(page) < len(items) else None
+            return ItemsResult(items=page, next_cursor=following)
+
+        return await self._db.read(read)
+
+    async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
+        """What hooks did, newest first."""
+        (before,) = place_of(params.cursor, (LAST,))
+        if params.turn_id is not None:
+            statement = SQL["list_runs_of_turn"]
+        else:
+            statement = SQL["list_runs"] if params.thread_id is None else SQL["list_runs_of_thread"]
+        values = {
+            "before": before, "limit": params.limit + 1, "turn_id": params.turn_id, "thread_id": params.thread_id,
+            "phase": params.phase, "status": params.status,
+        }  # fmt: skip
+        rows = await self._db.read(lambda tx: tx.all(statement, values))
+        page = rows[: params.limit]
+        following = cursor_of(page[-1][15]) if len(rows) > params.limit else None
+        return HooksRunsResult(runs=[run_of(row) for row in page], next_cursor=following)
+
+
+def _confirmed(thread: Thread, params: ThreadStartParams) -> Thread:
+    """An existing thread is returned unchanged, unless the caller means another place."""
+    other_workspace = params.workspace_id not in {None, thread.workspace_id}
+    other_parent = params.parent_thread_id not in {None, thread.parent_thread_id}
+    if other_workspace or other_parent:
+        raise Refused("conflict", "A thread of that id exists in another workspace or under another parent.")
+    return thread

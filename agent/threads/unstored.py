@@ -1,0 +1,123 @@
+"""Threads and turns that the store did not take, because its disk is full or its home may only be read.
+
+Rule 1: nothing of such a turn is stored, then or later. The turn says so (`not_stored`), and its policy denies what would be written.
+Rule 2: such a thread lives as long as the process. It is stored with its first turn that can be.
+Rule 3: any other failure of the store is an error.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from agent.store import SQL, StoredThread, get_thread, open_thread, workspace_exists
+from protocol.errors import CallerError, GatewayError
+from protocol.seams.ports import Tx
+from protocol.threads import NotStored, Thread, Turn
+
+MOST = 256
+"""Threads, and ended turns, that a process knows of without the store; the oldest is forgotten first."""
+
+REFUSALS: Mapping[str, NotStored] = {"storage_full": "storage_full", "storage_read_only": "storage_read_only"}
+
+
+def refusal_of(failure: GatewayError) -> NotStored | None:
+    """Return why the store takes nothing at all; None for a failure of another kind."""
+    return REFUSALS.get(failure.reason)
+
+
+def ensure_workspace(tx: Tx, workspace_id: str, now: int) -> None:
+    """Make the workspace if it is not there."""
+    tx.run(SQL["add_workspace"], {"workspace_id": workspace_id, "name": None, "root_path": None, "now": now})
+
+
+class Unstored:
+    """What this process knows and the store does not."""
+
+    def __init__(self, *, is_read_only: bool = False) -> None:
+        self.is_read_only = is_read_only
+        """Whether the home takes nothing as long as the process lives."""
+        self.workspaces: set[str] = set()
+        """Workspaces that were to be made."""
+        self._threads: dict[str, StoredThread] = {}
+        self._turns: dict[str, tuple[bytes, Turn]] = {}
+
+    # -- threads ---------------------------------------------------------------------------------------------------
+
+    def has_workspace(self, tx: Tx, workspace_id: str) -> bool:
+        """Return whether threads may begin in a workspace."""
+        return workspace_exists(tx, workspace_id) or workspace_id in self.workspaces
+
+    def find_thread(self, tx: Tx, thread_id: str) -> StoredThread | None:
+        """Return a thread by id, stored or not."""
+        return get_thread(tx, thread_id) or self._threads.get(thread_id)
+
+    def open_thread(self, tx: Tx, thread_id: str) -> StoredThread | None:
+        """Return a thread in which something may begin, stored or not."""
+        return open_thread(tx, thread_id) or self._threads.get(thread_id)
+
+    def keep_thread(self, found: StoredThread) -> Thread:
+        """Know a thread until the process ends, or until it is stored."""
+        self._threads[found.thread.thread_id] = found
+        if len(self._threads) > MOST:
+            del self._threads[next(iter(self._threads))]
+        return found.thread
+
+    def store_thread(self, tx: Tx, thread_id: str) -> None:
+        """Store a thread that waits for it. Raises `CallerError` where its workspace is gone."""
+        waiting = self._threads.get(thread_id)
+        if waiting is None or get_thread(tx, thread_id) is not None:
+            return
+        thread = waiting.thread
+        if thread.parent_thread_id is not None:
+            self.store_thread(tx, thread.parent_thread_id)
+        if thread.workspace_id in self.workspaces:
+            ensure_workspace(tx, thread.workspace_id, thread.created_at)
+        if not workspace_exists(tx, thread.workspace_id):
+            raise CallerError.missing("workspace")
+        add_thread(tx, waiting)
+        tx.after_commit(lambda: self._forget_thread(thread_id))
+
+    def _forget_thread(self, thread_id: str) -> None:
+        self._threads.pop(thread_id, None)
+
+    # -- turns -----------------------------------------------------------------------------------------------------
+
+    def keep_turn(self, digest: bytes, turn: Turn) -> None:
+        """Know a turn by its id, and its input by its digest."""
+        self._turns[turn.turn_id] = digest, turn
+        if len(self._turns) > MOST:
+            ended = (turn_id for turn_id, (_, known) in self._turns.items() if known.completed_at is not None)
+            del self._turns[next(ended, turn.turn_id)]
+
+    def end_turn(self, turn: Turn) -> None:
+        """Know how a turn ended."""
+        if turn.turn_id in self._turns:
+            self._turns[turn.turn_id] = self._turns[turn.turn_id][0], turn
+
+    def find_turn(self, turn_id: str) -> tuple[bytes, Turn] | None:
+        """Return a turn with the digest of its input."""
+        return self._turns.get(turn_id)
+
+    def is_running_in(self, thread_id: str) -> bool:
+        """Return whether a turn that is not stored runs in a thread."""
+        return any(turn.thread_id == thread_id and turn.completed_at is None for _, turn in self._turns.values())
+
+
+def add_thread(tx: Tx, found: StoredThread) -> None:
+    """Store a new thread."""
+    values = msgspec.structs.asdict(found.thread)
+    columns = (
+        "thread_id",
+        "workspace_id",
+        "agent_id",
+        "parent_thread_id",
+        "name",
+        "mode",
+        "memory_mode",
+        "origin",
+        "task_id",
+    )
+    tx.run(SQL["add_thread"], {
+        **{column: values[column] for column in columns}, "instructions": found.instructions, "model": found.model,
+        "provider": found.provider, "now": found.thread.created_at,
+    })  # fmt: skip

@@ -1,0 +1,174 @@
+"""A turn while it runs: its items so far, and its notifications with their numbers.
+
+Rule 1: `seq` counts every notification of a turn from 1 without a gap: one that could not be sent is not counted, and what
+it told is not kept.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+
+from agent.turns.replayed_answers import Hosted
+from protocol.hooks import TurnContext
+from protocol.notifications import DeltaNotice, ItemNotice, ResetNotice, TurnFailedNotice, TurnNotice
+from protocol.seams.ports import Clock, Ids, Notify
+from protocol.threads import Item, ItemKind, ItemStatus, Role, ToolUse, Turn, TurnError, TurnStatus, Usage
+
+T = TypeVar("T")
+
+TERMINAL: dict[TurnStatus, str] = {
+    "completed": "turn/completed",
+    "failed": "turn/failed",
+    "cancelled": "turn/cancelled",
+    "interrupted": "turn/cancelled",
+}
+"""The one notification that ends a turn. To the client that stops the process, an interruption is a cancellation."""
+
+
+class ActiveTurn:
+    """A running turn."""
+
+    def __init__(
+        self, *, turn: Turn, context: TurnContext, user_item: Item, ids: Ids, clock: Clock, notify: Notify
+    ) -> None:
+        self.turn = turn
+        self.user_item = user_item
+        self.context = context
+        self.text = user_item.text
+        self.items: list[Item] = []
+        self.seq = 0
+        self.scope = anyio.CancelScope()
+        self.hosted: Hosted | None = None
+        """What its host was told, once it may call its model; None for a turn whose model the gateway calls."""
+        self.is_ending = False
+        self.ended = anyio.Event()
+        self.end_as: TurnStatus = "interrupted"
+        self.usage: Usage | None = None
+        self.rounds = 0
+        self.partial: Item | None = None
+        self._working: set[anyio.CancelScope] = set()
+        self._said: list[str] = []  # joined once: a long answer has many pieces
+        self._ids = ids
+        self._clock = clock
+        self._notify = notify
+
+    # -- what a host has done in it ----------------------------------------------------------------------------------
+
+    async def while_it_runs(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """What the work gives; None where the turn ended first, which ends the work."""
+        given: T | None = None
+        with anyio.CancelScope() as scope:
+            self._working.add(scope)
+            try:
+                given = await work()
+            finally:
+                self._working.discard(scope)
+        return given
+
+    def stop_working(self) -> None:
+        """The turn ends."""
+        for scope in self._working:
+            scope.cancel()
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def new_item(
+        self,
+        kind: ItemKind,
+        role: Role,
+        text: str = "",
+        *,
+        status: ItemStatus = "completed",
+        tool: ToolUse | None = None,
+    ) -> Item:
+        """An item of this turn."""
+        return Item(
+            item_id=self._ids.new("itm"),
+            turn_id=self.turn.turn_id,
+            thread_id=self.turn.thread_id,
+            kind=kind,
+            role=role,
+            status=status,
+            text=text,
+            at=self._clock.now(),
+            name=None,
+            artifacts=[],
+            tool=tool,
+        )
+
+    def begin(self, item: Item) -> None:
+        """Tell that an item begins."""
+        started = msgspec.structs.replace(item, status="in_progress")
+        self._item("item/started", started)
+
+    def complete(self, item: Item) -> None:
+        """Tell that an item is whole and keep it for the end of the turn."""
+        self._item("item/completed", item)
+        self.items.append(item)
+
+    # -- notifications ---------------------------------------------------------------------------------------------
+
+    def _next(self) -> dict[str, Any]:
+        return {"thread_id": self.turn.thread_id, "turn_id": self.turn.turn_id, "seq": self.seq + 1}
+
+    def _tell(self, method: str, notice: msgspec.Struct) -> None:
+        self._notify(method, notice)
+        self.seq += 1
+
+    def _item(self, method: str, item: Item) -> None:
+        self._tell(method, ItemNotice(**self._next(), item_id=item.item_id, item=item))
+
+    def started(self) -> None:
+        """Tell that the turn began, and with which words of the user, which are stored."""
+        self._tell("turn/started", TurnNotice(**self._next(), turn=self.turn))
+        self.begin(self.user_item)
+        self._item("item/completed", self.user_item)
+
+    def terminal(self, turn: Turn) -> Callable[[], None]:
+        """The notification that ends the turn, numbered now and sent when called."""
+        method = TERMINAL[turn.status]
+        if method == "turn/failed":
+            error = turn.error or TurnError.of("internal", retryable=False)
+            notice: msgspec.Struct = TurnFailedNotice(**self._next(), turn=turn, error=error)
+        else:
+            notice = TurnNotice(**self._next(), turn=turn)
+        self.seq += 1
+        return lambda: self._notify(method, notice)
+
+    # -- the stream of an answer (satisfies `Deltas`) ---------------------------------------------------------------
+
+    def delta(self, text: str) -> None:
+        """The next piece of the answer."""
+        if self.partial is None:
+            self.partial = self.new_item("agent_message", "assistant", status="in_progress")
+            self.begin(self.partial)
+        notice = DeltaNotice(**self._next(), item_id=self.partial.item_id, delta=text)
+        self._tell("item/agent_message/delta", notice)
+        self._said.append(text)
+
+    def reset(self) -> None:
+        """The stream broke; the next try begins anew."""
+        if self.partial is not None and self._said:
+            self._said.clear()
+            self._tell("item/agent_message/reset", ResetNotice(**self._next(), item_id=self.partial.item_id))
+
+    def answered(self, text: str) -> None:
+        """The answer of a round is whole."""
+        if not text and self.partial is None:
+            return
+        item = self.partial or self.new_item("agent_message", "assistant", status="in_progress")
+        if self.partial is None:
+            self.begin(item)
+        self.partial = None
+        self._said.clear()
+        self.complete(msgspec.structs.replace(item, text=text, status="completed"))
+
+    def abandon(self, status: ItemStatus) -> None:
+        """What was said before the end is kept as it is, marked."""
+        if self.partial is not None:
+            item, self.partial = self.partial, None
+            text = "".join(self._said)
+            self._said.clear()
+            self.complete(msgspec.structs.replace(item, text=text, status=status))

@@ -1,0 +1,290 @@
+"""The work after a turn: durable runs of TurnPostTurn hooks, once in effect, and the word that all of them are done.
+
+Rule 1: runs and their jobs are stored in the transaction that ends the turn.
+Rule 2: no text is copied into a run; what a hook needs is read from the items when it runs.
+Rule 3: an attempt is noted before it is made, so that a hook which takes its process down is not run forever.
+Rule 4: a run's job is queued when the runs that its hook depends on have ended, in the transaction that ends the last.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+
+from agent.hooks.runtime import HookOutcome, HookRuntime, ended, failed, manifest_run, settled, skipped
+from agent.prompt.ledger import Ledger
+from agent.store import (
+    SQL,
+    StoredTurn,
+    add_run,
+    change_run,
+    encoded,
+    get_thread,
+    get_turn,
+    items_of_turn,
+    read_items,
+    read_run,
+    runs_of_turn,
+    turn_items,
+)
+from agent.threads.unstored import refusal_of
+from protocol.base import Diagnostic
+from protocol.errors import GatewayError, Unavailable
+from protocol.gateway import HookRun, InterruptedTurn
+from protocol.hooks import HookInput, OnItems, Recalled, Subscription, TranscriptItem, TurnContext
+from protocol.notifications import PostCompletedNotice
+from protocol.seams.ports import Clock, JobHandle, JobQueue, Notify, RetryJob, Transact, Tx
+from protocol.threads import Thread, ToolEvent, Turn, TurnOptions, TurnStatus
+
+MAX_LOST_ATTEMPTS = 3
+"""How many processes may end under a run, beyond its own attempts, before it is taken for the cause."""
+
+OUTCOMES: dict[TurnStatus, str] = {
+    "completed": "succeeded",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "interrupted": "interrupted",
+}
+
+
+def context_of(tx: Tx, stored: StoredTurn, now: int) -> TurnContext:
+    """Where and when a stored turn happened. Raises `KeyError` when its thread is gone."""
+    found = get_thread(tx, stored.turn.thread_id)
+    if found is None:
+        raise KeyError(stored.turn.thread_id)
+    return context_in(found.thread, stored.turn, stored.options, now)
+
+
+def context_in(thread: Thread, turn: Turn, options: TurnOptions, now: int) -> TurnContext:
+    """Return where and when a turn of a thread happens."""
+    return TurnContext(
+        workspace_id=thread.workspace_id,
+        thread_id=thread.thread_id,
+        turn_id=turn.turn_id,
+        agent_id=thread.agent_id,
+        task_id=thread.task_id,
+        parent_thread_id=thread.parent_thread_id,
+        mode=turn.mode,
+        memory_mode=thread.memory_mode,
+        origin=thread.origin,
+        driver=turn.driver,
+        options=options,
+        now=now,
+        time_zone=options.time_zone or "UTC",  # each turn that was begun since it is kept has its own
+        not_stored=turn.not_stored,
+    )
+
+
+def post_runs(tx: Tx, turn_id: str) -> list[HookRun]:
+    """The runs of what follows a turn."""
+    return [run for run in runs_of_turn(tx, turn_id) if run.phase == "TurnPostTurn"]
+
+
+def _admitted(run: HookRun, subscription: Subscription | None, contract_version: int) -> Subscription | HookOutcome:
+    """The subscription that makes the attempt, or why it is not made."""
+    if subscription is None or not subscription.enabled():
+        return skipped("hook_disabled")
+    if contract_version != subscription.contract_version:
+        return skipped("contract_changed")
+    if run.attempt_count > subscription.retry.attempts + MAX_LOST_ATTEMPTS:
+        return failed("process_lost")
+    return subscription
+
+
+class Background:
+    """Queues and runs what follows a turn."""
+
+    def __init__(
+        self,
+        *,
+        db: Transact,
+        clock: Clock,
+        jobs: JobQueue,
+        runtime: HookRuntime,
+        ledger: Ledger,
+        notify: Notify,
+        on_items: OnItems,
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._jobs = jobs
+        self._runtime = runtime
+        self._ledger = ledger
+        self._notify = notify
+        self._on_items = on_items
+
+    def queue(self, tx: Tx, thread_id: str, turn_id: str) -> None:
+        """Store the runs of a turn that ends in this transaction, with the jobs of those that wait for no other."""
+        subscriptions = self._runtime.registry.enabled("TurnPostTurn")
+        runs = [self._runtime.new_run(subscription, (thread_id, turn_id)) for subscription in subscriptions]
+        for run in runs:
+            add_run(tx, run)
+        self._release(tx, runs)
+        self.settle(tx, turn_id)
+
+    def _release(self, tx: Tx, runs: Sequence[HookRun], after: str | None = None) -> None:
+        """Queue the work of runs that wait for no other one any more: at first, or because the hook `after` ended."""
+        is_open = {run.hook_id for run in runs if run.completed_at is None and run.hook_id != after}
+        for run in runs:
+            subscription = self._runtime.registry.find(run.phase, run.hook_id)
+            before = set(subscription.after) if subscription is not None else set[str]()
+            is_next = after is None or after in before
+            if is_next and run.hook_id in is_open and not before & is_open:
+                self._jobs.enqueue(tx, "hook_run", run.run_id, thread_id=run.thread_id, turn_id=run.turn_id)
+
+    def settle(self, tx: Tx, turn_id: str) -> None:
+        """Tell, once, that all runs of a turn have ended, if they have."""
+        runs = post_runs(tx, turn_id)
+        stored = get_turn(tx, turn_id)
+        if stored is None or stored.turn.completed_at is None or any(run.completed_at is None for run in runs):
+            return
+        row = tx.one(SQL["post_complete"], {"turn_id": turn_id})
+        if row is not None:
+            notice = PostCompletedNotice(
+                thread_id=stored.turn.thread_id,
+                turn_id=turn_id,
+                seq=row[0],
+                hook_runs=[manifest_run(run) for run in runs],
+            )
+            tx.after_commit(lambda: self._notify("turn/post_completed", notice))
+
+    def tell_none(self, turn: Turn, seq: int) -> None:
+        """Notify that no work follows a turn."""
+        notice = PostCompletedNotice(thread_id=turn.thread_id, turn_id=turn.turn_id, seq=seq, hook_runs=[])
+        self._notify("turn/post_completed", notice)
+
+    async def run(self, handle: JobHandle) -> None:
+        """The handler of `hook_run` jobs: one run, tried again as its subscription says."""
+        run_id = handle.job.subject
+        now = self._clock.now()
+        gathered = await self._db.read(lambda tx: self._gather(tx, run_id, now))
+        if gathered is None:
+            return
+        before, given, version = gathered
+        run = msgspec.structs.replace(before, status="running", attempt_count=before.attempt_count + 1, started_at=now)
+        begun = time.perf_counter()
+        admitted = _admitted(run, self._runtime.registry.find(run.phase, run.hook_id), version)
+        verdict = admitted if isinstance(admitted, HookOutcome) else await self._attempt(admitted, before, run, given)
+        done = ended(
+            run,
+            verdict,
+            attempts=run.attempt_count,
+            started_at=now,
+            completed_at=self._clock.now(),
+            duration_ms=int((time.perf_counter() - begun) * 1000),
+        )
+
+        def finish(tx: Tx) -> None:
+            change_run(tx, done)  # unless a forgetting has ended it meanwhile
+            handle.finish(tx)
+            self._release(tx, post_runs(tx, run.turn_id), after=run.hook_id)
+            self.settle(tx, run.turn_id)
+
+        await self._db.write(finish)
+
+    def end_runs(self, tx: Tx, run_ids: Sequence[str], code: str) -> None:
+        """End runs as skipped, whether they wait or are at work; what waits for them goes on. Satisfies `EndRuns`."""
+        now = self._clock.now()
+        for run in filter(None, (read_run(tx, run_id) for run_id in run_ids)):
+            change_run(tx, ended(
+                run, skipped(code), attempts=run.attempt_count, started_at=run.started_at or now, completed_at=now,
+                duration_ms=0,
+            ))  # fmt: skip
+            self._jobs.cancel(tx, kind="hook_run", subject=run.run_id)
+            self._release(tx, post_runs(tx, run.turn_id), after=run.hook_id)
+            self.settle(tx, run.turn_id)
+
+    async def _attempt(
+        self, subscription: Subscription, before: HookRun, run: HookRun, given: HookInput
+    ) -> HookOutcome:
+        """Call the hook. Raises `RetryJob` where it is to be tried again."""
+        await self._db.note(lambda tx: change_run(tx, run))
+        try:
+            verdict = await self._runtime.call(subscription, given)
+        except asyncio.CancelledError:  # the process ends in order: this was no attempt
+            with anyio.CancelScope(shield=True), contextlib.suppress(GatewayError):
+                await self._db.note(lambda tx: change_run(tx, before))
+            raise
+        error = verdict.error
+        if error is not None and error.retryable and run.attempt_count < subscription.retry.attempts:
+            waiting = msgspec.structs.replace(run, status="queued", diagnostics=verdict.diagnostics, error=error)
+            await self._db.write(lambda tx: change_run(tx, waiting))
+            raise RetryJob(error.code)
+        return settled(subscription, verdict)
+
+    def _gather(self, tx: Tx, run_id: str, now: int) -> tuple[HookRun, HookInput, int] | None:
+        run = read_run(tx, run_id)
+        stored = get_turn(tx, run.turn_id) if run is not None else None
+        version = tx.one(SQL["contract_of_run"], {"run_id": run_id})
+        if run is None or stored is None or version is None or run.completed_at is not None:
+            return None
+        context = context_of(tx, stored, now)
+        manifest = stored.turn.prompt_manifest
+        recalled = manifest.recall if manifest is not None else None
+        given = HookInput(
+            phase=run.phase,
+            run_id=run_id,
+            context=context,
+            policy=manifest.policy if manifest is not None else None,
+            recalled=Recalled(memory_ids=recalled.memory_ids, chunk_ids=recalled.chunk_ids) if recalled else Recalled(),
+            status=OUTCOMES.get(stored.turn.status, "interrupted"),  # pyright: ignore[reportArgumentType]
+            transcript=self._transcript(tx, stored),
+            tool_events=_tool_events(tx, stored),
+        )
+        return run, given, version[0]
+
+    def _transcript(self, tx: Tx, stored: StoredTurn) -> list[TranscriptItem]:
+        said = [
+            (item, self._ledger.said(tx, stored.turn.workspace_id, item.text))
+            for item in items_of_turn(tx, stored.turn.turn_id)
+            if item.kind in {"user_message", "agent_message"} and item.status == "completed"
+        ]
+        return [TranscriptItem(item_id=item.item_id, role=item.role, text=text) for item, text in said if text]
+
+    # -- recovery --------------------------------------------------------------------------------------------------
+
+    def interrupt_turns_of(self, tx: Tx, owners: Sequence[str]) -> None:
+        """Turns that dead processes left running are interrupted; nothing runs after them."""
+        for owner in owners:
+            for turn_id, _ in tx.all(SQL["turns_of_owner"], {"owner": owner}):
+                self.interrupt(tx, turn_id)
+
+    def interrupt(self, tx: Tx, turn_id: str) -> None:
+        """A turn that nobody runs is interrupted; nothing runs after it."""
+        now = self._clock.now()
+        tx.run(SQL["interrupt_turn"], {"turn_id": turn_id, "now": now})
+        diagnostics = encoded([Diagnostic(code="not_succeeded")])
+        tx.run(SQL["skip_waiting_runs"], {"turn_id": turn_id, "now": now, "diagnostics": diagnostics})
+        said = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()  # what the user said was said, answer or not
+        self._on_items(tx, [fact for fact in said if fact.indexable])
+
+    async def take_interrupted(self) -> list[InterruptedTurn]:
+        """Turns that a dead process left and that no client was told of; each is told once."""
+
+        def take(tx: Tx) -> list[InterruptedTurn]:
+            rows = tx.all(SQL["recently_interrupted"])
+            for _, turn_id in rows:
+                self.settle(tx, turn_id)
+            return [InterruptedTurn(thread_id=thread_id, turn_id=turn_id) for thread_id, turn_id in rows]
+
+        if not await self._db.read(lambda tx: tx.one(SQL["recently_interrupted"])):
+            return []
+        try:
+            return await self._db.write(take)
+        except Unavailable as failure:
+            if refusal_of(failure) is None:
+                raise
+            return []  # a client is told of them once that can be noted
+
+
+def _tool_events(tx: Tx, stored: StoredTurn) -> list[ToolEvent]:
+    """What tools did in the turn, by name and outcome; never their output."""
+    own = [
+        ToolEvent(name=item.tool.name, call_id=item.tool.call_id, status="error" if item.tool.is_error else "ok")
+        for item in items_of_turn(tx, stored.turn.turn_id)
+        if item.kind == "tool_result" and item.tool is not None
+    ]
+    return [*own, *stored.tool_events]

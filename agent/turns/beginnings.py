@@ -1,0 +1,154 @@
+"""How a turn begins: whether it may, what it is told of what was said before, and its first row.
+
+Rule 1: one turn at a time in a thread, across all processes of the home.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from agent.files.artifacts import Received
+from agent.prompt.history import RESERVED, read_history, rewritten, room_of, size_of
+from agent.prompt.ledger import Ledger
+from agent.store import SQL, StoredThread, add_item, encoded, get_turn
+from agent.threads.unstored import Unstored
+from agent.turns.background import context_in
+from agent.values import NOTHING_SAID, History
+from protocol.errors import CallerError, Refused, Unavailable
+from protocol.hooks import TurnContext
+from protocol.seams.ports import Clock, Ids, Tx
+from protocol.settings import GatewayConfig
+from protocol.threads import Driver, Item, NotStored, TextInput, Turn, TurnStartParams, TurnStatus
+
+
+class StoredBeginning(NamedTuple):
+    """The beginning of a turn as the transaction left it; no context for one that was known already."""
+
+    turn: Turn
+    context: TurnContext | None = None
+    user_item: Item | None = None
+    history: History = NOTHING_SAID
+
+
+class AskedTurn(NamedTuple):
+    """A turn that is asked for, and a digest of its input, by which it is known again."""
+
+    params: TurnStartParams
+    turn_id: str
+    digest: bytes
+    status: TurnStatus
+    driver: Driver
+    admit: Callable[[StoredThread], int | None]
+
+    @property
+    def text(self) -> str:
+        """The user's words."""
+        return "\n\n".join(part.text for part in self.params.input if isinstance(part, TextInput))
+
+
+class Beginnings:
+    """Plans and stores the beginnings of turns."""
+
+    def __init__(
+        self, *, clock: Clock, ids: Ids, ledger: Ledger, settings: Callable[[], GatewayConfig], owner: str,
+        unstored: Unstored,
+        stranded: Callable[[Tx, str, str], Sequence[str]],
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._ids = ids
+        self._ledger = ledger
+        self._settings = settings
+        self._owner = owner
+        self._unstored = unstored
+        self._stranded = stranded
+
+    def known(self, tx: Tx, asked: AskedTurn) -> Turn | None:
+        """Return the turn of that id. Raises `Refused` where it has other input."""
+        stored = get_turn(tx, asked.turn_id)
+        found = (stored.input_hash, stored.turn) if stored is not None else self._unstored.find_turn(asked.turn_id)
+        if found is not None and found[0] != asked.digest:
+            raise Refused("conflict", "A turn of that id exists with other input.")
+        return found[1] if found is not None else None
+
+    def admit(self, tx: Tx, asked: AskedTurn) -> str | None:
+        """Return the workspace of a turn that may begin, None for one that is known. Raises `CallerError` and `Refused`."""
+        thread_id = asked.params.thread_id
+        found = self._unstored.open_thread(tx, thread_id)
+        if found is None:
+            raise CallerError.missing("thread")
+        if self.known(tx, asked) is not None:
+            return None
+        asked.admit(found)
+        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": thread_id})
+        is_lost = (
+            self._unstored.is_read_only
+        )  # nobody can tell whether a turn there still runs, and none is put beside it
+        is_stored = running is not None and running[0] not in self._stranded(tx, thread_id, asked.turn_id)
+        if (is_stored and not is_lost) or self._unstored.is_running_in(thread_id):
+            raise Refused("turn_in_progress")
+        return found.thread.workspace_id
+
+    def plan(
+        self, tx: Tx, asked: AskedTurn, received: Sequence[Received], not_stored: NotStored | None = None
+    ) -> tuple[StoredBeginning, int]:
+        """Return a turn as it begins, and its position in its thread; nothing is stored."""
+        params, turn_id = asked.params, asked.turn_id
+        found = self._unstored.open_thread(tx, params.thread_id)
+        if found is None:
+            raise CallerError.missing("thread")
+        now = self._clock.now()
+        last = tx.one(SQL["last_position"], {"thread_id": params.thread_id})
+        position = (last[0] if last else 0) + 1
+        turn = Turn(
+            turn_id=turn_id, thread_id=params.thread_id, workspace_id=found.thread.workspace_id, driver=asked.driver,
+            mode=params.mode or found.thread.mode, status=asked.status, started_at=now, completed_at=None, error=None,
+            rounds=0, usage=None, prompt_manifest=None, not_stored=not_stored,
+        )  # fmt: skip
+        item = Item(
+            item_id=self._ids.new("itm"), turn_id=turn_id, thread_id=params.thread_id, kind="user_message", role="user",
+            status="completed", text=asked.text, at=now, name=None, artifacts=[one.ref for one in received], tool=None,
+        )  # fmt: skip
+        context = context_in(found.thread, turn, params.options, now)
+        said = self._said_before(tx, asked, found, position, sum(one.ref.kind == "image" for one in received))
+        return StoredBeginning(turn, context, item, said), position
+
+    def store(self, tx: Tx, asked: AskedTurn, received: Sequence[Received]) -> StoredBeginning:
+        """Store a turn as it begins."""
+        stored, position = self.plan(tx, asked, received)
+        turn, item = stored.turn, stored.user_item
+        tx.run(SQL["add_turn"], {
+            "turn_id": turn.turn_id, "thread_id": turn.thread_id, "position": position, "driver": turn.driver, "mode": turn.mode,
+            "status": turn.status, "options": encoded(asked.params.options), "input_hash": asked.digest, "started_at": turn.started_at,
+            "completed_at": None, "owner": self._owner, "origin": None,
+        })  # fmt: skip
+        tx.run(SQL["touch_thread"], {"thread_id": turn.thread_id, "now": turn.started_at})
+        if item is not None:
+            add_item(tx, item, 0, keeps_files=True)
+        return stored
+
+    def begin_unstored(
+        self, tx: Tx, *, asked: AskedTurn, received: Sequence[Received], why: NotStored
+    ) -> StoredBeginning:
+        """Return a turn that goes on without being stored. Raises `Unavailable` where its message brings a file."""
+        known = self.known(tx, asked)
+        if known is not None:
+            return StoredBeginning(known)
+        if received:  # what is not stored could not be read again
+            raise Unavailable(why)
+        self.admit(tx, asked)
+        return self.plan(tx, asked, received, why)[0]
+
+    def _said_before(self, tx: Tx, asked: AskedTurn, found: StoredThread, position: int, pictures: int) -> History:
+        """What may go into the request of what was said before, as far as it is known what else does."""
+        settings = self._settings().agent
+        words = f"{settings.system_prompt or ''}{found.instructions or ''}{asked.text}"
+        history = read_history(
+            tx,
+            asked.params.thread_id,
+            position,
+            room=room_of(settings.context_chars, asked.admit(found)).minus(size_of(words)),
+            reserved=RESERVED.plus(size_of("", pictures)),
+            min_turns=settings.history_turns_min,
+        )
+        # a model that repeated its context does not read it again as its own words
+        return rewritten(history, partial(self._ledger.said, tx, found.thread.workspace_id))

@@ -1,0 +1,323 @@
+"""The two ends of a turn, whoever runs its model.
+
+Rule 1: a turn has two durable commits: the user's item before the model, everything else before the notification that ends it.
+Neither is given up half way, whoever asked for it and whatever is cancelled.
+Rule 2: one turn at a time in a thread, across all processes of the home.
+Rule 3: a turn that the store says is this process's, and that is neither begun nor run here, is ended before anybody is
+told that it runs.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import anyio
+import msgspec
+
+from agent.files.artifacts import Artifacts, ContentGoneError
+from agent.prompt.compiler import injected
+from agent.prompt.ledger import Ledger
+from agent.store import SQL, StoredThread, add_item, add_run, encoded, read_items, turn_items
+from agent.threads.unstored import Unstored, refusal_of
+from agent.turns.active import ActiveTurn
+from agent.turns.background import Background
+from agent.turns.beginnings import AskedTurn, Beginnings, StoredBeginning
+from agent.turns.pipeline import PreparedTurn
+from agent.values import History
+from protocol.errors import Defect, GatewayError, Unavailable
+from protocol.gateway import HookRun
+from protocol.hooks import OnItems
+from protocol.seams.ports import Clock, Ids, Notify, Transact, Tx
+from protocol.settings import GatewayConfig
+from protocol.threads import (
+    ArtifactInput,
+    Driver,
+    ToolEvent,
+    Turn,
+    TurnError,
+    TurnStartParams,
+    TurnStatus,
+)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Begun(NamedTuple):
+    """A turn whose beginning is stored, or one that was known already."""
+
+    turn: Turn
+    active: ActiveTurn | None
+    history: History
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnMeans:
+    """What every part of a turn shares."""
+
+    db: Transact
+    clock: Clock
+    ids: Ids
+    background: Background
+    ledger: Ledger
+    artifacts: Artifacts
+    notify: Notify
+    on_items: OnItems
+    settings: Callable[[], GatewayConfig]
+    owner: str
+    incident: Callable[[BaseException], str]
+    unstored: Unstored
+
+
+class TurnLifecycle:
+    """Begins and ends turns."""
+
+    def __init__(self, means: TurnMeans) -> None:
+        self._means = means
+        self.unstored = means.unstored
+        self._beginnings = Beginnings(
+            clock=means.clock, ids=means.ids, ledger=means.ledger, settings=means.settings, owner=means.owner,
+            unstored=means.unstored, stranded=lambda tx, thread_id, turn_id: self._stranded(tx, thread_id, beginning=turn_id),
+        )  # fmt: skip
+        self.running: dict[str, ActiveTurn] = {}
+        """Turns that run in this process, by id."""
+        self._beginning: dict[str, anyio.Event] = {}
+        self._unsettled: dict[str, Callable[[Tx], None]] = {}
+
+    async def find(self, turn_id: str) -> ActiveTurn | None:
+        """A turn that runs in this process; one that is about to begin is waited for."""
+        while (begun := self._beginning.get(turn_id)) is not None:
+            await begun.wait()
+        return self.running.get(turn_id)
+
+    async def begin(
+        self, params: TurnStartParams, status: TurnStatus, driver: Driver, admit: Callable[[StoredThread], int | None]
+    ) -> Begun:
+        """Admit a turn and store its beginning: the first of its two durable commits.
+
+        `admit` raises where a turn that is not known yet may not begin in its thread; else it says how many tokens its model takes.
+        """
+        turn_id = params.turn_id or self._means.ids.new("trn")
+        digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
+        asked = AskedTurn(params, turn_id, digest, status, driver, admit)
+        while turn_id in self._beginning:  # asked for twice at once
+            await self._beginning[turn_id].wait()
+        begun = self._beginning[turn_id] = anyio.Event()
+        try:
+            while True:
+                try:
+                    return await self._begin(asked)
+                except ContentGoneError:  # a sweep came between a file and the message that carries it
+                    continue
+        finally:
+            del self._beginning[turn_id]
+            begun.set()
+
+    async def _begin(self, asked: AskedTurn) -> Begun:
+        params, turn_id = asked.params, asked.turn_id
+        workspace_id = await self._means.db.read(lambda tx: self._beginnings.admit(tx, asked))
+        files = [(n, part) for n, part in enumerate(params.input) if isinstance(part, ArtifactInput)]
+        received = await self._means.artifacts.receive(files, workspace_id) if workspace_id is not None else []
+
+        def begin(tx: Tx) -> StoredBeginning:
+            for left in self._stranded(tx, params.thread_id, beginning=turn_id):
+                self._settle(tx, left)
+            known = self._beginnings.known(tx, asked)
+            if known is not None:
+                return StoredBeginning(known)
+            self.unstored.store_thread(tx, params.thread_id)
+            self._beginnings.admit(tx, asked)
+            self._means.artifacts.confirm(tx, received, params.thread_id, workspace_id or "")
+            return self._beginnings.store(tx, asked, received)
+
+        stored: StoredBeginning | None = None
+        with anyio.CancelScope(shield=True):  # a beginning that is stored must have someone who ends it
+            try:
+                stored = await self._stored_or_not(
+                    begin, partial(self._beginnings.begin_unstored, asked=asked, received=received)
+                )
+            except BaseException:
+                await self._means.artifacts.discard(received)
+                raise
+        if stored is None:
+            raise Defect
+        if stored.context is None or stored.user_item is None:
+            await self._means.artifacts.discard(received)
+            return Begun(stored.turn, None, stored.history)
+        if stored.turn.not_stored is not None:
+            self.unstored.keep_turn(asked.digest, stored.turn)
+        active = self.running[turn_id] = ActiveTurn(
+            turn=stored.turn, context=stored.context, user_item=stored.user_item, ids=self._means.ids, clock=self._means.clock,
+            notify=self._means.notify,
+        )  # fmt: skip
+        return Begun(stored.turn, active, stored.history)
+
+    async def _stored_or_not(
+        self, begin: Callable[[Tx], StoredBeginning], begin_unstored: Callable[..., StoredBeginning]
+    ) -> StoredBeginning:
+        """Store a beginning; where the store takes nothing, the turn goes on without it."""
+        try:
+            return await self._means.db.write(begin)
+        except Unavailable as failure:
+            if (why := refusal_of(failure)) is None:
+                raise
+        return await self._means.db.read(partial(begin_unstored, why=why))
+
+    # -- what nobody runs ------------------------------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """End the turns that are stored as this process's and that it does not run: how they ended could not be stored."""
+
+        def settle(tx: Tx, turn_id: str) -> None:
+            if turn_id in self._stranded(tx):
+                self._settle(tx, turn_id)
+
+        for turn_id in await self._means.db.read(self._stranded):
+            await self._means.db.write(partial(settle, turn_id=turn_id))
+
+    def _stranded(self, tx: Tx, thread_id: str | None = None, *, beginning: str | None = None) -> list[str]:
+        """Turns that are stored as this process's and that nobody begins or runs here; of one thread, or all.
+
+        Who begins a turn says so: to that one, a turn of the same id is one of an attempt that failed.
+        """
+
+        def is_here(turn_id: str) -> bool:
+            return turn_id in self.running or (turn_id in self._beginning and turn_id != beginning)
+
+        mine = tx.all(SQL["turns_of_owner"], {"owner": self._means.owner})
+        return [turn_id for turn_id, of in mine if thread_id in {None, of} and not is_here(turn_id)]
+
+    def _settle(self, tx: Tx, turn_id: str) -> None:
+        """Store the end that could not be stored when it came; a turn of which none is known was interrupted."""
+        store = self._unsettled.get(turn_id)
+        if store is not None:
+            store(tx)
+        else:
+            self._means.background.interrupt(tx, turn_id)
+        tx.after_commit(lambda: self._forget_unsettled(turn_id))
+
+    def _forget_unsettled(self, turn_id: str) -> None:
+        self._unsettled.pop(turn_id, None)
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    async def end(
+        self,
+        active: ActiveTurn,
+        status: TurnStatus,
+        prepared: PreparedTurn | None,
+        *,
+        error: TurnError | None = None,
+        tool_events: Sequence[ToolEvent] = (),
+        runs: Sequence[HookRun] = (),
+    ) -> Turn:
+        """Store everything that a turn left and tell its end; `runs` are those of a turn that was never prepared.
+
+        Who comes second waits for the end that the first one gave it. What is cancelled meanwhile is cancelled afterwards.
+        """
+        if active.is_ending:
+            await active.ended.wait()
+            return active.turn
+        active.is_ending = True
+        active.stop_working()
+        with anyio.CancelScope(shield=True):
+            self._abandon(active, status)
+            turn, seq = active.turn, active.seq
+            fresh = prepared if turn.prompt_manifest is None else None
+
+            def store(tx: Tx) -> None:
+                self._store_end(tx, active, turn, fresh, tool_events, runs)
+
+            try:
+                turn = self._turn_at_end(active, status, prepared, error)
+                if turn.not_stored is None:
+                    await self._means.db.write(_telling(store, active.terminal(turn)))
+                else:
+                    active.terminal(turn)()
+                    self._means.background.tell_none(turn, active.seq + 1)
+            except Exception as failed:  # noqa: BLE001  # whatever it was, who waits for the end of this turn hears of one
+                turn = self._turn_without_end(turn, failed)
+                if isinstance(failed, GatewayError):
+                    self._unsettled[turn.turn_id] = store
+                active.seq = seq
+                active.terminal(turn)()
+            finally:
+                active.turn = turn
+                self.unstored.end_turn(turn)
+                self.running.pop(turn.turn_id, None)
+                active.ended.set()
+        return active.turn
+
+    def _abandon(self, active: ActiveTurn, status: TurnStatus) -> None:
+        """Keep what was said of an answer that did not come to its end, if it can be told."""
+        try:
+            active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
+        except Exception as failed:  # noqa: BLE001  # the rest of the turn is kept all the same
+            self._means.incident(failed)
+
+    def _turn_at_end(
+        self, active: ActiveTurn, status: TurnStatus, prepared: PreparedTurn | None, error: TurnError | None
+    ) -> Turn:
+        return msgspec.structs.replace(
+            active.turn,
+            status=status,
+            completed_at=self._means.clock.now(),
+            error=error if status == "failed" else None,
+            rounds=active.rounds,
+            usage=active.usage,
+            prompt_manifest=prepared.manifest() if prepared is not None else active.turn.prompt_manifest,
+        )
+
+    def _turn_without_end(self, turn: Turn, failed: Exception) -> Turn:
+        """What the client is told where the end could not be stored.
+
+        If the store refused it, it is stored so when the store works again, and before anybody is told that the turn runs. A
+        process that ends before that leaves an interrupted turn, and so does an end that our own defect keeps from being stored.
+        """
+        if isinstance(failed, GatewayError):
+            error = TurnError.of(failed.reason, retryable=failed.retryable)
+        else:
+            self._means.incident(failed)
+            error = TurnError.of("internal", retryable=False)
+        return msgspec.structs.replace(turn, status="failed", completed_at=self._means.clock.now(), error=error)
+
+    def _store_end(
+        self, tx: Tx, active: ActiveTurn, turn: Turn, fresh: PreparedTurn | None, tool_events: Sequence[ToolEvent],
+        runs: Sequence[HookRun],
+    ) -> None:  # fmt: skip
+        """Store what a turn left; `fresh` is a preparation of which nothing is stored yet."""
+        for position, item in enumerate(active.items, 1):
+            add_item(tx, item, position)
+        for run in fresh.runs if fresh is not None else runs:
+            add_run(tx, run)
+        if fresh is not None:
+            self._means.ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled))
+        tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
+        said = read_items(tx, turn_items(tx, [turn.turn_id])[turn.turn_id]).values()
+        self._means.on_items(tx, [fact for fact in said if fact.indexable])
+        self._means.background.queue(tx, turn.thread_id, turn.turn_id)
+
+
+def _telling(store: Callable[[Tx], None], tell: Callable[[], None]) -> Callable[[Tx], None]:
+    """The same, and told once it is committed."""
+
+    def work(tx: Tx) -> None:
+        tx.after_commit(tell)
+        store(tx)
+
+    return work
+
+
+def turn_values(
+    turn: Turn, seq: int, owner: str | None, tool_events: Sequence[ToolEvent]
+) -> dict[str, str | int | None]:
+    """What a turn is by now, as bindings."""
+    return {
+        "turn_id": turn.turn_id, "status": turn.status, "completed_at": turn.completed_at,
+        "error_reason": turn.error.reason if turn.error else None,
+        "error_retryable": turn.error.retryable if turn.error else None, "rounds": turn.rounds,
+        "usage": encoded(turn.usage) if turn.usage else None,
+        "manifest": encoded(turn.prompt_manifest) if turn.prompt_manifest else None, "last_seq": seq,
+        "owner": owner, "tool_events": encoded(list(tool_events)),
+    }  # fmt: skip

@@ -1,0 +1,99 @@
+"""What a host is told again: the prompt of a turn that it prepared before, and the answer of a tool that it called before.
+
+Rule 1: nothing that was kept is answered again but through here, and what was forgotten since is not in it any more.
+Rule 2: what nobody vouches for now counts as forgotten.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from agent.files.reading import find_kept
+from agent.forget.redaction import emptied, memories_named
+from agent.prompt.compiler import Compiled, RenderedContext
+from agent.tools import failure
+from agent.turns.pipeline import PreparedTurn
+from promt.render import render_block
+from protocol.hooks import Marks
+from protocol.seams.ports import Tx
+from protocol.threads import PromptSection, SourceRef, ToolReply
+
+_REPLY: Final = msgspec.json.Decoder(ToolReply)
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
+
+class Hosted(NamedTuple):
+    """A turn that is ready for its host's model, and the marks that its sources had when this was stored."""
+
+    prepared: PreparedTurn
+    marks: Mapping[str, bytes]
+
+
+class Again:
+    """Answers from what was kept."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+
+    def hosted(self, tx: Tx, prepared: PreparedTurn) -> Hosted:
+        """A prepared turn as it may be told again."""
+        return Hosted(prepared, self._marks(tx, _shown_in(prepared.compiled)))
+
+    def prepared(self, tx: Tx, hosted: Hosted) -> PreparedTurn:
+        """The turn as it was prepared, without the lines whose source says something else now, or may not be shown."""
+        compiled = hosted.prepared.compiled
+        now = self._marks(tx, _shown_in(compiled))
+        kept = {name for name, mark in now.items() if hosted.marks.get(name) == mark}
+        blocks = [again for block in compiled.blocks if (again := _rendered_again(block, kept)) is not None]
+        sections = [again for section in compiled.sections if (again := _section_again(section, compiled, kept))]
+        return hosted.prepared._replace(compiled=compiled._replace(blocks=blocks, sections=sections))
+
+    def reply(self, tx: Tx, result: str, workspace_id: str) -> ToolReply:
+        """A stored answer of a tool, without the memories and the files that are not there any more."""
+        named = memories_named(result)
+        gone = named - self._marks(tx, [SourceRef(kind="memory", id=name) for name in sorted(named)]).keys()
+        reply = _REPLY.decode(emptied(result, gone) if gone else result)
+        file = _file_of(reply.data)
+        if file is not None and find_kept(tx, *file, workspace_id) is None:
+            return failure("not_found", "There is no such artifact here.")
+        return reply
+
+
+def _shown_in(compiled: Compiled) -> list[SourceRef]:
+    """The sources of everything that the prompt shows."""
+    lines = [line for of_section in compiled.lines.values() for line in of_section]
+    return [*(line.ref for line in lines), *(ref for block in compiled.blocks for ref in block.rendered.refs)]
+
+
+def _section_again(section: PromptSection, compiled: Compiled, kept: set[str]) -> PromptSection | None:
+    """The section without those of its lines whose source is not kept; None where no line is left of a section of lines."""
+    lines = compiled.lines.get(section.section_id, [])
+    gone = {line.text for line in lines if line.ref.id not in kept}
+    if not gone:
+        return section
+    if len(gone) == len(lines):
+        return None
+    text = "\n".join(line for line in section.text.split("\n") if line not in gone)
+    return msgspec.structs.replace(section, text=text)
+
+
+def _rendered_again(block: RenderedContext, kept: set[str]) -> RenderedContext | None:
+    """The block with those of its lines whose source is kept; None where none is."""
+    shown = {ref.id for ref in block.rendered.refs}
+    if shown <= kept:
+        return block
+    rendered = render_block(
+        block.context.domain,
+        [item for item in block.context.items if item.ref.id in shown & kept],
+        nonce=block.block_id.removeprefix(f"{block.context.context_id}_"),
+        max_chars=len(block.rendered.text),
+        max_item_chars=block.context.max_item_chars,
+    )
+    return block._replace(rendered=rendered) if rendered is not None else None
+
+
+def _file_of(data: Any) -> tuple[str, str | None] | None:
+    """The file and the version that an answer is about."""
+    artifact_id = data.get("artifact_id") if isinstance(data, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    return (artifact_id, data.get("version_id")) if isinstance(artifact_id, str) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]

@@ -1,0 +1,375 @@
+"""Turns: one at a time in a thread, run by the gateway or by the host, ended exactly once.
+
+Rule 1: both drivers share one lifecycle and one pipeline; only who calls the model differs.
+Rule 2: a turn that began is ended, whatever happened to it.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import anyio
+import msgspec
+
+from agent.hooks.runtime import RequiredHookFailedError
+from agent.prompt.compiler import context_blocks, injected, messages_of, system_text
+from agent.prompt.history import fit_history, room_of
+from agent.store import SQL, StoredThread, add_run, add_tool_reply, encoded, get_turn
+from agent.threads.imports import artifact_ref
+from agent.turns.active import ActiveTurn
+from agent.turns.lifecycle import TurnLifecycle, TurnMeans, turn_values
+from agent.turns.pipeline import Pipeline, PreparedTurn
+from agent.turns.replayed_answers import Again, Hosted
+from agent.turns.rounds import MAX_ROUNDS, Tools, run_rounds, run_tool
+from agent.values import NOTHING_SAID, History
+from protocol import methods as m
+from protocol.errors import CallerError, GatewayError, Refused, Unavailable
+from protocol.gateway import HookRun
+from protocol.hooks import Marks, ToolCall
+from protocol.methods import Bound, bind
+from protocol.models import Model, ModelRequest, ToolRequest
+from protocol.seams.ports import Spawn, Tx
+from protocol.thread_episodic import parts_of_chunk
+from protocol.threads import (
+    FinishStatus,
+    PrepareResult,
+    ToolCallParams,
+    ToolCallResult,
+    ToolEvent,
+    ToolReply,
+    Turn,
+    TurnError,
+    TurnFinishParams,
+    TurnParams,
+    TurnResult,
+    TurnStartParams,
+    TurnStatus,
+)
+
+SHUTDOWN_SECONDS = 1.0
+"""Running turns are ended as interrupted within this time when the process ends."""
+
+FINISHED: Mapping[FinishStatus, TurnStatus] = {
+    "succeeded": "completed", "failed": "failed", "provider_failure": "failed", "interrupted": "interrupted",
+}  # fmt: skip
+FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
+    "failed": TurnError.of("host_failed", retryable=False),
+    "provider_failure": TurnError.of("provider_failed", retryable=True),
+}
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _provider_of(asked: TurnStartParams, found: StoredThread | None) -> str | None:
+    """The provider that the turn names, else its thread; None for the role's."""
+    return asked.provider or (found.provider if found is not None else None)
+
+
+class Turns:
+    """The wire methods of turns."""
+
+    def __init__(
+        self, means: TurnMeans, *, pipeline: Pipeline, model: Model, tools: Mapping[str, ToolCall], spawn: Spawn,
+        mask: Callable[[str], str], marks: Marks,
+    ) -> None:  # fmt: skip
+        self._means = means
+        self._pipeline = pipeline
+        self._model = model
+        self._tools = tools
+        self._spawn = spawn
+        self._mask = mask
+        self._again = Again(marks)
+        self._life = TurnLifecycle(means)
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.TURN_START, self.turn_start),
+            bind(m.TURN_PREPARE, self.turn_prepare),
+            bind(m.TURN_TOOL_CALL, self.turn_tool_call),
+            bind(m.TURN_FINISH, self.turn_finish),
+            bind(m.TURN_CANCEL, self.turn_cancel),
+        ]
+
+    def thread_of(self, turn_id: str) -> str | None:
+        """The thread of a turn that runs in this process."""
+        active = self._life.running.get(turn_id)
+        return active.turn.thread_id if active is not None else None
+
+    # -- the gateway calls the model -------------------------------------------------------------------------------
+
+    async def turn_start(self, params: TurnStartParams) -> TurnResult:
+        """Begin a turn; the rest comes as notifications."""
+        is_configured = self._model.is_configured("main")
+
+        def admit(thread: StoredThread) -> int | None:
+            provider = _provider_of(params, thread)
+            if not is_configured and provider is None:
+                raise Unavailable("provider_not_configured")
+            return self._model.prompt_tokens("main", provider)
+
+        begun = await self._life.begin(params, "in_progress", "gateway", admit)
+        active = begun.active
+        if active is not None:
+            self._spawn(lambda: self._drive(active, begun.history, params), "turn")
+        return TurnResult(turn=begun.turn)
+
+    async def _drive(self, active: ActiveTurn, history: History, params: TurnStartParams) -> None:
+        prepared: PreparedTurn | None = None
+        status: TurnStatus = "failed"
+        error: TurnError | None = None
+        runs: list[HookRun] = []
+        try:
+            with active.scope:
+                active.started()
+                found = await self._means.db.read(lambda tx: self._life.unstored.find_thread(tx, active.turn.thread_id))
+                calls_tools = self._model.calls_tools("main", _provider_of(params, found))
+                prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=calls_tools)
+                request, prepared = await self._request(active, prepared, history, params, found)
+                tools = Tools(prepared.toolset, self._tools, prepared.policy, self._means.incident)
+                if await run_rounds(active, tools, self._model, request, self._means.settings().agent.max_rounds):
+                    status = "completed"
+                else:
+                    error = TurnError.of(MAX_ROUNDS, retryable=True)
+            if active.scope.cancelled_caught:
+                status = active.end_as
+        except RequiredHookFailedError as failed:
+            runs = failed.runs
+            error = TurnError.of(f"hook_failed:{failed.hook_id}", retryable=True)
+        except GatewayError as failed:
+            error = TurnError.of(failed.reason, retryable=failed.retryable)
+        except Exception as failed:  # noqa: BLE001  # the boundary of a turn: it ends as failed, told by an incident
+            self._means.incident(failed)
+            error = TurnError.of("internal", retryable=False)
+        finally:
+            await self._life.end(active, status, prepared, error=error, runs=runs)
+
+    async def _request(
+        self,
+        active: ActiveTurn,
+        prepared: PreparedTurn,
+        history: History,
+        asked: TurnStartParams,
+        found: StoredThread | None,
+    ) -> tuple[ModelRequest, PreparedTurn]:
+        """The first request of a turn, and the turn with what was left out of its history."""
+        provider = _provider_of(asked, found)
+        settings = self._means.settings().agent
+        instructions = found.instructions if found is not None else None
+        system = system_text(prepared.compiled.sections, settings.system_prompt, instructions)
+        takes_pictures = self._model.takes_pictures("main", provider)
+        pictures = await self._means.artifacts.pictures(active.user_item.artifacts) if takes_pictures else []
+        blocks = prepared.compiled.blocks
+        history, budgets = fit_history(
+            history,
+            messages_of(system, NOTHING_SAID, blocks, active.text, pictures),
+            prepared.toolset.visible(),
+            room=room_of(settings.context_chars, self._model.prompt_tokens("main", provider)),
+            min_turns=settings.history_turns_min,
+            recalled={parts[0] for chunk in prepared.compiled.recall.chunk_ids if (parts := parts_of_chunk(chunk))},
+        )
+        request = ModelRequest(
+            role="main",
+            thread_id=active.turn.thread_id,
+            turn_id=active.turn.turn_id,
+            messages=messages_of(
+                system, history, blocks, active.text, pictures, active.context.options.context_placement
+            ),
+            model=asked.model or (found.model if found is not None else None),
+            provider=provider,
+        )
+        return request, prepared.with_budgets(budgets)
+
+    # -- the host calls the model ----------------------------------------------------------------------------------
+
+    async def turn_prepare(self, params: TurnStartParams) -> PrepareResult:
+        """Everything before the model, for a host that calls its own."""
+        begun = await self._life.begin(params, "awaiting_host", "host", lambda _thread: None)
+        if begun.active is not None:
+            return self._prepared_result(begun.active, await self._prepare_for_host(begun.active, begun.history))
+        active = self._life.running.get(begun.turn.turn_id)
+        hosted = active.hosted if active is not None else None
+        if active is None or hosted is None:
+            raise Refused("conflict", "That turn has ended, or another process runs it.")
+        return self._prepared_result(active, await self._means.db.read(lambda tx: self._again.prepared(tx, hosted)))
+
+    async def _prepare_for_host(self, active: ActiveTurn, history: History) -> PreparedTurn:
+        """Let the host call its model, once all that led to this is stored; else the turn is ended."""
+        prepared: PreparedTurn | None = None
+        hosted: Hosted | None = None
+        status: TurnStatus = "cancelled"  # unless something below says that it failed
+        error: TurnError | None = None
+        runs: list[HookRun] = []
+        try:
+            with active.scope:
+                active.started()
+                prepared = await self._pipeline.prepare(active.context, active.text, history, calls_tools=True)
+                with anyio.CancelScope(shield=True):
+                    hosted = await self._store_prepared(active, prepared)
+            if active.scope.cancel_called:
+                status = active.end_as
+            else:
+                active.hosted = hosted
+        except RequiredHookFailedError as failed:
+            status, runs = "failed", failed.runs
+            error = TurnError.of(f"hook_failed:{failed.hook_id}", retryable=True)
+            raise Unavailable("unavailable", "A hook without which the turn may not begin has failed.") from failed
+        except Exception as failed:
+            status = "failed"
+            error = TurnError.of(failed.reason if isinstance(failed, GatewayError) else "internal", retryable=True)
+            raise
+        finally:
+            if active.hosted is None:
+                await self._life.end(active, status, prepared, error=error, runs=runs)
+        if active.hosted is None:
+            raise Refused("conflict", "The turn was cancelled.")
+        return active.hosted.prepared
+
+    async def _store_prepared(self, active: ActiveTurn, prepared: PreparedTurn) -> Hosted:
+        turn = msgspec.structs.replace(active.turn, prompt_manifest=prepared.manifest())
+
+        def store(tx: Tx) -> Hosted:
+            for run in prepared.runs:
+                add_run(tx, run)
+            place = (turn.workspace_id, turn.thread_id, turn.turn_id)
+            self._means.ledger.record(tx, place, injected(prepared.compiled))
+            tx.run(SQL["end_turn"], turn_values(turn, active.seq, self._means.owner, []))
+            return self._again.hosted(tx, prepared)
+
+        if turn.not_stored is None:
+            hosted = await self._means.db.write(store)
+        else:
+            hosted = await self._means.db.read(lambda tx: self._again.hosted(tx, prepared))
+        active.turn = turn
+        return hosted
+
+    def _prepared_result(self, active: ActiveTurn, prepared: PreparedTurn) -> PrepareResult:
+        manifest = prepared.manifest()
+        return PrepareResult(
+            turn=active.turn,
+            context_blocks=context_blocks(prepared.compiled.blocks, active.context.options.context_placement),
+            prompt_sections=prepared.compiled.sections,
+            tools=prepared.toolset.visible(),
+            policy=prepared.policy,
+            prompt_manifest=manifest,
+            recall_status=manifest.recall.status,
+        )
+
+    async def turn_tool_call(self, params: ToolCallParams) -> ToolCallResult:
+        """Run one of the gateway's tools; the same `call_id` again gives the same answer."""
+        active = self._life.running.get(params.turn_id)
+        if active is None or active.hosted is None or active.is_ending:
+            raise await self._absence(params.turn_id)
+        toolset, policy = active.hosted.prepared.toolset, active.hosted.prepared.policy
+        key = {"turn_id": params.turn_id, "call_id": params.call_id}
+        request = hashlib.sha256(_encode([params.name, params.arguments])).digest()
+
+        def look(tx: Tx) -> ToolReply | None:
+            known = tx.one(SQL["get_tool_reply"], key)
+            if known is not None and known[0] != request:
+                raise Refused("conflict", "That call_id was used with another call.")
+            return self._again.reply(tx, known[1], active.turn.workspace_id) if known is not None else None
+
+        answered = await self._means.db.read(look)
+        if answered is not None:
+            return ToolCallResult(result=answered, visible_tools=toolset.visible_names())
+        wanted = ToolRequest(call_id=params.call_id, name=params.name, arguments=params.arguments)
+        tools = Tools(toolset, self._tools, policy, self._means.incident)
+        reply = await active.while_it_runs(lambda: run_tool(active, tools, wanted))
+        if reply is None:
+            raise await self._absence(params.turn_id)
+        values = {**key, "request": request, "result": encoded(reply)}
+        if active.turn.not_stored is not None:
+            return ToolCallResult(result=reply, visible_tools=toolset.visible_names())
+        with anyio.CancelScope(shield=True):  # what a tool did is done: asked again, it must not do it twice
+            await self._means.db.write(lambda tx: add_tool_reply(tx, values))
+        return ToolCallResult(result=reply, visible_tools=toolset.visible_names())
+
+    async def turn_finish(self, params: TurnFinishParams) -> TurnResult:
+        """End a host-driven turn; again is the same."""
+        active = self._life.running.get(params.turn_id)
+        if active is not None and active.is_ending:
+            await active.ended.wait()
+        elif active is not None and active.hosted is not None:
+            return TurnResult(turn=await self._finish(active, active.hosted.prepared, params))
+        found = await self._ended(params.turn_id)
+        if found.driver != "host":
+            raise Refused("conflict", "The gateway runs that turn.")
+        if found.completed_at is None:
+            raise Refused("conflict", "Another process runs that turn.")
+        return TurnResult(turn=found)
+
+    async def _ended(self, turn_id: str) -> Turn:
+        """Return a turn that does not run here. Raises `CallerError` where there is none."""
+        unstored = self._life.unstored.find_turn(turn_id)
+        if unstored is not None:
+            return unstored[1]
+        await self._life.settle()
+        found = await self._means.db.read(lambda tx: get_turn(tx, turn_id))
+        if found is None:
+            raise CallerError.missing("turn")
+        return found.turn
+
+    async def _finish(self, active: ActiveTurn, prepared: PreparedTurn, params: TurnFinishParams) -> Turn:
+        status = FINISHED[params.status]
+        if params.assistant_text:
+            item = active.new_item("agent_message", "assistant", params.assistant_text)
+            whole = "completed" if status == "completed" else "failed"
+            refs = [artifact_ref(given) for given in params.artifacts]
+            item = msgspec.structs.replace(item, status=whole, artifacts=refs)
+            active.begin(item)
+            active.complete(item)
+        error = FINISH_ERRORS.get(params.status)
+        events = [self._masked(event) for event in params.tool_events]
+        return await self._life.end(active, status, prepared, error=error, tool_events=events)
+
+    def _masked(self, event: ToolEvent) -> ToolEvent:
+        """A host's tool event as it is kept: what a tool said is no message of the user, so no secret of it stays."""
+        summary = self._mask(event.summary) if event.summary is not None else None
+        return msgspec.structs.replace(event, name=self._mask(event.name), summary=summary)
+
+    async def _absence(self, turn_id: str) -> GatewayError:
+        """Why no host of this process may go on with a turn."""
+        is_unstored = self._life.unstored.find_turn(turn_id) is not None
+        if not is_unstored and await self._means.db.read(lambda tx: get_turn(tx, turn_id)) is None:
+            return CallerError.missing("turn")
+        return Refused("conflict", "That turn is not waiting for its host here.")
+
+    # -- both ------------------------------------------------------------------------------------------------------
+
+    async def turn_cancel(self, params: TurnParams) -> TurnResult:
+        """Stop a turn; one that has ended is returned as it is."""
+        active = await self._life.find(params.turn_id)
+        if active is not None:
+            await self._stop(active, "cancelled")
+            return TurnResult(turn=active.turn)
+        found = await self._ended(params.turn_id)
+        if found.completed_at is None:
+            raise Refused("conflict", "Another process runs that turn.")
+        return TurnResult(turn=found)
+
+    async def _stop(self, active: ActiveTurn, status: TurnStatus) -> None:
+        """Have a turn ended, and return when it is."""
+        active.end_as = status
+        if active.hosted is not None:
+            await self._life.end(active, status, active.hosted.prepared)
+        else:
+            active.scope.cancel()
+            await active.ended.wait()
+
+    async def settle(self) -> None:
+        """Store the ends of turns that could not be stored when they came."""
+        await self._life.settle()
+
+    async def end_all(self) -> None:
+        """Interrupt what runs here: the process ends."""
+        await self._interrupt(list(self._life.running.values()))
+
+    async def end_in(self, threads: Collection[str]) -> None:
+        """Interrupt what runs in these threads: their clients are gone."""
+        await self._interrupt([active for active in self._life.running.values() if active.turn.thread_id in threads])
+
+    async def _interrupt(self, turns: Sequence[ActiveTurn]) -> None:
+        with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
+            async with anyio.create_task_group() as ends:
+                for active in turns:
+                    ends.start_soon(self._stop, active, "interrupted")

@@ -1,0 +1,46 @@
+"""Work that outlives the call that starts it: tasks of the process, each with a boundary of its own.
+
+Rule 1: one failure ends one task, never the process.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gateway.base.logs import Log
+from protocol.errors import GatewayError
+
+log = Log("spawner")
+
+
+class Spawner:
+    """Starts background work. Satisfies `Spawn` (`spawn`)."""
+
+    def __init__(self) -> None:
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[TaskGroup]:
+        """Let work be started until the block ends; the block ends when all work has, or is cancelled."""
+        async with anyio.create_task_group() as self._tasks:
+            yield self._tasks
+
+    def spawn(self, work: Callable[[], Any], name: str) -> None:
+        """Start background work at once: another request of the batch may wait for it. Raises `RuntimeError` outside of `open`.
+
+        What it notifies comes after the reply to the request that started it.
+        """
+        if self._tasks is None:
+            raise RuntimeError("the process is not running yet")
+        self._tasks.start_soon(self._guarded, work, name=name)
+
+    async def _guarded(self, work: Callable[[], Any]) -> None:
+        try:
+            await work()
+        except GatewayError as error:
+            log.warning("background_failed", reason=error.reason)
+        except Exception as error:  # noqa: BLE001  # the boundary of background work: one failure must not end the process
+            log.incident(error)

@@ -1,0 +1,330 @@
+"""What is wrong with a home, by looking alone: each check is a question, and its findings say what to do.
+
+Rule 1: nothing is changed or made: no folder, no lock, no page, not the write-ahead log's place.
+Rule 2: a check that cannot look says so; no damage of a home is a defect of the checkup.
+Rule 3: no key, no text of a message, no value of a setting is shown.
+"""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from agent.store import items_after, needed_contents, read_items
+from gateway.care.damage_checks import REPAIRED, RESTORE, pages_of, wrong_parts
+from gateway.care.findings import Finding, Subject
+from gateway.embedding.choice import choose
+from gateway.embedding.spaces import current, known_spaces
+from gateway.files.artifact_files import ArtifactFiles
+from gateway.home.config_check import environment_problems, problems
+from gateway.home.folder import NETWORK_FILE_SYSTEMS, file_system_of
+from gateway.home.keys import KEY_BYTES, KEY_FILE, HomeKey
+from gateway.home.owners import SQL, fact_of_home, living
+from gateway.jobs.runner import STUCK_MS
+from gateway.secrets.scanner import RuleScanner
+from gateway.store.copy import complaints, looking, version
+from gateway.store.migrations import SCHEMA_VERSION
+from gateway.store.pages import find_lost
+from gateway.store.staging import stale
+from memory.read.vectors import coverage as facts_with_vector
+from memory.repair import index_finds as memory_finds
+from memory.repair import state_of
+from memory.rows.withheld import count_numbers
+from protocol.errors import GatewayError
+from protocol.settings import ProviderConfig
+from retrieval.terms import SnowballLexicon
+from thread_episodic.index.counts import counts_by_status
+from thread_episodic.index.repair_checks import index_finds as episodic_finds
+from thread_episodic.index.repair_checks import missing_sources
+from thread_episodic.search.vectors import coverage as chunks_with_vector
+
+ROOM_BYTES = 256 * 1024 * 1024
+"""With less than this a home of ordinary size cannot be backed up beside itself."""
+
+
+INSIDE = frozenset({"memory", "conversation", "jobs", "vectors"})
+"""Checks that read the database."""
+
+
+def examine(subject: Subject) -> list[Finding]:
+    """Everything that is found in a home, in the order of the checks."""
+    found: list[Finding] = []
+    for name, check in CHECKS:
+        if name in INSIDE and any(one.check in {"schema", "database"} and one.level == "error" for one in found):
+            found.append(Finding(name, "note", "not looked at: the database cannot be used"))
+            continue
+        try:
+            told = list(check(subject))
+        except (OSError, GatewayError) as error:
+            reason = error.message if isinstance(error, GatewayError) else error.strerror or type(error).__name__
+            told = [Finding(name, "error", f"it cannot be looked at: {reason}")]
+        found += told or [Finding(name, "ok", "")]
+    return found
+
+
+# -- the home and its files --------------------------------------------------------------------------------------------
+
+
+def _home(subject: Subject) -> Iterator[Finding]:
+    root = subject.root
+    kind = file_system_of(root)
+    if kind in NETWORK_FILE_SYSTEMS:
+        yield Finding("home", "error", f"it is on a network file system ({kind})", "move it to a local disk")
+    if not os.access(root, os.W_OK | os.X_OK):
+        yield Finding("home", "error", "it cannot be written", "give its folder back to the user who runs the gateway")
+    if sys.platform != "win32":
+        open_to_others = [
+            path for path in (root, subject.database, root / "keys") if path.exists() and path.stat().st_mode & 0o077
+        ]
+        if open_to_others:
+            yield Finding(
+                "home", "warning", "other users of this machine may read it", "--fix closes it to them", "permissions"
+            )
+
+
+def _leftovers(subject: Subject) -> Iterator[Finding]:
+    if count := sum(len(stale(folder)) for folder in subject.workplaces):
+        yield Finding(
+            "leftovers", "warning", f"{count} copies of a home were left by commands that were cut short", "--fix removes them",
+            "leftovers",
+        )  # fmt: skip
+
+
+def _key(subject: Subject) -> Iterator[Finding]:
+    key = subject.root / "keys" / KEY_FILE
+    if key.is_file() and key.stat().st_size != KEY_BYTES:
+        yield Finding("key", "error", "the home's key is damaged", "restore a backup")
+        return
+    expected = _expected_key(subject)
+    is_other = key.is_file() and expected is not None and HomeKey(key.read_bytes()).id != expected
+    if is_other or (subject.database.is_file() and not key.is_file()):
+        yield Finding(
+            "key", "warning",
+            f"the home's key is {'another one' if is_other else 'gone'}: nothing is learnt, because what was forgotten is not known again",
+            f"put back keys/{KEY_FILE} of a backup; --fix makes a new key, and what was forgotten or rejected may come back unasked",
+            "key",
+        )  # fmt: skip
+
+
+def _expected_key(subject: Subject) -> str | None:
+    """The id of the key that the home was made with, where the database tells."""
+    try:
+        if not _is_readable(subject):
+            return None
+        with looking(subject.database) as tx:
+            return fact_of_home(tx, "key_id")
+    except GatewayError:
+        return None  # the check of the database says so
+
+
+def _config(subject: Subject) -> Iterator[Finding]:
+    if not subject.config_path.exists():
+        yield from _environment("")
+        yield Finding("config", "ok", "no file; every setting has its default")
+        return
+    if not subject.config_path.is_file():
+        yield Finding("config", "error", "it is a folder, or no regular file", "put a file in its place, or nothing")
+        return
+    try:
+        text = subject.config_path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        yield Finding("config", "error", "it is not UTF-8", "save it as UTF-8")
+        return
+    yield from _environment(text)
+    for one in problems(text):
+        where = f"line {one.line}: " if one.line is not None else ""
+        yield Finding("config", "error", f"{where}{one.key} {one.problem}".strip(), one.hint)
+
+
+def _environment(text: str) -> Iterator[Finding]:
+    for one in environment_problems(os.environ, text):
+        yield Finding("config", "error", f"{one.key}: {one.problem}", one.hint)
+
+
+def _disk(subject: Subject) -> Iterator[Finding]:
+    free = shutil.disk_usage(subject.root).free
+    size = subject.database.stat().st_size if subject.database.is_file() else 0
+    if free < max(ROOM_BYTES, size):
+        yield Finding(
+            "disk",
+            "warning",
+            f"only {free // (1024 * 1024)} MiB are free",
+            "make room; forgetting works even on a full disk",
+        )
+
+
+# -- the database ------------------------------------------------------------------------------------------------------
+
+
+def _database(subject: Subject) -> Iterator[Finding]:
+    if not subject.database.exists():
+        yield Finding("database", "note", "there is none yet")
+        return
+    schema = version(subject.database)
+    if schema > SCHEMA_VERSION:
+        yield Finding(
+            "schema", "error", "the database was written by a newer version",
+            "update the gateway; this one leaves it untouched",
+        )  # fmt: skip
+    elif schema < SCHEMA_VERSION:
+        yield Finding("database", "note", f"it is of schema {schema}; the next start brings it to {SCHEMA_VERSION}")
+    if schema == SCHEMA_VERSION:
+        yield from pages_of(subject)
+        return
+    for wrong in complaints(subject.database, is_thorough=True)[:3]:
+        yield Finding("database", "error", f"it is damaged: {wrong}", RESTORE)
+
+
+def _is_readable(subject: Subject) -> bool:
+    return subject.database.is_file() and version(subject.database) == SCHEMA_VERSION
+
+
+def _memory(subject: Subject) -> Iterator[Finding]:
+    if not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        state = state_of(tx)
+        numbers = count_numbers(tx, RuleScanner())
+    if numbers:
+        yield Finding(
+            "memory",
+            "warning",
+            f"{numbers} records hold the number of a card, a bank account or an id; they are hidden",
+            "`pioneer doctor --erase-numbers` erases them for ever",
+        )
+    if state.damaged:
+        yield Finding(
+            "memory",
+            "error",
+            f"{state.damaged} records fail their checksum and are hidden",
+            "restore a backup, or forget them",
+        )
+    if state.texts > 0 or state.erases:
+        yield Finding(
+            "memory", "warning", f"{max(0, state.texts)} records are not rightly indexed, {state.erases} erases are unfinished",
+            REPAIRED, "memory",
+        )  # fmt: skip
+    yield from wrong_parts(subject, "memory", memory_finds(SnowballLexicon.version))
+
+
+def _conversation(subject: Subject) -> Iterator[Finding]:
+    if not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        counts = counts_by_status(tx, None, None)
+        kept = ArtifactFiles(subject.root / "artifacts")
+        missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
+    lost = find_lost(subject.database)
+    if waiting := counts.get("pending", 0):
+        yield Finding("conversation", "note", f"{waiting} pieces wait to be indexed", "a running gateway does that")
+    if lost:
+        text = f"triggers, indexes or derived tables are gone: {', '.join(lost)}"
+        yield Finding("conversation", "warning", text, REPAIRED, "conversation")
+    else:
+        finds = episodic_finds(SnowballLexicon()) | {"missing_sources": missing_sources(items_after, read_items)}
+        yield from wrong_parts(subject, "conversation", finds)
+    if missing:
+        yield Finding(
+            "conversation",
+            "warning",
+            f"{len(missing)} files of messages are gone",
+            "restore a backup to have them again",
+        )
+
+
+def _jobs(subject: Subject) -> Iterator[Finding]:
+    if not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        dead = {kind: count for kind, state, count in tx.all(SQL["count_all_jobs"]) if state == "dead"}
+        leased = tx.all(SQL["leased_jobs"])
+    alive, now = set(living(subject.root / "run")), int(time.time() * 1000)
+    for kind, count in dead.items():
+        yield Finding("jobs", "warning", f"{count} {kind} jobs were given up", "--fix has them tried again", "jobs")
+    if stuck := sum(owner in alive and at < now - STUCK_MS for _, owner, at in leased):
+        yield Finding(
+            "jobs",
+            "warning",
+            f"{stuck} jobs are held for more than a quarter of an hour",
+            "another process takes them over by itself",
+        )
+
+
+def _processes(subject: Subject) -> Iterator[Finding]:
+    alive = living(subject.root / "run")
+    if alive:
+        yield Finding("processes", "ok", f"{len(alive)} use the home at present")
+    if not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        gone = [owner for (owner,) in tx.all(SQL["list_owners"]) if owner not in alive]
+    if gone:
+        yield Finding(
+            "processes", "note", f"{len(gone)} ended without an orderly end",
+            "the next gateway takes over what they left; --fix does it now", "processes",
+        )  # fmt: skip
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def _model(subject: Subject) -> Iterator[Finding]:
+    settings = subject.config().embedding
+    if not settings.enabled:
+        yield Finding("model", "ok", "switched off: search goes by words")
+        return
+    choice = choose(settings, subject.root / "models")
+    if not choice.has_model:
+        search = "search goes by words" if choice.static is None else "search uses the static model that comes along"
+        text = f"the folder of the embedding model holds none that works: {search}" if choice.is_misplaced else search
+        advice = (
+            "correct gateway.embedding.model_path"
+            if choice.is_misplaced
+            else "`pioneer models fetch` fetches a better one"
+        )
+        yield Finding("model", "warning" if choice.is_misplaced else "note", text, advice)
+
+
+def _vectors(subject: Subject) -> Iterator[Finding]:
+    if not subject.config().embedding.enabled or not _is_readable(subject):
+        return
+    with looking(subject.database) as tx:
+        searched = current(known_spaces(tx))
+        space_id = searched.space.id if searched is not None else 0
+        facts, pieces = facts_with_vector(tx, space_id).lacking, chunks_with_vector(tx, space_id).lacking
+    if facts or pieces:
+        yield Finding(
+            "vectors", "note", f"{facts} facts and {pieces} pieces of conversations have no vector yet: only words find them",
+            "a running gateway makes them; `pioneer models index` does so now",
+        )  # fmt: skip
+
+
+def _providers(subject: Subject) -> Iterator[Finding]:
+    config = subject.config()
+    used = {getattr(config.roles, role) for role in config.roles.__struct_fields__}
+    for name, provider in config.providers.items():
+        problem = _problem_of(provider, subject.config_path.parent)
+        if problem is not None:
+            yield Finding("providers", "warning" if name in used else "note", f"{name}: {problem[0]}", problem[1])
+
+
+def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | None:
+    """What keeps a provider from answering, and what to do; never a key."""
+    if provider.kind == "scripted":
+        is_there = provider.script is not None and (folder / provider.script).is_file()
+        return None if is_there else ("its script is not there", "name a file that is: script")
+    if provider.api_key_env is not None and not os.environ.get(provider.api_key_env):
+        return f"the variable {provider.api_key_env} is not set here", "set it where the gateway is started"
+    if provider.model is None:
+        return "no model is named", "name one: model"
+    return None
+
+
+CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
+    ("home", _home), ("leftovers", _leftovers), ("key", _key), ("config", _config), ("disk", _disk), ("database", _database), ("memory", _memory),
+    ("conversation", _conversation), ("jobs", _jobs), ("processes", _processes), ("model", _model),
+    ("vectors", _vectors), ("providers", _providers),
+)  # fmt: skip
+"""Every check by its name, in the order in which a person would look."""

@@ -1,0 +1,48 @@
+"""What a check of a home finds, and the home that it looks at."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from gateway.home.config import ConfigError, ConfigStore
+from protocol.settings import GatewayConfig
+
+Level: TypeAlias = Literal["ok", "note", "warning", "error"]
+LEVELS: Sequence[Level] = ("ok", "note", "warning", "error")
+Mend: TypeAlias = Literal[
+    "pages", "rows", "permissions", "key", "memory", "conversation", "jobs", "processes", "leftovers"
+]
+
+
+class Finding(NamedTuple):
+    """What a check found: how bad it is, in plain words, what to do, and what `--fix` would mend."""
+
+    check: str
+    level: Level
+    text: str
+    advice: str = ""
+    mend: Mend | None = None
+
+
+class Subject(NamedTuple):
+    """The home that is looked at."""
+
+    root: Path
+    config_path: Path
+
+    @property
+    def database(self) -> Path:
+        """`gateway.db`."""
+        return self.root / "gateway.db"
+
+    @property
+    def workplaces(self) -> tuple[Path, ...]:
+        """Folders in which copies of the home are made."""
+        return self.root.absolute().parent, self.root / "backups"
+
+    def config(self) -> GatewayConfig:
+        """The settings, or the defaults where the file cannot be used."""
+        try:
+            return ConfigStore(self.config_path).config
+        except ConfigError:
+            return GatewayConfig()

@@ -1,0 +1,186 @@
+"""The look at what is derived that follows a start, and what is done where a page or a table turns out to be unreadable.
+
+Rule 1: it begins when the pulse does, never before the first message is answered, and is done once.
+Rule 2: a part that cannot be looked at says so; nothing else waits for it but `gateway/drain`.
+Rule 3: the pages of a large file are looked at when a read has failed on one of them, and else by the doctor alone.
+"""
+
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
+
+import anyio
+
+from gateway.base.health import Health
+from gateway.base.logs import Log
+from gateway.home.owners import fact_of_home
+from gateway.store.database import Database
+from gateway.store.schema_shapes import OWED
+from protocol.errors import GatewayError, IndexDamaged, PagesDamaged
+from protocol.seams.ports import Spawn
+
+COMPONENT = "index"
+PAGES = "pages"
+"""The part of `index` that is degraded while pages of the file are in no use."""
+FEW_BYTES = 32 * 1024 * 1024
+"""Of a file of so many bytes a start looks at all pages: some 50 ms, on a thread of its own."""
+TRIES = 3
+"""Looks at the pages before a part that still cannot be read is told as such."""
+
+log = Log("index")
+
+T = TypeVar("T")
+
+
+def reporter(health: Health, part: str) -> Callable[[Sequence[str], bool], None]:
+    """Return what tells the state of a part's index: its first reason, or that the repair failed, or that it is whole."""
+
+    def report(reasons: Sequence[str], has_failed: bool) -> None:  # noqa: FBT001  # a port without names
+        if reasons:
+            health.degrade(COMPONENT, "repair_failed" if has_failed else reasons[0], part)
+        else:
+            health.recover(COMPONENT, key=part)
+
+    return report
+
+
+class IndexWatch:
+    """Has each house look at its index, one after the other, and sees to pages that cannot be read."""
+
+    def __init__(
+        self, *, db: Database, looks: Mapping[str, Callable[[], Awaitable[object]]], health: Health, spawn: Spawn,
+        queue_repairs: Callable[[], Awaitable[None]], hurry_repairs: Callable[[], Awaitable[None]], is_alone: Callable[[], bool], restored: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._looks = looks
+        self._health = health
+        self._spawn = spawn
+        self._queue_repairs = queue_repairs
+        self._hurry_repairs = hurry_repairs
+        self._is_alone = is_alone
+        self._restored = restored
+        self._ended: anyio.Event | None = None
+        self._mending = anyio.Lock()
+        self._at_work = 0
+        self._repairs = 0
+        self._is_quiet = anyio.Event()
+        self._is_hopeless = False
+        self._has_begun_anew = False
+        db.damages.connect(self._met)
+
+    def begin(self) -> None:
+        """Have the look begin, once."""
+        if self._ended is None:
+            self._ended = anyio.Event()
+            self._spawn(self._run, "index_watch")
+
+    async def ended(self) -> None:
+        """Return when the look is over, and whatever is done about pages."""
+        if self._ended is not None:
+            await self._ended.wait()
+        while self.is_at_work:
+            await self._is_quiet.wait()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether damage that somebody came upon is being seen to."""
+        return self._at_work > 0
+
+    @contextmanager
+    def _repairing(self) -> Generator[None]:
+        self._repairs += 1
+        try:
+            yield
+        finally:
+            self._repairs -= 1
+
+    async def beyond_damage(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work that reads what may be damaged; where it meets a page that cannot be read, mend that and begin again."""
+        for _ in range(TRIES):
+            try:
+                with self._repairing():
+                    return await work()
+            except PagesDamaged:
+                if not await self.mend_pages():
+                    raise
+        return await work()
+
+    def _met(self, failure: IndexDamaged) -> None:
+        """A read or a write came upon damage: who repairs knows by itself, everybody else has it seen to."""
+        if self._repairs or self._at_work or self._is_hopeless:
+            return
+        self._at_work += 1  # from now on, and not when the task begins: `gateway/drain` waits for it
+        self._spawn(partial(self._see_to, failure), "index_damage")
+
+    async def _see_to(self, failure: IndexDamaged) -> None:
+        try:
+            if isinstance(failure, PagesDamaged):
+                self._is_hopeless = not await self.mend_pages()
+            else:
+                await self._queue_repairs()
+        except GatewayError as error:
+            log.warning("mend_failed", reason=error.reason)
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._is_quiet.set()
+                self._is_quiet = anyio.Event()
+
+    async def mend_pages(self) -> bool:
+        """Begin anew what is derived and cannot be read, and have it repaired; whether there was any."""
+        async with self._mending:
+            damage = await self._db.look_at_pages()
+            if damage.kept:
+                log.error("damaged_pages", tables=",".join(damage.kept))
+                self._health.degrade("storage", "damaged_pages")
+            done = await self._db.mend_pages(damage)
+            if done:
+                log.warning("begun_anew", names=",".join(done))
+                if damage.derived or damage.indexes:
+                    self._has_begun_anew = True
+                    self._health.degrade(COMPONENT, "damaged_pages", PAGES)
+                else:
+                    self._health.degrade(COMPONENT, "schema_restored", "schema")
+                await self._queue_repairs()
+                self._health.recover(COMPONENT, key="schema")
+            return bool(done)
+
+    async def _run(self) -> None:
+        if self._restored:
+            log.warning("schema_restored", names=",".join(self._restored))
+            self._health.degrade(COMPONENT, "schema_restored", "schema")
+        try:
+            await self._look_at_few_pages()
+            await self._make_anew()  # which no page may hinder that is damaged
+            for part, look in self._looks.items():
+                try:
+                    if await self.beyond_damage(look):  # a repair that an earlier process failed at is tried now
+                        await self._hurry_repairs()
+                except GatewayError as error:
+                    log.warning("look_failed", part=part, reason=error.reason)
+                    self._health.degrade(COMPONENT, "unreadable", part)
+        finally:
+            self._health.recover(COMPONENT, key="schema")  # whatever went wrong meanwhile was found
+            if self._ended is not None:
+                self._ended.set()
+
+    async def _look_at_few_pages(self) -> None:
+        """Look at the pages of a small file: that takes less than to find out by reading which of them are damaged."""
+        try:
+            if self._db.sizes()[0] <= FEW_BYTES:
+                await self.mend_pages()
+        except GatewayError as error:
+            log.warning("mend_failed", reason=error.reason)
+
+    async def _make_anew(self) -> None:
+        """Make the file anew where an earlier process left pages in no use, and no other one is in the home."""
+        try:
+            if await self._db.read(lambda tx: fact_of_home(tx, OWED)) is None:
+                return
+            self._health.degrade(COMPONENT, "damaged_pages", PAGES)
+            if self._is_alone() and not self._has_begun_anew:
+                await self._db.make_anew()
+                self._health.recover(COMPONENT, key=PAGES)
+        except GatewayError as error:
+            log.warning("make_anew_failed", reason=error.reason)

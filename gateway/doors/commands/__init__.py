@@ -1,0 +1,86 @@
+"""Every command of the command line: what it is called, what it is for, and the module that holds it.
+
+Rule 1: a command's module is imported when the command is run, or when somebody asks for all of their options.
+Rule 2: a command calls the methods of `protocol.methods` as a client does; no rule of the houses is written here again.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import NamedTuple
+
+
+class CommandRow(NamedTuple):
+    """A line of the list: the module below this package, and the command in a few words."""
+
+    module: str
+    summary: str
+    is_guarded: bool = True
+    """Whether errors become exit codes here; the others have their own."""
+
+
+class Command(NamedTuple):
+    """A command: its options, what it does, and examples of its use."""
+
+    arrange: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    examples: str = ""
+
+
+COMMANDS: Mapping[str, CommandRow] = {
+    "remember": CommandRow("memories", "keep a fact"),
+    "search": CommandRow("memories", "find what is remembered"),
+    "list": CommandRow("memories", "list what is remembered"),
+    "show": CommandRow("memories", "show one memory with everything that is known of it"),
+    "edit": CommandRow("changes", "correct or annotate a memory"),
+    "forget": CommandRow("changes", "forget a memory; restorable, or erased to the last byte"),
+    "confirm": CommandRow("changes", "take what an agent noted for your own word"),
+    "restore": CommandRow("changes", "undo a forgetting or a merge"),
+    "similar": CommandRow("similar", "list memories that look alike"),
+    "merge": CommandRow("similar", "make one of two memories that say the same"),
+    "history": CommandRow("memories", "what happened to a memory and to those it replaced"),
+    "why": CommandRow("reasons", "why something was or was not saved or recalled"),
+    "stats": CommandRow("memories", "count what is remembered"),
+    "candidates": CommandRow("candidates", "list what was proposed and waits for you; approve or reject it"),
+    "threads": CommandRow("places", "list conversations; show, rename or delete one"),
+    "workspaces": CommandRow("places", "list workspaces: where conversations and their memory belong; delete one"),
+    "recall": CommandRow("conversations", "find what was said"),
+    "import": CommandRow("bundles", "import conversations of other programs, or a bundle of memories"),
+    "export": CommandRow("bundles", "write memories to a bundle"),
+    "backup": CommandRow("backups", "write the whole home to one file, also while it is in use"),
+    "restore-backup": CommandRow("backups", "make a home from a backup"),
+    "doctor": CommandRow("health", "look what is wrong with a home, and mend what can be mended"),
+    "status": CommandRow("health", "what works, what waits, what failed"),
+    "settings": CommandRow("configuration", "show or change settings"),
+    "config": CommandRow("configuration", "write a commented config.toml, or check one"),
+    "models": CommandRow(
+        "embedding_models", "the models of search by meaning: show them, fetch one, make missing vectors"
+    ),
+    "completion": CommandRow("processes", "write the completion script of a shell"),
+    "serve": CommandRow(
+        "processes", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
+    ),
+    "mcp": CommandRow("processes", "be a memory server for assistants that speak MCP", is_guarded=False),
+    "demo": CommandRow("processes", "play a bundled conversation of several days through a spawned gateway"),
+    "replay": CommandRow("processes", "play scripted sessions against a spawned gateway and compare"),
+    "schemas": CommandRow("processes", "write what is generated from the protocol: schemas and references"),
+}
+
+FIRST_STEPS = """\
+A local memory for assistants, and for you. Five commands to begin with:
+
+  pioneer remember "I live in Graz."       keep a fact; a later one of the kind replaces it
+  pioneer search where do I live           find it, by words and by meaning
+  pioneer forget Graz                      forget it; `pioneer restore Graz` takes that back
+  pioneer import export.zip                take in what you said elsewhere: ChatGPT, Claude, Codex, Markdown
+  claude mcp add --scope user pioneer -- pioneer mcp
+                                           give it to an assistant; others: docs/mcp.md
+
+`pioneer help` lists all commands, `pioneer help remember` the options of one.
+"""
+
+
+def load(name: str) -> Command:
+    """A command's options and work."""
+    module = import_module(f"gateway.doors.commands.{COMMANDS[name].module}")
+    return module.COMMANDS[name]

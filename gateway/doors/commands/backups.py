@@ -1,0 +1,77 @@
+"""`pioneer backup` and `pioneer restore-backup`."""
+
+import argparse
+from pathlib import Path
+
+from gateway.care.backup import BadBackupError, Manifest, restore_backup, write_backup
+from gateway.doors.commands import Command
+from gateway.doors.commands.door import home_of, require_home
+from gateway.doors.commands.options import add_home, add_json, path
+from gateway.doors.terminal.exits import DATA, OK, USAGE, Stop, reading, writing
+from gateway.doors.terminal.screen import plain, progress, say, show_json, size
+
+
+def _arrange_backup(to: argparse.ArgumentParser) -> None:
+    to.add_argument("file", type=path, metavar="FILE", help="where to")
+    to.add_argument("--force", action="store_true", help="replace a file that is there")
+    add_home(to, has_config=False)
+    add_json(to)
+
+
+def _backup(given: argparse.Namespace) -> int:
+    require_home(given)
+    home, file = home_of(given), given.file.absolute()
+    if file.exists() and not given.force:
+        raise Stop(USAGE, "the file is there already; --force replaces it")
+    with progress("backing up") as tell, writing(given.file):
+        manifest = write_backup(home, file, tell)
+    _tell(given, manifest, f"written: {size(file.stat().st_size)}")
+    return OK
+
+
+def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path | None = None) -> None:
+    files = len(manifest.members)
+    if given.json:
+        show_json({
+            "created_at": manifest.created_at, "schema_version": manifest.schema_version, "files": files,
+            "bytes": manifest.size, "missing": manifest.missing, "moved_aside": str(aside) if aside is not None else None,
+            "has_key": manifest.has_key,
+        })  # fmt: skip
+        return
+    say(f"{line}, of {files} files with {size(manifest.size)}", "green")
+    if manifest.missing:
+        say(f"{len(manifest.missing)} files of messages were not there to be kept", "yellow")
+    if not manifest.has_key:
+        say(
+            "the home's key is not in it: what was forgotten is not known again, and nothing is learnt (`pioneer doctor`)",
+            "yellow",
+        )
+    if aside is not None:
+        say(f"the home before it: {plain(str(aside))}")
+
+
+def _arrange_restore(to: argparse.ArgumentParser) -> None:
+    to.add_argument("file", type=path, metavar="FILE", help="what `pioneer backup` wrote")
+    to.add_argument("--force", action="store_true", help="move a home that is there aside")
+    add_home(to, has_config=False)
+    add_json(to)
+
+
+def _restore(given: argparse.Namespace) -> int:
+    with reading(given.file), given.file.open("rb"):
+        pass  # a file that cannot be read is told before the home is touched
+    try:
+        with progress("restoring") as tell:
+            manifest, aside = restore_backup(given.file, home_of(given).absolute(), tell, is_forced=given.force)
+    except BadBackupError as error:
+        raise Stop(DATA, str(error)) from None
+    _tell(given, manifest, "restored and checked", aside)
+    return OK
+
+
+COMMANDS = {
+    "backup": Command(_arrange_backup, _backup, "  pioneer backup pioneer.backup"),
+    "restore-backup": Command(
+        _arrange_restore, _restore, "  pioneer restore-backup pioneer.backup --home ./elsewhere"
+    ),
+}  # fmt: skip

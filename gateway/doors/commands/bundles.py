@@ -1,0 +1,210 @@
+"""What comes in and goes out: conversations of other programs, and bundles of memories."""
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from gateway.base import logs
+from gateway.base.durable_file import publish
+from gateway.doors.commands import Command
+from gateway.doors.commands.bundle_files import (
+    HEAD_BYTES,
+    chunks_of,
+    counts_of,
+    is_bundle,
+    left_outside,
+    pages_of,
+    write_out,
+)
+from gateway.doors.commands.door import HomeMethods, configured, has_home, home_of, through_door
+from gateway.doors.commands.options import (
+    add_context,
+    add_place,
+    context_of,
+    given_workspace,
+    path,
+    present,
+    scopes_of,
+    stdin_file,
+    workspace_here,
+)
+from gateway.doors.commands.paging import each_page
+from gateway.doors.terminal.exits import DATA, NO_INPUT, OK, USAGE, Stop, reading, writing
+from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, words
+from protocol import methods as m
+from protocol.base import DEFAULT_WORKSPACE
+from protocol.memory import ExportResult, ImportResult
+
+DASH = Path("-")
+"""In place of a file: stdin or stdout."""
+TAKERS = {"workspace": "--workspace", "agent": "--agent", "thread": "--thread"}
+"""The option with which what belongs to such a scope comes in."""
+
+
+# -- export ------------------------------------------------------------------------------------------------------------
+
+
+def _arrange_export(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("file", type=path, metavar="FILE", help="where to; `-` writes to stdout")
+    to.add_argument(
+        "--scope", action="append", metavar="SCOPE", help="only user, workspace, agent or thread; repeatable"
+    )
+    to.add_argument("--force", action="store_true", help="replace a file that is there")
+
+
+async def _pages(door: HomeMethods, params: dict[str, Any]) -> list[ExportResult]:
+    return [page async for page in each_page(door, m.MEMORY_EXPORT, params)]
+
+
+def _export(given: argparse.Namespace) -> int:
+    file = None if given.file == DASH else given.file
+    if file is not None and file.exists() and not given.force:
+        raise Stop(USAGE, "the file is there already; --force replaces it")
+    scopes = scopes_of(given)
+    pages = through_door(given, lambda door: _pages(door, present(scopes=scopes, context=context_of(given))))
+    bundle = "".join(page.bundle for page in pages)
+    diagnostics = [entry for page in pages for entry in page.diagnostics]
+    if file is not None:
+        with writing(file):
+            publish(file.absolute(), bundle.encode())
+        _tell_export(given, pages, is_everything=scopes is None)
+    elif given.json:
+        show_json(ExportResult(bundle=bundle, next_cursor=None, diagnostics=diagnostics))
+    else:
+        write_out(bundle)
+    for entry in diagnostics:
+        sys.stderr.write(f"left out: {words(entry.code)} {plain(entry.message or '')}\n")
+    return OK
+
+
+def _tell_export(given: argparse.Namespace, pages: list[ExportResult], *, is_everything: bool) -> None:
+    headers = [counts_of(page.bundle) for page in pages]
+    counts = {name: sum(header[name] for header in headers) for name in ("records", "candidates", "tombstones")}
+    if given.json:
+        diagnostics = [entry for page in pages for entry in page.diagnostics]
+        show_json({"file": str(given.file.absolute()), **counts, "diagnostics": diagnostics})
+        return
+    say(f"{counts['records']} memories, {counts['candidates']} candidates, {counts['tombstones']} tombstones", "green")
+    if is_everything:
+        hint(f"of the user and of workspace {given.workspace}; `pioneer workspaces` lists the others")
+
+
+# -- import ------------------------------------------------------------------------------------------------------------
+
+
+def _arrange_import(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    to.set_defaults(workspace=None)  # conversations say themselves where they belong
+    add_context(to)
+    to.add_argument(
+        "path", type=path, metavar="FILE|DIR",
+        help="an export of ChatGPT or Claude (.json, .zip), sessions of Claude Code or Codex (.jsonl), Markdown, "
+        "or a bundle of `pioneer export`; `-` reads a bundle from stdin",
+    )  # fmt: skip
+    to.add_argument("--dry-run", action="store_true", help="change nothing; say what would be done")
+
+
+@contextmanager
+def _home_to_try(given: argparse.Namespace) -> Generator[None]:
+    """The home that is meant; where there is none yet, one that a dry run leaves no trace of."""
+    if not given.dry_run or has_home(given):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="pioneer-dry-run-", ignore_cleanup_errors=True) as folder:
+        given.home = Path(folder) / "home"
+        try:
+            yield
+        finally:
+            logs.close()  # some platforms remove no file that is open
+
+
+def _import(given: argparse.Namespace) -> int:
+    with _home_to_try(given):
+        if given.path == DASH:
+            return _take_in(given, chunks_of(stdin_file()))
+        with reading(given.path):
+            file = given.path.open("rb") if given.path.is_file() else None
+        if file is not None:
+            with file:
+                if is_bundle(file.read(HEAD_BYTES)):
+                    file.seek(0)
+                    return _take_in(given, chunks_of(file))
+        return _import_talk(given)
+
+
+def _import_talk(given: argparse.Namespace) -> int:
+    from gateway.imports.importer import ImportOptions, Stopped, main  # noqa: PLC0415
+
+    configured(given)  # the spawned gateway would start all the same
+    wish = ImportOptions(
+        path=given.path, home=home_of(given), config=given.config, is_dry_run=given.dry_run, is_json=given.json,
+        workspace_id=given.workspace or given_workspace() or DEFAULT_WORKSPACE,
+    )  # fmt: skip
+    try:
+        return main(wish)
+    except Stopped as stopped:
+        raise Stop(stopped.code, stopped.line) from stopped
+
+
+def _take_in(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
+    given.workspace = given.workspace or workspace_here()
+    head = next(chunks, b"")
+    if not head:
+        raise Stop(NO_INPUT, "there is nothing to read")
+    if not is_bundle(head):
+        raise Stop(DATA, "`-` takes a bundle of `pioneer export`; name the file of anything else")
+    outside = Counter[str]()
+
+    async def work(door: HomeMethods) -> list[ImportResult]:
+        if not given.dry_run:
+            await door.ensure_workspace(given.workspace)
+        members = {"dry_run": given.dry_run, "context": context_of(given)}
+        results = list[ImportResult]()
+        for page in pages_of(chain([head], chunks)):
+            results.append(await door.call(m.MEMORY_IMPORT, members | {"bundle": page}))
+            outside.update(left_outside(page, results[-1]))
+        return results
+
+    results = through_door(given, work, "write", makes_home=True)
+    total = ImportResult(
+        imported=sum(one.imported for one in results), skipped=sum(one.skipped for one in results),
+        conflicts=[conflict for one in results for conflict in one.conflicts],
+        tombstoned=sum(one.tombstoned for one in results),
+    )  # fmt: skip
+    if given.json:
+        show_json(total)
+    else:
+        _tell_import(total, outside, is_dry_run=given.dry_run)
+    return DATA if total.conflicts else OK
+
+
+def _tell_import(total: ImportResult, outside: Counter[str], *, is_dry_run: bool) -> None:
+    verb = "would be imported" if is_dry_run else "imported"
+    say(
+        f"{total.imported} {verb}, {total.skipped} known already, {total.tombstoned} forgotten, {len(total.conflicts)} left out"
+    )
+    show_table(["memory", "here", "why"], [
+        [conflict.memory_id, conflict.existing_memory_id or "", words(conflict.reason)] for conflict in total.conflicts
+    ])  # fmt: skip
+    for scope, count in outside.items():
+        kind, _, key = scope.partition(":")
+        way = f": `{TAKERS[kind]} {plain(key)}` takes it in" if kind in TAKERS else ""
+        say(f"{count} of them belong to {plain(scope)}{way}", "yellow")
+
+
+COMMANDS = {
+    "import": Command(
+        _arrange_import, _import,
+        "  pioneer import conversations.json --dry-run\n  pioneer import ~/.claude/projects --workspace notes\n"
+        "  pioneer import memories.jsonl",
+    ),
+    "export": Command(_arrange_export, _export, "  pioneer export memories.jsonl\n  pioneer export - --scope user > mine.jsonl"),
+}  # fmt: skip

@@ -1,0 +1,273 @@
+"""Changes of what is remembered: edit, forget, confirm, restore."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, get_args
+
+from gateway.doors.commands import Command
+from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.left_words import tell_left, tell_sources
+from gateway.doors.commands.memories import understand, value_of
+from gateway.doors.commands.naming import find_memory, is_id, name_forgotten, name_memory
+from gateway.doors.commands.options import (
+    KEY_SCOPES,
+    add_context,
+    add_place,
+    add_sureness,
+    context_of,
+    present,
+    scope_of,
+    text_of,
+    time_of,
+)
+from gateway.doors.terminal.exits import NEGATIVE, OK, USAGE, Stop
+from gateway.doors.terminal.screen import confirm, hint, is_asked, plain, say, show_json, show_table
+from protocol import methods as m
+from protocol.memory import Category, ForgetResult, Receipt, Record, RestoreResult, UpdateResult
+
+
+def _arrange_edit(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", metavar="ID|WORDS", help="a memory's id or key, or words that only it has, in quotes")
+    to.add_argument("text", nargs="*", metavar="TEXT", help="what is right instead; `-` reads stdin")
+    to.add_argument("--category", choices=get_args(Category), metavar="NAME")
+    to.add_argument("--tag", action="append", metavar="TAG", help="in place of all its tags; repeatable")
+    to.add_argument("--value", metavar="JSON")
+    to.add_argument("--importance", type=float, metavar="0..1")
+    to.add_argument("--expires", metavar="TIME", help="a date, a span such as 30d, or never")
+
+
+def _edit(given: argparse.Namespace) -> int:
+    params = present(
+        content=text_of(given.text) if given.text else None, category=given.category, tags=given.tag,
+        value=value_of(given.value), importance=given.importance,
+    )  # fmt: skip
+    if given.expires is not None:
+        params["expires_at"] = None if given.expires == "never" else time_of(given.expires, is_future=True)
+    if not params:
+        raise Stop(USAGE, "say what is to change: new words, or an option")
+    params["context"] = context_of(given)
+
+    async def work(door: HomeMethods) -> UpdateResult:
+        memory_id = await name_memory(door, given.memory, given)
+        record = (await door.call(m.MEMORY_GET, {"memory_id": memory_id, "context": params["context"]})).record
+        if record is not None and "value" not in params and _is_unsaid(record.value, params.get("content")):
+            params["value"] = understand(params["content"]).get("value")
+        return await door.call(m.MEMORY_UPDATE, params | {"memory_id": memory_id})
+
+    result = through_door(given, work, "write")
+    if given.json:
+        show_json(result)
+    elif result.superseded_memory_id is not None:
+        say(f"corrected: {result.record.memory_id} replaces {result.superseded_memory_id}", "green")
+    else:
+        say(f"changed: {result.record.memory_id}", "green")
+    return OK
+
+
+def _is_unsaid(value: Any, content: str | None) -> bool:
+    """Whether new words say another value than the one that was read from the old ones."""
+    return content is not None and isinstance(value, str) and value.casefold() not in content.casefold()
+
+
+def _arrange_forget(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    add_sureness(to)
+    what = to.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "memory", nargs="*", default=(), metavar="ID|WORDS", help="a memory's id or key, or words that only it has"
+    )
+    what.add_argument("--key", help="the memory of this key, in --scope, else in the workspace or of the user")
+    what.add_argument("--turn", metavar="ID", help="everything learnt from this turn")
+    what.add_argument("--of-thread", metavar="ID", help="everything learnt from this conversation")
+    what.add_argument("--everything", action="store_true", help="everything in --scope")
+    to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread; --everything needs it")
+    to.add_argument("--erase", action="store_true", help="for ever, to the last byte; not restorable")
+    to.add_argument("--include-sources", action="store_true", help="with --erase: its words in conversations, too")
+    to.add_argument("--reason", help="your own words, kept with it")
+    to.add_argument("--dry-run", action="store_true", help="only say what would be forgotten")
+
+
+def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
+    """What is meant, where no memory is named; of several, the first that there is."""
+    if given.turn is not None:
+        return [{"kind": "turn", "turn_id": given.turn}]
+    if given.of_thread is not None:
+        return [{"kind": "thread", "thread_id": given.of_thread}]
+    if given.everything:
+        if given.scope is None:
+            raise Stop(USAGE, "--everything needs a --scope")
+        return [{"kind": "scope", "scope": scope_of(given.scope, given)}]
+    scopes = (given.scope,) if given.scope else KEY_SCOPES
+    return [{"kind": "scoped_key", "scope": scope_of(scope, given), "key": given.key} for scope in scopes]
+
+
+class ForgetPreview(NamedTuple):
+    """What a forgetting is about: the result so far, the memories that it takes, and those that are believed again for that."""
+
+    result: ForgetResult
+    records: Sequence[Record]
+    returned: Sequence[Record] = ()
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The memories that it takes, as they are shown."""
+        return [[one.memory_id, one.category, one.content] for one in self.records]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to forget that is not forgotten yet."""
+        return self.result.dry_run and bool(self.result.forgotten_memory_ids or self.result.cancelled)
+
+
+async def _look(door: HomeMethods, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
+    """What would go: of several targets, the first that holds anything; `params` name it from here on."""
+    would = ForgetResult(forgotten_memory_ids=[], dry_run=True)
+    for target in targets:
+        params["target"] = target
+        would = await door.call(m.MEMORY_FORGET, params | {"dry_run": True})
+        if would.forgotten_memory_ids or would.cancelled:
+            break
+    return would
+
+
+async def _carry_out(door: HomeMethods, params: dict[str, Any], records: Sequence[Record]) -> ForgetPreview:
+    result = await door.call(m.MEMORY_FORGET, params)
+    before = [one.supersedes for one in records if one.supersedes is not None]
+    former = await _records(door, before, params["context"])
+    return ForgetPreview(result, records, [one for one in former if one.status == "active"])
+
+
+async def _records(door: HomeMethods, ids: Sequence[str], context: dict[str, Any]) -> list[Record]:
+    found = [(await door.call(m.MEMORY_GET, {"memory_id": one, "context": context})).record for one in ids]
+    return [one for one in found if one is not None]
+
+
+async def _named(door: HomeMethods, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """The memory that is named by its id, its key or its words."""
+    words = " ".join(given.memory)
+    if is_id(words):
+        return [{"kind": "id", "memory_id": words}]
+    found = await find_memory(door, words, given)
+    return [{"kind": "id", "memory_id": found.memory_id}] if found is not None else []
+
+
+def _forget(given: argparse.Namespace) -> int:
+    targets = [] if given.memory else _targets_of(given)
+    params = present(
+        mode="erase" if given.erase else "tombstone", reason=given.reason, include_sources=given.include_sources or None,
+        context=context_of(given),
+    )  # fmt: skip
+
+    async def work(door: HomeMethods) -> ForgetPreview:
+        would = await _look(door, await _named(door, given) if given.memory else targets, params)
+        ids = would.forgotten_memory_ids
+        is_small = len(ids) == 1 and not given.erase  # one memory that can be restored is no destruction
+        is_open = given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small)
+        is_shown = is_asked() or ((given.dry_run or len(ids) == 1) and not given.json)
+        found = await _records(door, ids, params["context"]) if is_shown else []
+        return ForgetPreview(would, found) if is_open else await _carry_out(door, params, found)
+
+    wanted = through_door(given, work)
+    if wanted.is_open and not given.dry_run:
+        _ask(wanted, is_erasing=given.erase, is_json=given.json)
+        records = wanted.records
+        wanted = through_door(given, lambda door: _carry_out(door, params, records))
+    if given.json:
+        show_json(wanted.result)
+    else:
+        _tell_forgotten(wanted, is_erasing=given.erase)
+    return OK if wanted.result.forgotten_memory_ids else NEGATIVE
+
+
+def _ask(wanted: ForgetPreview, *, is_erasing: bool, is_json: bool) -> None:
+    """Go on only with a yes to what is shown. Raises `Stop`."""
+    if is_asked():
+        show_table(["id", "category", "content"], wanted.rows, to=sys.stderr)
+        if wanted.result.receipt is not None and not is_json:
+            _tell_receipt(wanted.result.receipt, is_rehearsal=True)
+    count = len(wanted.result.forgotten_memory_ids)
+    verb = "erase for ever" if is_erasing else "forget"
+    confirm(f"{verb} {count} {'memory' if count == 1 else 'memories'}?", is_sure=False)
+
+
+def _tell_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
+    result = wanted.result
+    if not result.forgotten_memory_ids and not result.cancelled:
+        hint("there is nothing to forget")
+    elif result.dry_run:
+        hint(f"would be {'erased for ever' if is_erasing else 'forgotten'}:")
+        show_table(["id", "category", "content"], wanted.rows)
+    else:
+        for memory_id in result.forgotten_memory_ids:
+            say(f"{plain(memory_id)}  {'erased' if is_erasing else 'forgotten, and restorable for a while'}")
+        for record in wanted.records if not is_erasing and len(wanted.records) == 1 else ():
+            hint(f"it said: {plain(record.content)}")
+            hint(f"to undo: pioneer restore {record.memory_id}")
+        for former in wanted.returned:
+            hint(f"believed again: {plain(former.content)}", "yellow")
+            hint(f"to forget that, too: pioneer forget {former.memory_id}")
+    if result.cancelled:
+        hint(f"learning under way from {len(result.cancelled)} turns: nothing of this comes of it")
+    if result.receipt is not None:
+        _tell_receipt(result.receipt, is_rehearsal=result.dry_run)
+
+
+def _tell_receipt(receipt: Receipt, *, is_rehearsal: bool) -> None:
+    tell_sources(receipt, is_rehearsal=is_rehearsal)
+    if receipt.wal == "pending" and not is_rehearsal:
+        hint(
+            "some bytes are left in the database file while others use it; the next gateway finishes the work", "yellow"
+        )
+    tell_left(receipt, is_rehearsal=is_rehearsal)
+
+
+def _arrange_confirm(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", metavar="ID", help="the id of an agent's note; `pioneer list --notes` shows them")
+
+
+def _confirm(given: argparse.Namespace) -> int:
+    params = {"memory_id": given.memory, "context": context_of(given)}
+    result = through_door(given, lambda door: door.call(m.MEMORY_CONFIRM, params), "write")
+    if given.json:
+        show_json(result)
+    else:
+        say(f"yours now: {result.record.memory_id}  {plain(result.record.content)}", "green")
+    return OK
+
+
+def _arrange_restore(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument("memory", nargs="+", metavar="ID|WORDS", help="a forgotten memory's id, or words that only it had")
+
+
+def _restore(given: argparse.Namespace) -> int:
+    async def work(door: HomeMethods) -> RestoreResult:
+        memory_id = await name_forgotten(door, " ".join(given.memory), given)
+        return await door.call(m.MEMORY_RESTORE, {"memory_id": memory_id, "context": context_of(given)})
+
+    result = through_door(given, work, "write")
+    if given.json:
+        show_json(result)
+    else:
+        say(f"restored: {result.record.memory_id}  {plain(result.record.content)}", "green")
+    return OK
+
+
+COMMANDS = {
+    "edit": Command(
+        _arrange_edit, _edit, '  pioneer edit mem_… "The ferry leaves at ten."\n  pioneer edit ferry "The ferry leaves at noon."\n  pioneer edit mem_… --tag harbour --importance 0.9'
+    ),
+    "forget": Command(
+        _arrange_forget, _forget,
+        "  pioneer forget mem_…\n  pioneer forget coffee\n  pioneer forget mem_… --erase --yes\n  pioneer forget --everything --scope workspace --dry-run",
+    ),
+    "confirm": Command(_arrange_confirm, _confirm, "  pioneer confirm mem_…"),
+    "restore": Command(_arrange_restore, _restore, "  pioneer restore mem_…\n  pioneer restore coffee"),
+}  # fmt: skip

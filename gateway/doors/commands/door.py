@@ -1,0 +1,238 @@
+"""A home, opened for one command: the same objects as behind JSON-RPC, called by the same method table.
+
+Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background work
+but what its own answer waits for. Jobs that its writes make belong to everybody once it leaves: a running gateway does them at
+once, else the next one.
+Rule 2: parameters are checked as those of any client are.
+Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
+Rule 4: a question takes the vectors of a home as they are; only who writes or fills makes a space, or another one than before.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gateway.base.hub import Hub
+from gateway.doors.terminal.exits import CONFIG, NO_INPUT, Stop
+from gateway.doors.terminal.screen import plain
+from gateway.foundations import Foundations, Options, open_home
+from gateway.home.config import ConfigError, ConfigStore
+from gateway.home.folder import default_root
+from gateway.memory_core import MemoryCore, build_core
+from gateway.wire.client_session import SessionClient
+from gateway.wire.rpc import params_of
+from memory.service import MemoryService
+from protocol.base import PROTOCOL_VERSION, Elsewhere
+from protocol.errors import CallerError, GatewayError
+from protocol.gateway import InitializeParams
+from protocol.methods import INITIALIZE, Method
+from protocol.seams.ports import JobKind, PauseQueue, Tx
+
+if TYPE_CHECKING:
+    from gateway.wiring import App
+
+T = TypeVar("T")
+
+Meaning: TypeAlias = Literal["off", "ask", "later", "write", "fill"]
+"""Whether an embedding model takes part: not at all; to ask with; for others to use later on what is written; to give what is written its
+vector; or with every model that is there, to fill their spaces."""
+
+NAME = "cli"
+FINDABLE: tuple[JobKind, ...] = ("index", "embed")
+"""The jobs by which words are found, and where a model is in memory what they mean."""
+LEAVE_SECONDS = 2.0
+NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
+CATCH_UP_SECONDS = 10.0
+"""As long as a person waits for an answer; some thousand messages are indexed in that time."""
+
+
+class HomeMethods:
+    """The methods of an open home."""
+
+    def __init__(self, core: MemoryCore, client: SessionClient, workspace_name: str | None = None) -> None:
+        self._core = core
+        self._client = client
+        self.embedding = core.embedding
+        self.lexicon = core.lexicon
+        self._questions = {bound.method.name: bound for bound in MemoryService(core.means).questions()}
+        self._workspace_name = workspace_name
+        self._has_caught_up = False
+
+    @cached_property
+    def app(self) -> "App":
+        """The whole gateway; who only asks memory does not wait for it to be imported and built."""
+        from gateway.wiring import build  # noqa: PLC0415
+
+        return build(self._core)
+
+    async def call(self, method: Method[Any, T], params: dict[str, Any] | None = None) -> T:
+        """Call a method as a client does. Raises `GatewayError`."""
+        bound = self._questions.get(method.name) or self.app.bound[method.name]
+        return await bound.call(self._client.fill(params_of(method.params, params or {})))
+
+    async def facts_without_vector(self) -> int:
+        """How many facts of the home are found by their words alone because they have no vector in the space that is searched."""
+        from memory.read.vectors import coverage  # noqa: PLC0415
+
+        def count(tx: Tx) -> int:
+            searched = self.embedding.searched()
+            return coverage(tx, searched.id if searched is not None else 0).lacking
+
+        return await self._core.base.database.read(count) if self.embedding.state() != "off" else 0
+
+    async def pieces_without_vector(self) -> int:
+        """How many pieces of conversations wait for a vector that this process could make."""
+        from thread_episodic.search.vectors import count_waiting  # noqa: PLC0415
+
+        return await self._core.base.database.read(count_waiting) if self.embedding.searched() is not None else 0
+
+    async def catch_up(self) -> None:
+        """For some seconds make what waits findable, where no living process does: a home without a gateway has nobody else.
+
+        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered. A second call does nothing.
+        """
+        if self._has_caught_up or self._core.base.home.is_read_only:
+            return
+        self._has_caught_up = True
+        self.app.runner.keep_to(FINDABLE if self.embedding.searched() is not None else FINDABLE[:1])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.app.runner.run)
+            await self.app.runner.drain(CATCH_UP_SECONDS)
+            tasks.cancel_scope.cancel()
+
+    async def ensure_workspace(self, workspace_id: str) -> None:
+        """Make a workspace if it is not there."""
+        from gateway.home.repository import workspace_of  # noqa: PLC0415
+        from protocol.methods import WORKSPACE_CREATE, WORKSPACE_GET  # noqa: PLC0415
+
+        try:
+            await self.call(WORKSPACE_GET, {"workspace_id": workspace_id})
+        except GatewayError as error:
+            if error.reason != "not_found":
+                raise
+            here = workspace_of()
+            name = self._workspace_name or (here.title if here.workspace_id == workspace_id else None)
+            await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id, "name": name or None})
+
+    async def hint_at(self, elsewhere: Sequence[Elsewhere], one: str = "hit", several: str = "hits") -> None:
+        """Say which other workspaces would have answered, and with how much."""
+        from protocol.methods import WORKSPACE_GET  # noqa: PLC0415
+
+        for other in elsewhere:
+            with suppress(CallerError):  # it was deleted this moment
+                workspace = (await self.call(WORKSPACE_GET, {"workspace_id": other.workspace_id})).workspace
+                found = f"1 {one}" if other.count == 1 else f"{other.count} {several}"
+                named = f" ({plain(workspace.name)})" if workspace.name else ""
+                sys.stderr.write(f"pioneer: {found} in another project{named}: --workspace {other.workspace_id}\n")
+
+
+def home_of(given: argparse.Namespace) -> Path:
+    """The home that is meant."""
+    return given.home or default_root()
+
+
+def has_home(given: argparse.Namespace) -> bool:
+    """Whether the home that is meant is there."""
+    return (home_of(given) / "gateway.db").exists()
+
+
+def require_home(given: argparse.Namespace) -> None:
+    """Who only asks makes no home. Raises `Stop`."""
+    if not has_home(given):
+        raise Stop(NO_INPUT, NO_HOME)
+
+
+def config_of(given: argparse.Namespace) -> Path:
+    """The configuration that is meant: one that somebody names is there. Raises `Stop`."""
+    if given.config is not None and not given.config.exists():
+        raise Stop(CONFIG, f"there is no configuration file {given.config}")
+    return given.config or home_of(given) / "config.toml"
+
+
+def configured(given: argparse.Namespace) -> ConfigStore:
+    """The configuration, read without a home. Raises `Stop`."""
+    try:
+        store = ConfigStore(config_of(given))
+        store.require_known()
+    except ConfigError as error:
+        raise Stop(CONFIG, f"configuration: {error}") from None
+    return store
+
+
+@asynccontextmanager
+async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: bool) -> AsyncGenerator[HomeMethods]:
+    """The home that the options name. Raises `Stop` and `UnusableError`."""
+    if not makes_home:
+        require_home(given)
+    config_of(given)
+    options = Options(
+        home=home_of(given), config=given.config, log_level="warning", speaks=False, refuses_unknown_keys=True
+    )
+    base = await open_home(options)
+    try:
+        client = SessionClient()
+        hello = {
+            "protocol_version": PROTOCOL_VERSION, "client": {"name": NAME, "version": "1"},
+            "workspace_id": getattr(given, "workspace", None),
+        }  # fmt: skip
+        introduced: InitializeParams = params_of(INITIALIZE.params, hello)
+        client.introduce(introduced)
+        core = build_core(base, Hub())
+        door = HomeMethods(core, client, getattr(given, "workspace_name", None))
+        try:
+            async with core.spawner.open() as tasks:
+                await _take_in_models(base, door, meaning, tasks)
+                yield door
+                if meaning == "write":
+                    await _make_vectors(door)
+                tasks.cancel_scope.cancel()
+        finally:
+            core.embedding.close()
+    finally:
+        await _leave(base)
+
+
+async def _take_in_models(base: Foundations, door: HomeMethods, meaning: Meaning, tasks: TaskGroup) -> None:
+    if meaning == "off":
+        return
+    # who writes or fills does so for every house, and all of them are there with the whole
+    embedding = door.embedding if meaning == "ask" else door.app.embedding
+    embedding.apply()
+    if meaning in {"ask", "write"} and await embedding.attach():
+        return
+    if meaning in {"write", "fill"} and not base.home.is_read_only:
+        tasks.start_soon(embedding.run)
+        await (embedding.load_all() if meaning == "fill" else embedding.wake())
+
+
+async def _make_vectors(door: HomeMethods) -> None:
+    """Give the facts that wait for a vector theirs; what cannot be done here and now stays queued for a gateway."""
+    if door.embedding.searched() is not None:
+        with anyio.move_on_after(CATCH_UP_SECONDS), suppress(GatewayError, PauseQueue):
+            await door.app.memory.vectors.fill()
+
+
+async def _leave(base: Foundations) -> None:
+    with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_SECONDS), suppress(GatewayError):
+        await base.owners.leave(base.database)
+    base.database.close()
+
+
+def through_door(
+    given: argparse.Namespace, work: Callable[[HomeMethods], Awaitable[T]], meaning: Meaning = "off", *, makes_home: bool = False,
+) -> T:  # fmt: skip
+    """Open the home, do the work, close it."""
+
+    async def run() -> T:
+        async with opened(given, meaning, makes_home=makes_home) as door:
+            return await work(door)
+
+    return asyncio.run(run())

@@ -1,0 +1,155 @@
+"""The one place that turns what went wrong in a command into a line and an exit code.
+
+Rule 1: a person never sees a traceback; what is our own defect has an incident in the log.
+Rule 2: who stops reading or stops waiting is no error worth a word.
+"""
+
+import argparse
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn, cast
+
+from gateway.base import logs
+from gateway.doors.terminal.exits import (
+    BROKEN_PIPE,
+    DATA,
+    DEFECT,
+    HUNG_UP,
+    INTERRUPTED,
+    TERMINATED,
+    Stop,
+    code_for,
+    code_of,
+    code_of_system,
+    said_of,
+)
+from gateway.doors.terminal.screen import prepare, show_error
+from protocol.errors import GatewayError
+
+ENDINGS = {"SIGTERM": TERMINATED, "SIGHUP": HUNG_UP, "SIGBREAK": HUNG_UP}
+"""Signals that end a command, and its code then; each platform has some of them. SIGBREAK is a closed window on Windows."""
+
+
+class ProcessEnded(BaseException):
+    """Somebody ends this process: what is half done is cleared away on the way out."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        super().__init__(code)
+
+
+_AT = re.compile(r"^(.*) - at `\$\.?([^`]+)`$")
+"""Where in a message the contract's checks say that a member is wrong."""
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What went wrong first: a task group wraps it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def _told(error: BaseException) -> tuple[int, str]:
+    """The code and the line for anything that a command may raise."""
+    from gateway.foundations import UnusableError  # noqa: PLC0415
+
+    if isinstance(error, UnusableError):
+        return code_for(error.reason, error.code), error.line
+    if isinstance(error, Stop):
+        return error.code, error.line
+    if isinstance(error, GatewayError) and error.reason != "internal":
+        return code_of(error), _AT.sub(r"\2: \1", error.message).replace("`", "")
+    if isinstance(error, OSError):
+        return code_of_system(error), f"the system says: {said_of(error)}"
+    if logs.is_kept():
+        return (
+            DEFECT,
+            f"something is wrong with the program itself; the log has it as {logs.Log('command').incident(error)}",
+        )
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{type(error).__name__}, {Path(frame.filename).name}:{frame.lineno}"
+    return DEFECT, f"something is wrong with the program itself ({where})"
+
+
+def _hush() -> None:
+    """Nobody reads us any more: what is still buffered goes nowhere, without a word."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+@contextmanager
+def _ending_in_order() -> Generator[None]:
+    """Let who ends this process with a signal have it clear away what it began; what is ignored stays so."""
+
+    def end(number: int, _frame: object) -> NoReturn:
+        raise ProcessEnded(ENDINGS[signal.Signals(number).name])
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    known = [signal.Signals[name] for name in ENDINGS if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in known}
+    ours = {number: handler for number, handler in before.items() if handler not in {signal.SIG_IGN, None}}
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+def _require_text(values: Iterable[object]) -> None:
+    """Bytes of the command line that are no UTF-8 are told before anything is done with them. Raises `Stop`."""
+    for value in values:
+        if isinstance(value, list):
+            _require_text(cast("list[object]", value))
+        elif isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+            raise Stop(DATA, "an argument is not UTF-8")
+
+
+def guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
+    """Run a command to its end; return the exit code, whatever happens."""
+    is_json = getattr(given, "json", False)
+    prepare(is_json=is_json)
+    try:
+        with _ending_in_order():
+            _require_text(vars(given).values())
+            code = run(given)
+            sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001  # the one boundary between a command and the shell
+        code = _ended(_cause(error), given.command, is_json=is_json)
+    finally:
+        logs.close()
+    return code
+
+
+def _ended(error: BaseException, command: str, *, is_json: bool) -> int:
+    """The code for what a command ended with, which is told where there is something to tell."""
+    if isinstance(error, BrokenPipeError):
+        _hush()
+        return BROKEN_PIPE
+    if isinstance(error, KeyboardInterrupt):
+        sys.stderr.write("\n")
+        return INTERRUPTED
+    if isinstance(error, ProcessEnded):
+        return error.code
+    if not isinstance(error, Exception):  # whoever leaves on purpose
+        raise error
+    code, line = _told(error)
+    try:
+        sys.stderr.write(f"pioneer {command}: {line}\n")
+        if is_json:
+            show_error(error, line)
+        sys.stdout.flush()
+    except OSError:  # what could not be written cannot be told there either
+        _hush()
+    return code

@@ -1,0 +1,270 @@
+"""`pioneer doctor` and `pioneer status`.
+
+Rule 1: without --fix the doctor only looks, and it looks at a home that no gateway could open as well.
+Rule 2: with --fix only what is derived is made again, and before anything is lost by that a backup is written.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+from gateway.care.checkup import examine
+from gateway.care.findings import LEVELS, Finding, Level, Mend, Subject
+from gateway.doors.commands import Command
+from gateway.doors.commands.door import NO_HOME, HomeMethods, config_of, home_of, through_door
+from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness
+from gateway.doors.terminal.exits import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNAVAILABLE, Stop, writing
+from gateway.doors.terminal.screen import (
+    confirm,
+    hint,
+    plain,
+    progress,
+    say,
+    show_json,
+    show_pairs,
+    show_table,
+    size,
+    when,
+    words,
+)
+from gateway.home.folder import is_strange
+from gateway.home.owners import living
+from gateway.store.damaged_rows import told
+from gateway.store.staging import sweep
+from protocol import methods as m
+from protocol.gateway import StatusResult
+from protocol.seams.ports import JobKind
+
+STYLES: Mapping[Level, str] = {"ok": "green", "note": "cyan", "warning": "yellow", "error": "red"}
+CODES = {"database": IO_ERROR, "config": CONFIG}
+"""What the doctor ends with for an error of a check; for every other one: unavailable."""
+UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
+"""Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
+HARMLESS: frozenset[Mend] = frozenset({"pages", "rows", "permissions", "processes", "leftovers"})
+"""Mends that change nothing that anybody would want back: no backup comes before them, which an erase would have to hunt for."""
+
+
+def _arrange_doctor(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--fix", action="store_true", help="mend what is derived, after a backup to HOME/backups")
+    to.add_argument(
+        "--erase-numbers",
+        action="store_true",
+        help="erase for ever the records that hold the number of a card, a bank account or an id",
+    )
+    add_sureness(to)
+    add_home(to)
+    add_json(to)
+
+
+def _subject(given: argparse.Namespace) -> Subject:
+    if not home_of(given).is_dir() or is_strange(home_of(given)):
+        raise Stop(NO_INPUT, NO_HOME)
+    return Subject(home_of(given), config_of(given))
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    subject = _subject(given)
+    with progress("looking") as tell:
+        tell(0, None)
+        found = examine(subject)
+    done: list[str] = []
+    if given.fix:
+        done = _fix(given, subject, found)
+    if given.erase_numbers and _is_usable(found):
+        confirm("erase for ever every record that holds such a number?", is_sure=given.yes)
+        done.append(through_door(given, _erase_numbers))
+    found = examine(subject) if done else found
+    if given.json:
+        show_json({"findings": [one._asdict() for one in found], "done": done, "worst": _worst(found)})
+    else:
+        _tell(found, done, is_fixing=given.fix)
+    return code_of(found)
+
+
+def _worst(found: Sequence[Finding]) -> Level:
+    return LEVELS[max((LEVELS.index(one.level) for one in found), default=0)]
+
+
+def code_of(found: Sequence[Finding]) -> int:
+    """The exit code that says the worst."""
+    worst = _worst(found)
+    if worst == "error":
+        return next(CODES.get(one.check, UNAVAILABLE) for one in found if one.level == "error")
+    return NEGATIVE if worst == "warning" else OK
+
+
+def _tell(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> None:
+    for line in done:
+        say(f"done: {line}", "green")
+    for one in found:
+        say(f"{one.level:<8}{one.check}" + (f": {plain(one.text)}" if one.text else ""), STYLES[one.level])
+        if one.advice:
+            say(f"        {plain(one.advice)}")
+    if is_fixing and not done:
+        hint("there was nothing that --fix could mend")
+
+
+# -- mending -----------------------------------------------------------------------------------------------------------
+
+
+def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) -> list[str]:
+    """Mend what can be mended; what was done, in plain words."""
+    wanted = {one.mend for one in found if one.mend is not None}
+    if not wanted or not (_is_usable(found) or "rows" in wanted):
+        return []
+    if wanted & {"pages", "rows"} and living(subject.root / "run"):
+        raise Stop(UNAVAILABLE, "a gateway uses that home, and its file cannot be made anew meanwhile; end it first")
+    done: list[str] = []
+    if "rows" in wanted:
+        done += _keep_rest(subject)
+    if wanted & {"pages", "rows"}:
+        done += _make_anew(subject)
+        wanted |= {"memory", "conversation"}
+    if subject.database.is_file() and wanted - HARMLESS:
+        done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
+    if "permissions" in wanted:
+        done.append(_close(subject))
+    if "leftovers" in wanted:
+        done.append(_sweep(subject))
+    inner: list[Mend] = [mend for mend in ("key", "processes", "memory", "conversation", "jobs") if mend in wanted]
+    if inner:
+        done += through_door(given, lambda door: _mend(door, inner), "later")
+    return done
+
+
+def _is_usable(found: Sequence[Finding]) -> bool:
+    return not any(one.level == "error" and one.check in UNTOUCHED for one in found)
+
+
+async def _erase_numbers(door: HomeMethods) -> str:
+    """Mark what is not marked yet, then erase what is."""
+    await door.app.memory.repairer.run("quick")
+    count = await door.app.memory.erase_withheld()
+    kept = door.app.base.home.backup_names() if count else []
+    return f"{count} records are erased" + (f"; backups that still hold them: {', '.join(kept)}" if kept else "")
+
+
+def _back_up(subject: Subject) -> Path:
+    from gateway.care.backup import write_backup  # noqa: PLC0415
+
+    folder = subject.root / "backups"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    target = folder / f"before-fix-{time.strftime('%Y%m%d-%H%M%S')}.backup"
+    with progress("backing up") as tell, writing(target):
+        write_backup(subject.root, target, tell)
+    return target
+
+
+def _keep_rest(subject: Subject) -> list[str]:
+    """Go on without the rows that cannot be read; the file as it is stays in the backups."""
+    from gateway.store.pages import keep_rest, look_at_pages  # noqa: PLC0415
+
+    damage = look_at_pages(subject.database)
+    if damage is None or not damage.kept:
+        return []
+    folder = subject.root / "backups"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    aside = folder / f"damaged-{time.strftime('%Y%m%d-%H%M%S')}.db"
+    with writing(aside):
+        kept = keep_rest(subject.database, damage.kept, aside)
+    return [
+        f"the damaged file is kept as {aside.name} in the home's folder backups",
+        *(f"{table}: {len(rows.whole)} rows are kept; lost: {told(rows)}" for table, rows in kept.items()),
+    ]
+
+
+def _make_anew(subject: Subject) -> list[str]:
+    """Begin anew what is derived and cannot be read, and write the file anew."""
+    from gateway.store.pages import look_at_pages, make_anew, mend  # noqa: PLC0415
+
+    damage = look_at_pages(subject.database)
+    begun = mend(subject.database, damage) if damage is not None else ()
+    make_anew(subject.database)
+    return [*(f"{words(name)} is begun anew" for name in begun), "the file is made anew"]
+
+
+def _close(subject: Subject) -> str:
+    if sys.platform != "win32":
+        for path in (subject.root, *subject.root.glob("gateway.db*"), subject.root / "keys"):
+            if path.exists():
+                path.chmod(path.stat().st_mode & 0o700)
+    return "the home is closed to other users"
+
+
+def _sweep(subject: Subject) -> str:
+    count = sum(sweep(folder) for folder in subject.workplaces)
+    return f"{count} copies that interrupted commands left are removed"
+
+
+async def _mend(door: HomeMethods, wanted: Sequence[Mend]) -> list[str]:
+    from gateway.foundations import renew_key  # noqa: PLC0415
+
+    app, done = door.app, list[str]()
+    if "key" in wanted:
+        await renew_key(app.base)
+        done.append("the home has a new key; what was forgotten before may come back unasked")
+    if "processes" in wanted and await app.pulse.reclaim():
+        done.append("what ended processes left is taken over")
+    if "memory" in wanted:
+        report = await app.memory.repairer.run("deep")
+        mended = ", ".join(f"{words(name)} {count}" for name, count in report.mended.items())
+        done.append(f"derived data of memory was checked and mended ({mended or 'nothing was wrong'})")
+    if "conversation" in wanted:
+        remade = await app.episodic.repair.run("deep")
+        mended = ", ".join(f"{words(name)} {count}" for name, count in remade.items())
+        done.append(f"the index of conversations was checked and mended ({mended or 'nothing was wrong'})")
+    if "jobs" in wanted:
+        requeued = await app.base.database.write(
+            lambda tx: sum(app.jobs.requeue(tx, kind=kind) for kind in get_args(JobKind))
+        )
+        done.append(f"{requeued} jobs are queued again; a running gateway, or the next one, does them")
+    return done
+
+
+# -- status ------------------------------------------------------------------------------------------------------------
+
+
+def _arrange_status(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+
+
+def _status(given: argparse.Namespace) -> int:
+    result = through_door(given, lambda door: door.call(m.STATUS), "later")
+    if given.json:
+        show_json(result)
+    else:
+        _show_status(result)
+    return OK
+
+
+def _show_status(status: StatusResult) -> None:
+    search = {
+        "ready": "by words and meaning",
+        "pending": "by words and meaning",
+        "off": "by words",
+    }
+    show_pairs([
+        ("version", status.version), ("home", status.home_id), ("schema", str(status.schema_version)),
+        ("others in it", str(status.processes - 1)), ("search", search[status.search.semantic]),
+        ("database", f"{size(status.storage.db_bytes)}, and {size(status.storage.wal_bytes)} of log"),
+    ])  # fmt: skip
+    show_table(["work", "waiting", "running", "to be tried again", "given up"], [
+        [kind, str(count.queued), str(count.leased), str(count.retry_wait), str(count.dead)]
+        for kind, count in status.queues.items()
+        if count.queued or count.leased or count.retry_wait or count.dead
+    ])  # fmt: skip
+    for provider in status.providers:
+        say(f"provider {plain(provider.name)}: {provider.kind}, {', '.join(provider.roles) or 'in no role'}")
+    for entry in status.degraded:
+        say(f"{words(entry.component)}: {words(entry.reason)}, since {when(entry.since)}", "yellow")
+
+
+COMMANDS = {
+    "doctor": Command(
+        _arrange_doctor, _doctor, "  pioneer doctor\n  pioneer doctor --fix\n  pioneer doctor --erase-numbers"
+    ),
+    "status": Command(_arrange_status, _status, "  pioneer status\n  pioneer status --json"),
+}

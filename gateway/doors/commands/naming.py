@@ -1,0 +1,136 @@
+"""Which memory a person means: by its id, by its key, or by words that only one memory has.
+
+Rule 1: words name a memory only where it is the one that has all of them, or that says just them; else the choices are shown and
+nothing is done.
+Rule 2: what was forgotten is looked through as well where it is to be restored; its words are not shown.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from gateway.doors.commands.door import HomeMethods
+from gateway.doors.commands.forgotten import find_forgotten
+from gateway.doors.commands.options import KEY_SCOPES, context_of, scope_of
+from gateway.doors.terminal.exits import NEGATIVE, USAGE, Stop
+from gateway.doors.terminal.screen import show_table, when
+from memory.rules.identity import folded
+from protocol import methods as m
+from protocol.errors import CallerError
+from protocol.memory import Record
+
+NOT_THERE = "there is no such memory, or it belongs to another scope, or it was forgotten (`pioneer list --forgotten`)"
+MOST = 100
+"""Hits that are compared: more than anybody chooses among."""
+SHOWN = 10
+
+
+class AmbiguousError(Stop):
+    """Words that several memories have, or none has all of; `details` holds the choices for a program."""
+
+    def __init__(self, line: str, choices: Sequence[Record]) -> None:
+        self.details = {"choices": [one.memory_id for one in choices]}
+        super().__init__(USAGE, line)
+
+
+def is_id(words: str) -> bool:
+    """Whether this can only be an id."""
+    return words.startswith("mem_") and " " not in words
+
+
+async def find_memory(door: HomeMethods, words: str, given: argparse.Namespace) -> Record | None:
+    """Return the memory of this id, else of this key, else with these words; None where there is none. Raises `AmbiguousError`."""
+    if (found := await _find_by_name(door, words, given)) is not None or is_id(words):
+        return found
+    params = {"query": words, "mode": "lexical", "limit": MOST, "include_sensitive": True, "context": context_of(given)}
+    hits = (await door.call(m.MEMORY_SEARCH, params)).hits
+    records = [hit.record for hit in hits]
+    return _choose(door, words, records, lambda shown: _show_records(shown, given))
+
+
+async def name_memory(door: HomeMethods, words: str, given: argparse.Namespace) -> str:
+    """Return the id of the memory that is meant; an id is taken as it is. Raises `Stop` where there is none."""
+    if is_id(words):
+        return words
+    found = await find_memory(door, words, given)
+    if found is None:
+        raise Stop(NEGATIVE, NOT_THERE)
+    return found.memory_id
+
+
+async def name_forgotten(door: HomeMethods, words: str, given: argparse.Namespace) -> str:
+    """Return the id of the forgotten memory that is meant. Raises `Stop` where there is none."""
+    if is_id(words):
+        return words
+    context = context_of(given)
+    forgotten = await find_forgotten(door, context)
+    asked = ({"memory_id": one.memory_id, "include_deleted": True, "context": context} for one in forgotten)
+    records = [record for one in asked if (record := (await door.call(m.MEMORY_GET, one)).record) is not None]
+    found = _choose(door, words, _holding_any(door, words, records), lambda shown: _show_forgotten(shown, given))
+    if found is None:
+        raise Stop(
+            NEGATIVE,
+            "nothing that was forgotten has these words; `pioneer list --forgotten` shows what can be restored",
+        )
+    return found.memory_id
+
+
+async def _find_by_name(door: HomeMethods, name: str, given: argparse.Namespace) -> Record | None:
+    """By id; else by key, the workspace's first."""
+    context = context_of(given)
+    wanted = [{"memory_id": name}, *({"scope": scope_of(scope, given), "key": name} for scope in KEY_SCOPES)]
+    for params in wanted[:1] if is_id(name) else wanted:
+        try:
+            record = (await door.call(m.MEMORY_GET, params | {"context": context})).record
+        except CallerError:  # no id or key can look like that, but words can
+            continue
+        if record is not None:
+            return record
+    return None
+
+
+def _choose(
+    door: HomeMethods, words: str, records: Sequence[Record], show: Callable[[Sequence[Record]], None]
+) -> Record | None:
+    """Return the one record that says just these words, or alone has all of them. Raises `AmbiguousError`."""
+    said = [one for one in records if folded(one.content) == folded(words)]
+    whole = said or [one for one in records if _terms(door, words) <= _terms(door, _text_of(one))]
+    if len(whole) == 1:
+        return whole[0]
+    if not records:
+        return None
+    choices = (whole or records)[:SHOWN]
+    show(choices)
+    if whole:
+        line = f"{len(whole)} memories have the words {words!r}: name one by its id, or by more words"
+    else:
+        line = f"no memory has all of the words {words!r}; these have some: name one by its id"
+    raise AmbiguousError(line, choices)
+
+
+def _holding_any(door: HomeMethods, words: str, records: Sequence[Record]) -> list[Record]:
+    asked = _terms(door, words)
+    return [one for one in records if asked & _terms(door, _text_of(one))]
+
+
+def _terms(door: HomeMethods, text: str) -> set[str]:
+    return set(door.lexicon.query_terms(text))
+
+
+def _text_of(record: Record) -> str:
+    return " ".join([record.content, *record.tags])
+
+
+def _show_records(records: Sequence[Record], given: argparse.Namespace) -> None:
+    if not given.json:
+        show_table(
+            ["id", "category", "content"],
+            [[one.memory_id, one.category, one.content] for one in records],
+            to=sys.stderr,
+        )
+
+
+def _show_forgotten(records: Sequence[Record], given: argparse.Namespace) -> None:
+    if not given.json:
+        rows = [[one.memory_id, one.category, when(one.updated_at)] for one in records]
+        show_table(["id", "category", "forgotten"], rows, to=sys.stderr)

@@ -1,0 +1,63 @@
+"""Lists of any length, over as many pages as a method has."""
+
+import argparse
+from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import repeat
+from typing import Any, TypeVar
+
+import msgspec
+
+from gateway.doors.commands.door import HomeMethods
+from gateway.doors.commands.options import present
+from protocol.methods import Method
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+PAGE = 100
+"""The most that a page holds."""
+MORE = "there are more: --limit N, or --all"
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def add_limit(to: argparse.ArgumentParser) -> None:
+    """How much of a list."""
+    to.add_argument("--limit", type=_count, default=20, metavar="N", help="at most so many (default: 20)")
+    to.add_argument("--all", action="store_true", help="all of them")
+
+
+def limit_of(given: argparse.Namespace) -> int | None:
+    """At most so many, or None for all of them."""
+    return None if given.all else given.limit
+
+
+def _sizes(limit: int | None) -> Iterator[int]:
+    """How much to ask for, page by page."""
+    while limit is None or limit > PAGE:
+        yield PAGE
+        limit = None if limit is None else limit - PAGE
+    yield limit
+
+
+async def each_page(
+    door: HomeMethods, method: Method[Any, T], params: dict[str, Any], sizes: Iterable[int | None] = repeat(None)
+) -> AsyncIterator[T]:
+    """A method's answers from the first page on, for as long as there are more, each of the size that is asked for."""
+    cursor = None
+    for size in sizes:
+        page = await door.call(method, params | present(limit=size, cursor=cursor))
+        yield page
+        cursor = getattr(page, "next_cursor", None)
+        if cursor is None:
+            return
+
+
+async def paged(door: HomeMethods, method: Method[Any, T], params: dict[str, Any], member: str, limit: int | None) -> T:
+    """A method's answer whose list `member` has at most so many entries. Raises `GatewayError`."""
+    pages = [page async for page in each_page(door, method, params, _sizes(limit))]
+    found = [entry for page in pages for entry in getattr(page, member)]
+    return msgspec.structs.replace(pages[-1], **{member: found})

@@ -1,0 +1,78 @@
+"""The parser of the command line: every command, with the options of the one that is run.
+
+Rule 1: this is read before the origin of the houses is checked, so it imports nothing of theirs.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.doors.commands import COMMANDS, Command, load
+
+EXIT_USAGE = 64
+
+
+def tell_usage_error(message: str, arguments: Sequence[str]) -> None:
+    """A usage error for programs, where one asks: the document that is answered in place of a result."""
+    if "--json" in arguments:
+        sys.stdout.write(json.dumps({"error": {"message": message}}) + "\n")
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose usage errors end with the code that programs expect."""
+
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """As ever; an error is told in the way that the arguments ask for."""
+        self._given = args or ()
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Say what is wrong and how it is used."""
+        tell_usage_error(message, self._given)
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write in letters that the console has."""
+        encoding = getattr(file or sys.stderr, "encoding", None) or "utf-8"
+        super()._print_message(message.encode(encoding, "replace").decode(encoding), file)
+
+
+class CommandParser(Parser):
+    """The parser of one command: what it does not know is told with its own usage, not with that of all commands."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Every argument is known, or the command line is wrong."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
+
+def parser(wanted: str | None = None) -> argparse.ArgumentParser:
+    """The commands; with the options of the one that is wanted, or of all."""
+    from gateway import __version__  # noqa: PLC0415
+
+    top = Parser(
+        prog="pioneer",
+        description="A local memory for assistants: serve it to a program, or use it yourself.",
+        epilog="`pioneer help COMMAND` shows a command's options and examples. Exit codes: docs/cli.md.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("-V", "--version", action="version", version=f"pioneer {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
+    for name, entry in COMMANDS.items():
+        command: Command | None = load(name) if wanted in {None, name} else None
+        sub = commands.add_parser(
+            name, help=entry.summary, description=entry.summary[0].upper() + entry.summary[1:] + ".",
+            epilog=f"examples:\n{command.examples}" if command and command.examples else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        )  # fmt: skip
+        if command is not None:
+            command.arrange(sub)
+    return top

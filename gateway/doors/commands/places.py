@@ -1,0 +1,172 @@
+"""Where things belong: conversations and the workspaces that hold them, listed, shown, renamed and deleted."""
+
+import argparse
+from collections.abc import Sequence
+
+from gateway.doors.commands import Command
+from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness, present
+from gateway.doors.commands.paging import MORE, add_limit, limit_of, paged
+from gateway.doors.terminal.exits import NEGATIVE, OK, USAGE, Stop
+from gateway.doors.terminal.screen import confirm, hint, plain, readable, say, show_json, show_table, when
+from protocol import methods as m
+
+
+def _require_subject(given: argparse.Namespace, subject: str | None, actions: Sequence[str]) -> None:
+    """What is to be changed is named. Raises `Stop`."""
+    if subject is None and (asked := next((name for name in actions if getattr(given, name)), None)):
+        raise Stop(USAGE, f"--{asked} needs the id of what is meant; the list shows it")
+
+
+def _tell_deleted(given: argparse.Namespace, result: m.t.DeleteResult, subject: str) -> int:
+    if given.json:
+        show_json(result)
+    else:
+        removed = ", ".join(f"{count} {plain(name)}" for name, count in result.removed.items() if count)
+        say(f"deleted: {plain(subject)}" + (f" ({removed})" if removed else ""), "green")
+        if not result.complete:
+            say(
+                "some bytes are left in the database file while others use it; the next gateway finishes the work",
+                "yellow",
+            )
+    return OK if result.deleted else NEGATIVE
+
+
+# -- conversations -----------------------------------------------------------------------------------------------------
+
+
+def _arrange_threads(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_limit(to)
+    add_sureness(to)
+    to.add_argument("thread", nargs="?", metavar="ID", help="show this one's talk")
+    to.add_argument("--archived", action="store_true", help="only archived ones")
+    to.add_argument("--everywhere", action="store_true", help="of all workspaces")
+    change = to.add_mutually_exclusive_group()
+    change.add_argument("--rename", metavar="NAME", help="give this one another title")
+    change.add_argument("--delete", action="store_true", help="remove this one, its files and its index for ever")
+
+
+def _threads(given: argparse.Namespace) -> int:
+    _require_subject(given, given.thread, ("rename", "delete"))
+    if given.rename is not None:
+        return _rename(given)
+    if given.delete:
+        return _delete_thread(given)
+    return _list_threads(given) if given.thread is None else _show_talk(given)
+
+
+def _list_threads(given: argparse.Namespace) -> int:
+    params = present(workspace_id=None if given.everywhere else given.workspace, archived=given.archived or None)
+    result = through_door(given, lambda door: paged(door, m.THREAD_LIST, params, "threads", limit_of(given)))
+    if given.json:
+        show_json(result)
+        return OK if result.threads else NEGATIVE
+    if not result.threads:
+        hint(_no_threads(given))
+    else:
+        show_table(["id", "updated", "turns", "workspace", "title"], [
+            [thread.thread_id, when(thread.updated_at), str(thread.turn_count), thread.workspace_id, thread.name or ""]
+            for thread in result.threads
+        ])  # fmt: skip
+        if result.next_cursor is not None:
+            hint(MORE)
+    return OK
+
+
+def _no_threads(given: argparse.Namespace) -> str:
+    """Say in a sentence that there is no conversation, and what brings one."""
+    if given.archived:
+        return "no conversation is archived"
+    where = "" if given.everywhere else f" in workspace {plain(given.workspace)} (--everywhere looks into all)"
+    return f"there are no conversations yet{where}; `pioneer import` brings those that you had elsewhere"
+
+
+def _show_talk(given: argparse.Namespace) -> int:
+    params = {"thread_id": given.thread, "kinds": ["user_message", "agent_message"], "order": "desc"}
+    result = through_door(given, lambda door: paged(door, m.THREAD_HISTORY, params, "items", limit_of(given)))
+    if given.json:
+        show_json(result)
+        return OK
+    if result.next_cursor is not None:
+        hint("… and what was said before: --limit N, or --all")
+    for item in reversed(result.items):
+        say(f"{when(item.at)}  {item.role}", "bold")
+        say(readable(item.text))
+        say()
+    return OK
+
+
+def _rename(given: argparse.Namespace) -> int:
+    params = {"thread_id": given.thread, "name": given.rename}
+    result = through_door(given, lambda door: door.call(m.THREAD_UPDATE, params))
+    if given.json:
+        show_json(result)
+    else:
+        say(f"renamed: {result.thread.thread_id}  {plain(result.thread.name or '')}", "green")
+    return OK
+
+
+def _delete_thread(given: argparse.Namespace) -> int:
+    params = {"thread_id": given.thread}
+    if not given.yes:
+        thread = through_door(given, lambda door: door.call(m.THREAD_GET, params)).thread
+        said = f"{thread.thread_id} ({plain(thread.name or 'without a title')}, {thread.turn_count} turns)"
+        confirm(f"delete {said} for ever?", is_sure=False)
+    return _tell_deleted(given, through_door(given, lambda door: door.call(m.THREAD_DELETE, params)), given.thread)
+
+
+# -- workspaces --------------------------------------------------------------------------------------------------------
+
+
+def _arrange_workspaces(to: argparse.ArgumentParser) -> None:
+    add_home(to)
+    add_json(to)
+    add_sureness(to)
+    to.add_argument("subject", nargs="?", metavar="ID", help="show only this one")
+    to.add_argument("--delete", action="store_true", help="remove this one, its conversations and its memory for ever")
+
+
+def _workspaces(given: argparse.Namespace) -> int:
+    _require_subject(given, given.subject, ("delete",))
+    if given.delete:
+        return _delete_workspace(given)
+    result = through_door(given, lambda door: _found(door, given.subject))
+    if given.json:
+        show_json(result)
+    else:
+        show_table(["id", "made", "name", "folder", "state"], [
+            [
+                workspace.workspace_id, when(workspace.created_at), workspace.name or "", workspace.root_path or "",
+                "" if workspace.state == "active" else workspace.state,
+            ]
+            for workspace in result.workspaces
+        ])  # fmt: skip
+    return OK if result.workspaces else NEGATIVE
+
+
+async def _found(door: HomeMethods, workspace_id: str | None) -> m.t.WorkspaceListResult:
+    if workspace_id is None:
+        return await paged(door, m.WORKSPACE_LIST, {}, "workspaces", None)
+    one = (await door.call(m.WORKSPACE_GET, {"workspace_id": workspace_id})).workspace
+    return m.t.WorkspaceListResult(workspaces=[one], next_cursor=None)
+
+
+def _delete_workspace(given: argparse.Namespace) -> int:
+    params = {"workspace_id": given.subject}
+    if not given.yes:
+        through_door(given, lambda door: door.call(m.WORKSPACE_GET, params))
+        confirm(f"delete {plain(given.subject)}, its conversations and its memory for ever?", is_sure=False)
+    return _tell_deleted(given, through_door(given, lambda door: door.call(m.WORKSPACE_DELETE, params)), given.subject)
+
+
+COMMANDS = {
+    "threads": Command(
+        _arrange_threads, _threads,
+        '  pioneer threads\n  pioneer threads thr_… --limit 50\n  pioneer threads thr_… --rename "Timetables"\n'
+        "  pioneer threads thr_… --delete",
+    ),
+    "workspaces": Command(
+        _arrange_workspaces, _workspaces, "  pioneer workspaces\n  pioneer workspaces ws_… --delete\n  pioneer workspaces --json"
+    ),
+}  # fmt: skip

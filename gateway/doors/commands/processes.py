@@ -1,0 +1,139 @@
+"""Commands that are programs of their own: serve, mcp, demo, replay, schemas; and the shells' completion."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from gateway.doors.commands import Command
+from gateway.doors.commands.options import add_home, path
+from gateway.doors.terminal.exits import NEGATIVE, OK
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+def _arrange_serve(to: argparse.ArgumentParser) -> None:
+    add_home(to)
+    to.add_argument(
+        "--clock-file",
+        type=path,
+        metavar="FILE",
+        help="a file with Unix milliseconds that stands in for the wall clock",
+    )
+    to.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: info")
+
+
+def _serve(given: argparse.Namespace) -> int:
+    from gateway.foundations import Options  # noqa: PLC0415
+    from gateway.home.folder import default_root  # noqa: PLC0415
+    from gateway.process import main  # noqa: PLC0415
+
+    return main(
+        Options(
+            home=given.home or default_root(), config=given.config, clock_file=given.clock_file, log_level=given.log_level
+        )
+    )  # fmt: skip
+
+
+def _arrange_mcp(to: argparse.ArgumentParser) -> None:
+    add_home(to)
+    to.add_argument(
+        "--workspace", default=os.environ.get("PIONEER_WORKSPACE") or None, metavar="ID",
+        help="made if missing (default: $PIONEER_WORKSPACE, else by the folder's git repository)",
+    )  # fmt: skip
+    to.add_argument("--folder", type=path, metavar="DIR", help="the project's folder (default: where it was started)")
+    to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
+
+
+def _mcp(given: argparse.Namespace) -> int:
+    from gateway.doors.mcp.process import McpOptions, main  # noqa: PLC0415
+    from gateway.foundations import Options  # noqa: PLC0415
+    from gateway.home.folder import default_root  # noqa: PLC0415
+
+    return main(
+        Options(home=given.home or default_root(), config=given.config, log_level=given.log_level),
+        McpOptions(workspace_id=given.workspace, folder=given.folder),
+    )
+
+
+def _arrange_demo(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--svg", type=path, metavar="FILE", help="also write a picture of its middle, as the README has it")
+
+
+def _demo(given: argparse.Namespace) -> int:
+    from gateway.play.demo import main  # noqa: PLC0415
+
+    return main(given.svg)
+
+
+def _arrange_replay(to: argparse.ArgumentParser) -> None:
+    to.add_argument("files", nargs="+", metavar="FILE.jsonl", help="sessions, as docs/replay.md describes them")
+
+
+def _replay(given: argparse.Namespace) -> int:
+    from gateway.play.replay import main  # noqa: PLC0415
+
+    return main(given.files)
+
+
+def own_tree() -> Path | None:
+    """The sources that this program runs from, never the folder in which somebody stands; None where it was installed."""
+    root = Path(__file__).resolve().parents[3]
+    return root if (root / "pyproject.toml").is_file() else None
+
+
+def _arrange_schemas(to: argparse.ArgumentParser) -> None:
+    tree = own_tree()
+    to.add_argument(
+        "--out",
+        type=path,
+        required=tree is None,
+        default=tree and tree / "schemas",
+        metavar="DIR",
+        help="for the schemas (default: schemas/ of the sources that this program runs from)",
+    )
+    to.add_argument("--docs", type=path, required=tree is None, default=tree and tree / "docs", metavar="DIR",
+                    help="for the references (default: docs/ of the same)")  # fmt: skip
+    to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
+
+
+def _schemas(given: argparse.Namespace) -> int:
+    from protocol.reference import pages as reference  # noqa: PLC0415
+    from protocol.reference import schema  # noqa: PLC0415
+
+    if not given.check:
+        schema.write(given.out)
+        reference.write(given.docs)
+        return OK
+    stale = [*schema.stale(given.out), *reference.stale(given.docs)]
+    if stale:
+        sys.stderr.write(
+            f"not current: {', '.join(stale)}\nrun: make schemas; what it does not write is to be removed\n"
+        )
+    return NEGATIVE if stale else OK
+
+
+def _arrange_completion(to: argparse.ArgumentParser) -> None:
+    to.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"), help="the shell")
+
+
+def _completion(given: argparse.Namespace) -> int:
+    import shtab  # noqa: PLC0415
+
+    from gateway.doors.commands.parsing import parser  # noqa: PLC0415
+
+    sys.stdout.write(shtab.complete(parser(), given.shell) + "\n")
+    return OK
+
+
+COMMANDS = {
+    "serve": Command(_arrange_serve, _serve),
+    "mcp": Command(_arrange_mcp, _mcp, "  claude mcp add --scope user pioneer -- pioneer mcp"),
+    "demo": Command(_arrange_demo, _demo),
+    "replay": Command(_arrange_replay, _replay, "  pioneer replay tests/golden/ping.jsonl"),
+    "schemas": Command(_arrange_schemas, _schemas),
+    "completion": Command(
+        _arrange_completion, _completion,
+        '  eval "$(pioneer completion bash)"\n  pioneer completion fish > ~/.config/fish/completions/pioneer.fish',
+    ),
+}  # fmt: skip

@@ -1,0 +1,266 @@
+"""`pioneer why`: gate by gate, in plain words, why something was or was not saved or recalled.
+
+Rule 1: what is told was stored or is computed by the same code that decides; nothing is guessed.
+Rule 2: a question is looked at from every side: what would be recalled of it now, what was believed and is not any more,
+what an agent noted, what waits as a candidate or was refused, and what became of the turn in which it was said.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from gateway.doors.commands import Command
+from gateway.doors.commands.conversations import find_said
+from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.options import add_context, add_place, context_of, text_of
+from gateway.doors.commands.paging import paged
+from gateway.doors.terminal.exits import NEGATIVE, OK
+from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
+from protocol import methods as m
+from protocol.base import Elsewhere
+from protocol.memory import Candidate, ExplainResult, Gate, Record, SearchResult
+from protocol.thread_episodic import ThreadHit, ThreadSearchResult
+
+KINDS = {"mem_": "memory", "cand_": "candidate", "trn_": "turn", "run_": "hook_run"}
+"""What an id names, by how it begins."""
+
+QUESTIONS = {
+    "memory_enabled": "is memory switched on",
+    "extraction_enabled": "are facts taken from conversations",
+    "turn_succeeded": "did the turn come to its end",
+    "policy": "did the user's words and the thread allow it",
+    "eligibility": "did the user say something that can be kept",
+    "extractor": "did the extractor answer",
+    "fact_valid": "is it one well-formed fact",
+    "quote": "are the quoted words really the user's",
+    "instruction": "does a note ask nothing of anybody, outside of the user's scope",
+    "own_words": "did the user say it themselves, outside of what they pasted",
+    "secret": "is it free of credentials",
+    "scope": "is there a scope that it belongs to",
+    "duplicate": "is it new",
+    "admission": "is there enough that speaks for it",
+    "recall_enabled": "is recall switched on",
+    "scope_active": "does it belong to this context",
+    "status": "is it believed today",
+    "expiry": "is its time not over",
+    "voice": "is it the user's word, and no unconfirmed note of an agent",
+    "sensitivity": "may it be shown unasked",
+    "integrity": "does it pass its own checksum",
+    "excluded": "is it not excluded",
+    "candidate": "does anything remembered fit the words",
+    "floor": "does it fit well enough",
+    "budget": "is there room for it",
+    "already_shown": "was it not shown already",
+}
+"""Each gate as the question that it asks; the answer of a gate that was passed is yes."""
+
+CUTS = {
+    None: "would be recalled",
+    "floor": "fits too badly",
+    "budget": "no room: others fit better",
+    "already_shown": "shown already",
+}
+FORMER = ["superseded", "expired", "archived"]
+SAID_LOOKED_AT = 3
+CANDIDATES_SHOWN = 5
+CANDIDATES_LOOKED_AT = 2000  # who has more looks with `pioneer candidates`
+SHARED_WORDS = 0.5  # share of the question's words that a candidate must say to be meant
+
+
+class Sides(NamedTuple):
+    """Everything that is known of a question."""
+
+    recall: ExplainResult
+    records: dict[str, Record]
+    former: SearchResult
+    notes: SearchResult
+    candidates: list[Candidate]
+    said: ThreadSearchResult
+    turns: list[tuple[ThreadHit, ExplainResult]]
+
+
+def _arrange(to: argparse.ArgumentParser) -> None:
+    add_place(to)
+    add_context(to)
+    to.add_argument(
+        "subject", nargs="+", metavar="TEXT|ID",
+        help="a question or a fact in plain words, or the id of a memory, a candidate, a turn or a hook run",
+    )  # fmt: skip
+
+
+def _why(given: argparse.Namespace) -> int:
+    subject = text_of(given.subject)
+    kind = next((kind for start, kind in KINDS.items() if subject.startswith(start) and " " not in subject), None)
+    if kind is not None:
+        return _why_target(given, {"kind": kind, "id": subject})
+    sides = through_door(given, lambda door: _look(door, given, subject), "ask")
+    if given.json:
+        show_json({
+            "recall": sides.recall, "former": sides.former.hits, "notes": sides.notes.hits, "candidates": sides.candidates, "said": sides.said,
+            "turns": [{"turn_id": hit.turn_id, "explanation": told} for hit, told in sides.turns],
+        })  # fmt: skip
+    else:
+        _tell_sides(sides)
+    return OK if sides.recall.outcome == "recalled" else NEGATIVE
+
+
+def _why_target(given: argparse.Namespace, target: dict[str, Any]) -> int:
+    result = through_door(
+        given, lambda door: door.call(m.MEMORY_EXPLAIN, {"target": target, "context": context_of(given)})
+    )
+    if given.json:
+        show_json(result)
+    else:
+        _tell(result)
+    return OK
+
+
+# -- looking -----------------------------------------------------------------------------------------------------------
+
+
+async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Sides:
+    context = context_of(given)
+    recall = await door.call(m.MEMORY_EXPLAIN, {"query": text, "context": context})
+    asked = {"query": text, "mode": "lexical", "context": context, "limit": 5}
+    is_on = recall.gates[0].passed
+    nothing = SearchResult(hits=[], next_cursor=None, semantic="off")
+    former = await door.call(m.MEMORY_SEARCH, asked | {"statuses": FORMER}) if is_on else nothing
+    notes = await door.call(m.MEMORY_SEARCH, asked | {"voices": ["machine"]}) if is_on else nothing
+    asked_said = {
+        "workspace_id": given.workspace, "query": text, "roles": ["user"], "limit": 20, "count_elsewhere": True
+    }  # fmt: skip
+    said = await find_said(door, asked_said)
+    if is_on and recall.outcome != "recalled":
+        await door.hint_at(await _elsewhere(door, text, context, said))
+    turns = [
+        (hit, await door.call(m.MEMORY_EXPLAIN, {"target": {"kind": "turn", "id": hit.turn_id}, "context": context}))
+        for hit in _first_of_turns(said.hits)
+    ]
+    records: dict[str, Record] = {}
+    for ranked in recall.candidates:
+        if ranked.memory_id is not None:
+            found = (await door.call(m.MEMORY_GET, {"memory_id": ranked.memory_id, "context": context})).record
+            records |= {ranked.memory_id: found} if found is not None else {}
+    return Sides(recall, records, former, notes, await _candidates(door, context, text), said, turns)
+
+
+async def _elsewhere(
+    door: HomeMethods, text: str, context: dict[str, Any], said: ThreadSearchResult
+) -> list[Elsewhere]:
+    """Count what other workspaces remember of it, and what was said there."""
+    asked = {"query": text, "context": context, "count_elsewhere": True}
+    counts = Counter({one.workspace_id: one.count for one in (await door.call(m.MEMORY_SEARCH, asked)).elsewhere})
+    counts.update({one.workspace_id: one.count for one in said.elsewhere})
+    return [Elsewhere(workspace_id=key, count=count) for key, count in counts.most_common()]
+
+
+def _first_of_turns(hits: Iterable[ThreadHit]) -> list[ThreadHit]:
+    by_turn: dict[str, ThreadHit] = {}
+    for hit in hits:
+        by_turn.setdefault(hit.turn_id, hit)
+    return list(by_turn.values())[:SAID_LOOKED_AT]
+
+
+async def _candidates(door: HomeMethods, context: dict[str, Any], text: str) -> list[Candidate]:
+    """Proposals of every state that say at least half of the question's words."""
+    from retrieval.terms import SnowballLexicon  # noqa: PLC0415
+
+    lexicon = SnowballLexicon()
+    wanted = set(lexicon.query_terms(text))
+    states = ["pending", "approved", "rejected", "expired", "merged", "suppressed"]
+    params = {"statuses": states, "context": context}
+    listed = (await paged(door, m.CANDIDATES_LIST, params, "candidates", CANDIDATES_LOOKED_AT)).candidates
+    shares = [(len(wanted & set(lexicon.index_terms(one.content))) / max(1, len(wanted)), one) for one in listed]
+    found = [(shared, one) for shared, one in shares if shared >= SHARED_WORDS]
+    found.sort(key=lambda entry: -entry[0])
+    return [candidate for _, candidate in found[:CANDIDATES_SHOWN]]
+
+
+# -- telling -----------------------------------------------------------------------------------------------------------
+
+
+def _tell(result: ExplainResult) -> None:
+    say(plain(result.summary), "bold")
+    _tell_gates(result.gates)
+    for decision in result.decisions or ([result.decision] if result.decision is not None else []):
+        say(
+            f"decided: {decision.action}, {words(decision.reason_code)}; score {decision.score:.2f} ({decision.bucket})"
+        )
+        show_table(["", "factor", "counts", "why"], [
+            ["", words(factor.name), f"{factor.contribution:+.2f}", factor.why] for factor in decision.factors
+        ])  # fmt: skip
+    for run in result.hook_runs:
+        codes = ", ".join(words(entry.code) for entry in run.diagnostics)
+        say(f"hook {run.hook_id}: {run.status}" + (f" ({codes})" if codes else ""))
+    _tell_ranked(result, {})
+    for missing in result.missing:
+        say(f"not known: {words(missing.kind)} ({words(missing.reason)})")
+
+
+def _tell_gates(gates: Sequence[Gate]) -> None:
+    show_table(["", "gate", "question", "why"], [
+        ["yes" if gate.passed else "NO", words(gate.gate), f"{QUESTIONS.get(gate.gate, words(gate.gate))}?",
+         " ".join(part for part in (words(gate.reason_code), gate.detail) if part)]
+        for gate in gates
+    ])  # fmt: skip
+
+
+def _tell_ranked(result: ExplainResult, records: dict[str, Record]) -> None:
+    if result.candidates:
+        show_table(["rank", "score", "memory", "what becomes of it", "text"], [
+            [
+                str(one.rank), f"{one.score:.2f}", one.memory_id or one.chunk_id or "", CUTS.get(one.cut_by, words(one.cut_by)),
+                records[one.memory_id].content if one.memory_id in records else "",
+            ]
+            for one in result.candidates
+        ])  # fmt: skip
+    for budget in result.budgets:
+        say(
+            f"budget {words(budget.name)}: {budget.used} of {budget.limit} used"
+            + (f", {budget.cut} cut" if budget.cut else "")
+        )
+
+
+def _tell_sides(sides: Sides) -> None:
+    say("What would be recalled now", "bold")
+    say(plain(sides.recall.summary))
+    _tell_gates(sides.recall.gates)
+    _tell_ranked(sides.recall, sides.records)
+    if sides.former.hits:
+        say("\nWhat was believed, and is not any more", "bold")
+        show_table(["memory", "status", "replaced by", "text"], [
+            [hit.record.memory_id, hit.record.status, hit.record.superseded_by or "", hit.record.content]
+            for hit in sides.former.hits
+        ])  # fmt: skip
+    if sides.notes.hits:
+        say("\nWhat an agent noted, and nobody confirmed", "bold")
+        show_table(["memory", "text"], [[hit.record.memory_id, hit.record.content] for hit in sides.notes.hits])
+        hint("`pioneer confirm` takes one for your own word")
+    if sides.candidates:
+        say("\nWhat was proposed", "bold")
+        show_table(["candidate", "status", "why", "text"], [
+            [one.candidate_id, one.status, words(one.reason_code), one.content] for one in sides.candidates
+        ])  # fmt: skip
+    say("\nWhere it was said", "bold")
+    if not sides.turns:
+        say("nowhere in this workspace, as far as it is indexed")
+    for hit, told in sides.turns:
+        say(f"{when(hit.at)}, {hit.thread_id}, {hit.turn_id}: {plain(hit.snippet)}")
+        say(f"  {plain(told.summary)}")
+        for gate in told.gates:
+            if not gate.passed:
+                say(f"  stopped by {words(gate.gate)}: {words(gate.reason_code)}")
+    say("\nWhat was forgotten", "bold")
+    if sides.recall.missing:
+        say("just these words were forgotten, erased or rejected: they do not come back unasked")
+        hint("`pioneer list --forgotten` shows what can be restored")
+    else:
+        say("not these very words; other words of a forgotten memory are not kept, so nobody can tell")
+
+
+COMMANDS = {
+    "why": Command(
+        _arrange, _why, '  pioneer why "Where do I live?"\n  pioneer why mem_…\n  pioneer why trn_… --json'
+    )
+}  # fmt: skip

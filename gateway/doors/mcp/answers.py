@@ -1,0 +1,258 @@
+"""What the tools answer: its shape as the contract says it, and as a short text that a model reads as data.
+
+Rule 1: text that somebody stored stands in a block that it cannot leave; what we say ourselves stands outside.
+Rule 2: pure; the same answer gives the same text.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+from msgspec import Meta
+
+from memory.rows.notes import NOTE_DAYS, NOTE_LABEL
+from promt.render import BlockDomain, render_block
+from protocol.base import At, Wire
+from protocol.hooks import ContextItem
+from protocol.memory import Category, Kind, ReasonCode, Status, Voice
+from protocol.thread_episodic import IndexedRole, SearchStatus, Understood
+from protocol.threads import SourceRef
+from protocol.tools import MAX_RESULT_CHARS
+
+MAX_WHOLE_CHARS = 6000  # of one record, as `memory_get` gives it
+
+Nonce: TypeAlias = Callable[[str], str]
+"""A block's mark, made from what stands in it so that the same answer has the same one, and nobody can guess it."""
+
+
+AnyJson: TypeAlias = Annotated[
+    Any,
+    Meta(
+        extra_json_schema={
+            "anyOf": [{"type": name} for name in ("string", "number", "boolean", "object", "array", "null")]
+        }
+    ),
+]
+
+
+class Row(Wire):
+    """A remembered fact in a list."""
+
+    memory_id: str
+    content: str
+    category: Category
+    key: str
+    scope: str
+    voice: Voice
+    updated_at: At
+
+
+class FoundRow(Row):
+    """A remembered fact that was found."""
+
+    score: float
+
+
+class WholeRow(Row):
+    """A remembered fact, whole."""
+
+    kind: Kind | None = None
+    status: Status | None = None
+    value: AnyJson = None
+    tags: list[str] = []
+    confidence: float | None = None
+    created_at: At | None = None
+    expires_at: At | None = None
+    contested: bool = False
+
+
+class SearchAnswer(Wire):
+    """Best first."""
+
+    hits: list[FoundRow]
+    note: str
+    truncated: bool = False
+
+
+class ListAnswer(Wire):
+    """Newest first; `next_cursor` goes on."""
+
+    records: list[Row]
+    next_cursor: str | None
+    note: str
+    truncated: bool = False
+
+
+class GetAnswer(Wire):
+    """The fact, or null for what does not exist here."""
+
+    record: WholeRow | None
+    note: str | None = None
+    truncated: bool = False
+
+
+class RememberAnswer(Wire):
+    """What became of it, and why; `noted`: kept as the caller's own note, until the user confirms it by `how_to_confirm`."""
+
+    status: Literal["saved", "duplicate", "noted", "rejected"]
+    reason_code: ReasonCode
+    memory_id: str | None = None
+    how_to_confirm: str | None = None
+
+
+class ForgetAnswer(Wire):
+    """Which facts are forgotten; none where the user has to say yes first, to these or by that command."""
+
+    forgotten_memory_ids: list[str]
+    status: Literal["forgotten", "confirmation_needed", "declined"]
+    memory_ids: list[str] = []
+    command: str | None = None
+
+
+class SaidRow(Wire):
+    """Something that was said in an earlier conversation; `uri` gives the turn, from this place on where it is long."""
+
+    thread_id: str
+    turn_id: str
+    turn: int
+    uri: str
+    role: IndexedRole
+    at: At
+    text: str
+    score: float
+
+
+class ThreadAnswer(Wire):
+    """Best first; `diagnostics` says why there are none or not all."""
+
+    hits: list[SaidRow]
+    status: SearchStatus
+    diagnostics: list[str]
+    note: str
+    truncated: bool = False
+    understood: Understood | None = None
+    """The time that was read from the query: what was said then comes first."""
+
+
+ANSWERS: Mapping[str, type[Wire]] = {
+    "memory_search": SearchAnswer,
+    "memory_list": ListAnswer,
+    "memory_get": GetAnswer,
+    "memory_remember": RememberAnswer,
+    "memory_forget": ForgetAnswer,
+    "thread_search": ThreadAnswer,
+}
+"""The shape of each tool's answer; and the tools of this door, in the order in which they are listed."""
+
+WHY_REJECTED: Mapping[str, str] = {
+    "assistant_inference": (
+        "a model's word alone keeps nothing, nor does what goes beyond the words of the user: another fact, value, key or "
+        "order. The user can keep it with the prompt `remember`, or with `pioneer remember`"
+    ),
+    "note_would_instruct": (
+        "a model's own note tells how things are: never what anybody should do, and nothing in the user's scope. The user can keep it "
+        "with the prompt `remember`, or with `pioneer remember`"
+    ),
+    "no_memory_requested": "the user did not want it kept",
+    "secret_detected": "it looks like a secret, or the number of a card, a bank account or an id, and these are never kept; a label "
+    "can be, such as \u201cthe blue card\u201d",
+    "regulated_needs_request": "such personal data is kept only at the user's own request",
+    "own_context_block": "it is a copy of recalled memory",
+    "suppressed_by_rejection": "the user rejected or forgot it before",
+    "memory_write_disabled": "memory may not be changed here",
+}
+
+
+class ClientView(NamedTuple):
+    """How texts are shown to this client."""
+
+    nonce: Nonce
+    zone: tzinfo
+
+    def day(self, at: int) -> str:
+        """The day of a time."""
+        return datetime.fromtimestamp(at / 1000, self.zone).date().isoformat()
+
+    def block(self, domain: BlockDomain, items: Sequence[ContextItem], max_item_chars: int) -> str:
+        """The items as data; empty if there are none."""
+        said = "\n".join(f"{item.ref.id} {item.text}" for item in items)
+        shown = render_block(
+            domain, items, nonce=self.nonce(said), max_chars=MAX_RESULT_CHARS, max_item_chars=max_item_chars
+        )
+        return shown.text if shown is not None else ""
+
+    def memories(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
+        """Remembered facts as data."""
+        return self.block("memory", [self._memory(row) for row in rows], max_item_chars)
+
+    def _memory(self, row: Mapping[str, Any]) -> ContextItem:
+        labels = {"scope": row["scope"], "category": row["category"], "at": self.day(row["updated_at"])}
+        if row["voice"] == "machine":
+            labels["voice"] = NOTE_LABEL
+        return ContextItem(ref=SourceRef(kind="memory", id=row["memory_id"]), text=row["content"], labels=labels)
+
+    def said(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
+        """Quotations as data."""
+        items = [
+            ContextItem(
+                ref=SourceRef(kind="thread", id=row["uri"]),
+                text=row["text"],
+                labels={"role": row["role"], "at": self.day(row["at"])},
+            )
+            for row in rows
+        ]
+        return self.block("thread", items, max_item_chars)
+
+
+def _search(data: Mapping[str, Any], view: ClientView) -> str:
+    return view.memories(data["hits"]) or "Nothing is remembered about that."
+
+
+def _list(data: Mapping[str, Any], view: ClientView) -> str:
+    more = f"\n\nMore: cursor {data['next_cursor']}" if data["next_cursor"] else ""
+    return (view.memories(data["records"]) or "Nothing is remembered.") + more
+
+
+def _get(data: Mapping[str, Any], view: ClientView) -> str:
+    found = data["record"]
+    return view.memories([found], MAX_WHOLE_CHARS) if found is not None else "There is no such memory."
+
+
+def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
+    if data["status"] == "noted":
+        return (
+            f"Noted as yours: {data['memory_id']}. It is no word of the user, and ends in {NOTE_DAYS} days, unless they run "
+            f"`{data['how_to_confirm']}`."
+        )
+    if data["status"] == "rejected":
+        why = WHY_REJECTED.get(data["reason_code"])
+        return f"Not kept ({data['reason_code']}){f': {why}' if why else ''}."
+    known = "It was known already" if data["status"] == "duplicate" else "Kept"
+    return f"{known}: {data['memory_id']}."
+
+
+def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
+    if data["status"] == "confirmation_needed":
+        which = ", ".join(data["memory_ids"])
+        return (
+            f"Not forgotten yet: {which}. Ask the user; they can take the prompt `forget`, or run `{data['command']}`."
+        )
+    return f"Forgotten: {', '.join(data['forgotten_memory_ids']) or 'nothing'}."
+
+
+def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
+    why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
+    read = data["understood"]
+    when = f"Read as {read['text']}: {view.day(read['from_at'])} to {view.day(read['to_at'])}.\n\n" if read else ""
+    return when + (view.said(data["hits"]) or f"Nothing was found in earlier conversation{why}.")
+
+
+_TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
+    "memory_search": _search, "memory_list": _list, "memory_get": _get, "memory_remember": _remember,
+    "memory_forget": _forget, "thread_search": _thread_search,
+}  # fmt: skip
+
+
+def text_of(name: str, data: Mapping[str, Any], view: ClientView) -> str:
+    """A tool's answer as a short text."""
+    return _TEXTS[name](data, view)

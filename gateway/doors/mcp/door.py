@@ -1,0 +1,303 @@
+"""What a model may do at this door: the tools of a turn, called without one.
+
+Rule 1: a call is judged by the very code that judges it in a turn. There is no message of the user here, so a model's word
+is a note of its own, unless the user's own words are known: they took the prompt `remember`, or said yes to a question that
+showed them the words whole.
+Rule 2: scopes are the user's and one workspace's; what lies elsewhere does not exist here.
+Rule 3: whatever happens, a call is answered; a defect is answered by its incident's id.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import quote
+
+import anyio
+import msgspec
+
+from gateway.base.logs import Log
+from gateway.doors.mcp.answers import ANSWERS, ClientView, text_of
+from gateway.doors.mcp.pages import ROOM, page_of, place_of, shown
+from gateway.wiring import App
+from memory.hooks.policy import turn_policy
+from promt.intents import Intents
+from promt.render import UNSEEN
+from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
+from protocol.hooks import ToolContext, TurnContext
+from protocol.memory import GetParams, ListParams
+from protocol.threads import ToolFailure, ToolReply, TurnOptions
+from thread_episodic.reading import ShownMessage
+
+WORDS_MS = 10 * 60_000
+"""How long the words of a prompt stand for the user's wish: the model's calls follow at once, a slow one in minutes."""
+MAX_SAVES = 5
+"""What the words of one prompt may keep: a few facts that were given together, not a stream of them."""
+MAX_ASKED_CHARS = 2000
+"""Nobody agrees to what they did not see whole; what is longer is not asked about."""
+MAX_CLIENT_NAME = 60
+CONFIRMATION_NEEDED = "confirmation_needed"
+
+BRIEF_ORDER = (
+    "identity", "communication_style", "recurring_instruction", "preference", "project_policy", "constraint",
+    "project_decision", "procedure", "project_fact", "todo", "relationship", "biography", "custom",
+)  # fmt: skip
+"""What a session should know first: who it is for and how, then the project's rules, then the rest."""
+BRIEF_RECORDS = 100
+BRIEF_ITEM_CHARS = 280
+EMPTY_BRIEF = "Nothing is remembered yet."
+
+log = Log("mcp")
+
+T = TypeVar("T")
+
+Ask: TypeAlias = Callable[[str], Awaitable[bool | None]]
+"""Asks the user a question: yes, no, or None where nobody can be asked."""
+
+
+class Interruption(Exception):
+    """A question that cannot be answered within the call: the client asks its user and calls again."""
+
+
+class Caller(NamedTuple):
+    """Who calls: the client's own name, and how its user can be asked."""
+
+    name: str | None
+    ask: Ask
+    consent: bool | None = None
+    """The user's answer where they were asked about this very call before."""
+    can_ask: bool = True
+    """Whether its user can be asked at all."""
+
+
+class ToolAnswer(NamedTuple):
+    """A tool's answer: a text, and the same as data where it succeeded."""
+
+    text: str
+    data: dict[str, Any] | None
+    code: str | None = None
+    """Why it failed."""
+
+
+class _Words(NamedTuple):
+    """What the user said to be remembered, until when it stands, and how many facts may still be kept by it."""
+
+    text: str = ""
+    until: int = 0
+    saves: int = 0
+
+
+def agent_id_of(client_name: str | None) -> str:
+    """The id under which a client's doings are noted, apart from every agent of an app."""
+    slug = re.sub(r"[^a-z0-9._-]+", "-", (client_name or "").casefold()).strip("-")[:MAX_CLIENT_NAME]
+    return f"mcp:{slug}" if slug else "mcp"
+
+
+def turn_uri(thread_id: str, number: int, start: int = 0) -> str:
+    """The resource of a turn, from a place in it on."""
+    begins = f"?from={start}" if start else ""
+    return f"memory://thread/{quote(thread_id, safe='')}/turn/{number}{begins}"
+
+
+class McpDoor:
+    """The tools, and what else a client may read, in one workspace."""
+
+    def __init__(self, app: App, workspace_id: str, time_zone: str, view: ClientView) -> None:
+        self._app = app
+        self._time_zone = time_zone
+        self._workspace_id = workspace_id
+        self._view = view
+        self._conversation = app.base.ids.new("mcp")  # ties together what came of one client's session
+        self._words = _Words()
+        self._unwanted = _Words()
+
+    # -- tools -----------------------------------------------------------------------------------------------------
+
+    async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolAnswer:
+        """The answer of one of `ANSWERS`."""
+        try:
+            run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(name, self._read)
+            return await self._answer(name, await run(name, arguments, caller))
+        except Interruption:
+            raise
+        except GatewayError as error:  # beside the tools: what places their hits
+            return ToolAnswer(f"{error.reason}: {error.message}", None, error.reason)
+        except Exception as error:  # noqa: BLE001  # the boundary: a model gets an answer, never a traceback
+            return ToolAnswer(f"internal: {REASONS['internal'].message} ({log.incident(error)})", None, "internal")
+
+    async def _answer(self, name: str, reply: ToolReply) -> ToolAnswer:
+        if not reply.ok:
+            failed = reply.error or ToolFailure(code="internal", message=REASONS["internal"].message)
+            return ToolAnswer(f"{failed.code}: {failed.message}", None, failed.code)
+        data = dict(reply.data)
+        if name == "thread_search":
+            data["hits"] = await self._placed(data["hits"])
+        plain = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(data), ANSWERS[name]))
+        return ToolAnswer(text_of(name, plain, self._view), plain)
+
+    async def _placed(self, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The hits, each with the number of its turn and the page of it that holds the hit."""
+        numbers = await self._app.episodic.turns.numbers(hit["thread_id"] for hit in hits)
+        placed: list[dict[str, Any]] = []
+        texts: dict[tuple[str, int], list[str]] = {}  # several hits may be of one turn
+        for hit in hits:
+            with suppress(KeyError, CallerError):  # it was deleted this moment
+                turn = hit["thread_id"], numbers[hit["turn_id"]]
+                if turn not in texts:
+                    texts[turn] = [shown(message.text) for message in await self._messages(*turn)]
+                placed.append({**hit, "turn": turn[1], "uri": turn_uri(*turn, place_of(texts[turn], hit["text"]))})
+        return placed
+
+    async def _messages(self, thread_id: str, number: int) -> list[ShownMessage]:
+        return await self._app.episodic.turns.read(self._workspace_id, thread_id, number)
+
+    def turn(self, client_name: str | None) -> TurnContext:
+        """Where a call is as if it were made: a conversation of the user's own, whose words are not kept."""
+        return TurnContext(
+            workspace_id=self._workspace_id, thread_id=self._conversation, turn_id=self._app.base.ids.new("call"),
+            agent_id=agent_id_of(client_name), task_id=None, parent_thread_id=None, mode="agent", memory_mode="normal",
+            origin="user", driver="host", options=TurnOptions(), now=self._app.base.clock.now(),
+            time_zone=self._time_zone,
+        )  # fmt: skip
+
+    async def _run(
+        self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "", *, agreed: bool = False,
+        may_note: bool = False,
+    ) -> ToolReply:  # fmt: skip
+        turn = self.turn(caller.name)
+        asked = Intents(forget=bool(words)) if name == "memory_forget" else Intents(remember=bool(words))
+        policy = turn_policy(turn, asked)
+        context = ToolContext(
+            turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed, may_note=may_note
+        )
+        return await self._app.tools[name](context, name, arguments)
+
+    async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+        """Run a tool that changes nothing, and wait for it no longer than the deadline."""
+        return await self._in_time(self._run(name, arguments, caller))
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        """Wait for something that is only read. Raises `Unavailable` at the deadline."""
+        patience = self._app.base.config.config.recall.deadline_ms.mcp
+        try:
+            with anyio.fail_after(patience / 1000):
+                return await work
+        except TimeoutError:
+            message = f"Nothing was found within {patience} ms (`gateway.recall.deadline_ms.mcp`). Try again."
+            raise Unavailable(message=message) from None
+
+    async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+        """Propose it with the words that the user is known to have said; ask them only where that is all that lacks.
+
+        Where they cannot be asked, it becomes a note of the client's own.
+        """
+        if caller.consent is False:
+            return _declined()
+        question = question_of(arguments) if caller.can_ask else None
+        if caller.consent and question is not None:
+            return await self._run(name, arguments, caller, agreed=True)
+        reply = await self._propose(name, arguments, caller, may_note=question is None)
+        lacks_word = reply.ok and reply.data["reason_code"] == "assistant_inference"
+        if not lacks_word or question is None:
+            return reply
+        said = await caller.ask(question)
+        if said is None:  # it could not be asked after all
+            return await self._run(name, arguments, caller, may_note=True)
+        return await self._run(name, arguments, caller, agreed=True) if said else _declined()
+
+    async def _propose(
+        self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool
+    ) -> ToolReply:  # fmt: skip
+        """Propose it with the words of the prompt, and count what they kept."""
+        words = self._words_now()
+        reply = await self._run(name, arguments, caller, words, may_note=may_note)
+        if words and reply.ok and reply.data["status"] in {"saved", "duplicate"}:
+            self._words = self._words._replace(saves=self._words.saves - 1)
+        return reply
+
+    async def _forget(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
+        """Forget it by the words of the prompt, which stand for one memory, or by the user's yes to what they are shown."""
+        if caller.consent is False:
+            return _kept()
+        if caller.consent:
+            return await self._run(name, arguments, caller, agreed=True)
+        words = self._unwanted.text if self._stands(self._unwanted) else ""
+        reply = await self._run(name, arguments, caller, words)
+        if not reply.ok or reply.data["status"] != CONFIRMATION_NEEDED:
+            if words and reply.ok:
+                self._unwanted = _Words()
+            return reply
+        question = await self._question_of(reply.data["memory_ids"][0], caller)
+        said = await caller.ask(question) if question is not None else None
+        if said is None:
+            return reply
+        return await self._run(name, arguments, caller, agreed=True) if said else _kept()
+
+    async def _question_of(self, memory_id: str, caller: Caller) -> str | None:
+        """What the user is asked before a memory is forgotten; None where it cannot be shown whole."""
+        turn = self.turn(caller.name)
+        record = (await self._app.memory.turns.get_in_turn(turn, GetParams(memory_id=memory_id))).record
+        seen = UNSEEN.sub("", record.content) if record is not None else ""
+        return f"Forget this?\n\n{seen}" if 0 < len(seen) <= MAX_ASKED_CHARS else None
+
+    # -- the user's own words --------------------------------------------------------------------------------------
+
+    def hear(self, words: str) -> None:
+        """The user asked, in these words, that something be remembered."""
+        self._words = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
+
+    def hear_unwanted(self, words: str) -> None:
+        """The user asked, in these words, that something be forgotten."""
+        self._unwanted = _Words(words, self._app.base.clock.now() + WORDS_MS, 1)
+
+    def _words_now(self) -> str:
+        return self._words.text if self._stands(self._words) else ""
+
+    def _stands(self, words: _Words) -> bool:
+        return words.saves > 0 and self._app.base.clock.now() <= words.until
+
+    # -- what is read ----------------------------------------------------------------------------------------------
+
+    async def brief(self) -> str:
+        """What a session should know at its beginning, as data."""
+        memory = self._app.base.config.config.memory
+        if not (memory.enabled and memory.tools_enabled):
+            raise Unavailable("memory_disabled")
+        params = ListParams(order="importance", limit=BRIEF_RECORDS, voices=["user"])
+        found = (await self._in_time(self._app.memory.turns.list_in_turn(self.turn(None), params))).records
+        ordered = sorted(found, key=lambda record: BRIEF_ORDER.index(record.category))
+        rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
+        return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
+
+    async def said(self, thread_id: str, number: int, start: int = 0) -> str:
+        """What was said in a turn, as data, from a place on. Raises `CallerError` for what may not be shown."""
+        messages = await self._messages(thread_id, number)
+        page = page_of([shown(message.text) for message in messages], start)
+        if start and not page.pieces:
+            raise CallerError.missing("turn")
+        rows = [
+            {**messages[piece.message]._asdict(), "text": piece.text, "uri": messages[piece.message].item_id}
+            for piece in page.pieces
+        ]
+        rest = turn_uri(thread_id, number, page.end)
+        more = f"\n\nThese are characters {start} to {page.end} of {page.total}. It goes on: {rest}"
+        return self._view.said(rows, ROOM) + (more if page.end < page.total else "")
+
+
+def _declined() -> ToolReply:
+    return ToolReply(ok=True, data={"status": "rejected", "reason_code": "no_memory_requested"})
+
+
+def _kept() -> ToolReply:
+    return ToolReply(ok=True, data={"status": "declined", "forgotten_memory_ids": []})
+
+
+def question_of(arguments: Mapping[str, Any]) -> str | None:
+    """What the user is asked before a model's proposal is kept; None where it cannot be shown whole."""
+    content = arguments.get("content")
+    if not isinstance(content, str):
+        return None
+    more = {name: arguments[name] for name in ("category", "key", "value", "scope") if arguments.get(name) is not None}
+    shown = "\n".join([content, *(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in more.items())])
+    seen = UNSEEN.sub("", shown)
+    return f"Keep this in your memory?\n\n{seen}" if len(seen) <= MAX_ASKED_CHARS else None

@@ -1,0 +1,138 @@
+"""What a client may read without a tool, and what its user may begin a message with.
+
+Rule 1: a prompt is taken by the user: that is what the protocol makes it for. The words given to `remember` and `forget` are theirs.
+Rule 2: an address that we never gave, and one of something that may not be shown, are not found alike.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import anyio
+
+from gateway.doors.mcp.door import Caller, McpDoor
+from promt import load
+from promt.render import UNSEEN
+from protocol.errors import CallerError, GatewayError, Unavailable
+
+MAX_WORDS = 4096  # as long as a search may be
+BRIEF_URI = "memory://brief"
+
+_RECORD = re.compile(r"memory://record/(?P<id>[^/?#]{1,400})\Z")
+_TURN = re.compile(
+    r"memory://thread/(?P<id>[^/?#]{1,400})/turn/(?P<number>[1-9][0-9]{0,8})(?:\?from=(?P<start>[0-9]{1,9}))?\Z"
+)
+_PLACE = re.compile(r"\{(words|found)\}")
+
+
+class Template(NamedTuple):
+    """A family of resources."""
+
+    uri: str
+    name: str
+    description: str
+
+
+TEMPLATES = (
+    Template("memory://record/{id}", "record", "One remembered fact, whole."),
+    Template(
+        "memory://thread/{id}/turn/{n}{?from}",
+        "turn",
+        "What was said in a turn of an earlier conversation, from 1. A long one says where it goes on.",
+    ),
+)
+
+
+class Argument(NamedTuple):
+    """What a prompt asks its user for."""
+
+    name: str
+    description: str
+
+
+class Offer(NamedTuple):
+    """A prompt as it is listed."""
+
+    description: str
+    argument: Argument | None = None
+
+
+PROMPTS: Mapping[str, Offer] = {
+    "recall": Offer("What is known about something", Argument("query", "What it is about, in a few words")),
+    "remember": Offer("Keep a fact", Argument("fact", "What to keep, in your own words")),
+    "forget": Offer("Forget something", Argument("what", "What to forget, in a few words")),
+    "session_brief": Offer("What to know about you and this project at the beginning"),
+}
+
+
+async def read(door: McpDoor, uri: str, caller: Caller) -> str:
+    """A resource's text. Raises `CallerError("not_found")`, or what else the service answers."""
+    if uri == BRIEF_URI:
+        return await door.brief()
+    turn = _TURN.match(uri)
+    if turn is not None:
+        return await door.said(unquote(turn["id"]), int(turn["number"]), int(turn["start"] or 0))
+    record = _RECORD.match(uri)
+    if record is None:
+        raise CallerError.missing("resource")
+    answer = await door.call("memory_get", {"memory_id": unquote(record["id"])}, caller)
+    if answer.code not in {None, "invalid_params"}:
+        raise Unavailable(message=answer.text)
+    if answer.data is None or answer.data["record"] is None:
+        raise CallerError.missing("memory")
+    return answer.text
+
+
+async def _recalled(door: McpDoor, words: str, caller: Caller) -> str:
+    """Both searches side by side: where one is late or fails, the other is there."""
+    found: dict[str, str] = dict.fromkeys(("memory_search", "thread_search"), "")
+
+    async def search(name: str) -> None:
+        found[name] = (await door.call(name, {"query": words}, caller)).text
+
+    async with anyio.create_task_group() as tasks:
+        for name in found:
+            tasks.start_soon(search, name)
+    return "\n\n".join(found.values())
+
+
+async def _brief(door: McpDoor, _words: str, _caller: Caller) -> str:
+    try:
+        return await door.brief()
+    except GatewayError as error:
+        return f"{error.reason}: {error.message}"
+
+
+_FINDERS: Mapping[str, Callable[[McpDoor, str, Caller], Awaitable[str]]] = {
+    "recall": _recalled,
+    "session_brief": _brief,
+}
+
+
+async def render(door: McpDoor, name: str, arguments: Mapping[str, str], caller: Caller) -> str:
+    """A prompt's message. Raises `CallerError` for a prompt or an argument that does not exist, or is missing."""
+    offer = PROMPTS.get(name)
+    if offer is None:
+        raise CallerError.missing("prompt")
+    words = _words_of(offer, arguments)
+    found = await _FINDERS[name](door, words, caller) if name in _FINDERS else ""
+    if name == "remember":
+        door.hear(words)
+    elif name == "forget":
+        door.hear_unwanted(words)
+    given = {"words": words, "found": found}
+    return _PLACE.sub(lambda place: given[place[1]], load(f"mcp_{name}").text)
+
+
+def _words_of(offer: Offer, arguments: Mapping[str, str]) -> str:
+    wanted = offer.argument.name if offer.argument is not None else None
+    for name in arguments:
+        if name != wanted:
+            raise CallerError.at("$.arguments", "There is no such argument")
+    if wanted is None:
+        return ""
+    words = UNSEEN.sub("", arguments.get(wanted, "")).strip()
+    if not words or len(words) > MAX_WORDS:
+        raise CallerError.at(f"$.arguments.{wanted}", f"Give 1 to {MAX_WORDS} characters")
+    return words

@@ -1,0 +1,243 @@
+"""The official SDK's server in front of the door: what is offered, and how each request comes to it and back.
+
+Rule 1: revisions with a handshake and without are the SDK's matter; what differs for us is how a user is asked.
+Rule 2: lists are constant and in one order, so that a client may keep them.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.message import SessionMessage
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from gateway import __version__
+from gateway.doors.mcp import prompts
+from gateway.doors.mcp.answers import ANSWERS
+from gateway.doors.mcp.door import Caller, Interruption, McpDoor
+from gateway.doors.mcp.streams import McpTransport
+from promt import load
+from protocol.errors import CallerError, GatewayError
+from protocol.tools import tool_spec, whole_schema
+
+NAME = "pioneer"
+LISTS_MS = 3_600_000  # a list changes with the version only, and a version with the process
+QUESTION = "keep"
+RESOURCE_NOT_FOUND = -32002
+"""As revisions with a handshake say it; the newer ones say that the parameters are invalid."""
+
+TITLES: Mapping[str, str] = {
+    "memory_search": "Search memory", "memory_list": "List memory", "memory_get": "Read one memory",
+    "memory_remember": "Remember", "memory_forget": "Forget", "thread_search": "Search earlier conversations",
+}  # fmt: skip
+READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+ANNOTATIONS: Mapping[str, types.ToolAnnotations] = {
+    "memory_remember": types.ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    ),
+    "memory_forget": types.ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+    ),
+}
+"""Of the tools that change something; the others read. A fact that is kept or forgotten again changes nothing more."""
+
+Context = ServerRequestContext[Any, Any]
+Digest = Callable[[str], str]
+"""A keyed hash of the home."""
+
+
+def _tool(name: str) -> types.Tool:
+    spec = tool_spec(name)
+    return types.Tool(
+        name=name, title=TITLES[name], description=spec.description, input_schema=spec.parameters,
+        output_schema=whole_schema(ANSWERS[name]), annotations=ANNOTATIONS.get(name, READS),
+    )  # fmt: skip
+
+
+TOOLS = [_tool(name) for name in ANSWERS]
+RESOURCES = [
+    types.Resource(
+        uri=prompts.BRIEF_URI, name="brief", title="What to know at the beginning", mime_type="text/plain",
+        description="Who the user is, how they want to be answered, and what holds in this project.",
+    )
+]  # fmt: skip
+TEMPLATES = [
+    types.ResourceTemplate(uri_template=t.uri, name=t.name, description=t.description, mime_type="text/plain")
+    for t in prompts.TEMPLATES
+]
+
+
+def _prompt(name: str, offer: prompts.Offer) -> types.Prompt:
+    wanted = [offer.argument] if offer.argument is not None else []
+    arguments = [types.PromptArgument(name=a.name, description=a.description, required=True) for a in wanted]
+    return types.Prompt(name=name, title=load(f"mcp_{name}").title, description=offer.description, arguments=arguments)
+
+
+PROMPTS = [_prompt(name, offer) for name, offer in prompts.PROMPTS.items()]
+
+
+class _AskFirst(Interruption):
+    """The client has to ask its user and to call again."""
+
+    def __init__(self, question: str) -> None:
+        self.question = question
+        super().__init__()
+
+
+def _form(question: str) -> types.ElicitRequestFormParams:
+    schema = {
+        "type": "object",
+        "properties": {QUESTION: {"type": "boolean", "title": f"{question.split(maxsplit=1)[0]} it", "default": True}},
+    }
+    return types.ElicitRequestFormParams(message=question, requested_schema=schema)
+
+
+def _is_yes(result: types.ElicitResult) -> bool:
+    return result.action == "accept" and (result.content or {}).get(QUESTION, True) is True
+
+
+def _can_be_asked(context: Context) -> bool:
+    capabilities = context.session.client_capabilities
+    asked = capabilities.elicitation if capabilities is not None else None
+    return asked is not None and (asked.form is not None or asked.url is None)  # `{}` is how a form is said of old
+
+
+def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: FBT001  # the user's yes or no
+    """Who calls, and how their user is asked in this revision."""
+    params = context.session.client_params
+    is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def ask(question: str) -> bool | None:
+        if not _can_be_asked(context):
+            return None
+        if is_modern:
+            raise _AskFirst(question)
+        form = _form(question)
+        try:
+            answer = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
+        except (MCPError, NoBackChannelError):  # the client cannot after all: then nobody was asked
+            return None
+        return _is_yes(answer)
+
+    name = params.client_info.name if params is not None else None
+    return Caller(name, ask, consent, can_ask=_can_be_asked(context))
+
+
+def _error(error: GatewayError, context: Context, **data: str) -> MCPError:
+    """A refusal as the protocol says it."""
+    is_caller = isinstance(error, CallerError)
+    code = types.INVALID_PARAMS if is_caller else types.INTERNAL_ERROR
+    if data and is_caller and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        code = RESOURCE_NOT_FOUND
+    return MCPError(code, error.message, data or None)
+
+
+class Handlers:
+    """Answers requests with what the door says."""
+
+    def __init__(self, door: McpDoor, digest: Digest) -> None:
+        self._door = door
+        self._digest = digest
+
+    async def list_tools(self, _context: Context, _params: Any) -> types.ListToolsResult:
+        """`tools/list`."""
+        return types.ListToolsResult(tools=TOOLS)
+
+    async def list_resources(self, _context: Context, _params: Any) -> types.ListResourcesResult:
+        """`resources/list`."""
+        return types.ListResourcesResult(resources=RESOURCES)
+
+    async def list_templates(self, _context: Context, _params: Any) -> types.ListResourceTemplatesResult:
+        """`resources/templates/list`."""
+        return types.ListResourceTemplatesResult(resource_templates=TEMPLATES)
+
+    async def list_prompts(self, _context: Context, _params: Any) -> types.ListPromptsResult:
+        """`prompts/list`."""
+        return types.ListPromptsResult(prompts=PROMPTS)
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """`tools/call`: a failure is a result, an unknown tool is not."""
+        if params.name not in ANSWERS:
+            raise MCPError(types.INVALID_PARAMS, "There is no such tool.")
+        arguments = params.arguments or {}
+        state = self._digest(f"{params.name} {json.dumps(arguments, sort_keys=True)}")
+        try:
+            answer = await self._door.call(params.name, arguments, _caller(context, self._consent(params, state)))
+        except _AskFirst as asked:
+            request = types.ElicitRequest(params=_form(asked.question))
+            return types.InputRequiredResult(input_requests={QUESTION: request}, request_state=state)
+        content = [types.TextContent(type="text", text=answer.text)]
+        return types.CallToolResult(
+            content=[*content], structured_content=answer.data, is_error=answer.data is None
+        )  # fmt: skip
+
+    @staticmethod
+    def _consent(params: types.CallToolRequestParams, state: str) -> bool | None:
+        """What the user answered to the question about this very call; an answer without our mark counts for nothing."""
+        if params.request_state is None:
+            return None
+        if params.request_state != state:
+            raise MCPError(types.INVALID_PARAMS, "`requestState` is not what was given for this call.")
+        answer = (params.input_responses or {}).get(QUESTION)
+        return _is_yes(answer) if isinstance(answer, types.ElicitResult) else None
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """`resources/read`."""
+        try:
+            text = await prompts.read(self._door, params.uri, _caller(context))
+        except GatewayError as error:
+            raise _error(error, context, uri=params.uri) from None
+        found = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=text)
+        return types.ReadResourceResult(contents=[found])
+
+    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """`prompts/get`."""
+        try:
+            text = await prompts.render(self._door, params.name, params.arguments or {}, _caller(context))
+        except GatewayError as error:
+            raise _error(error, context) from None
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(description=prompts.PROMPTS[params.name].description, messages=[message])
+
+
+def server_of(door: McpDoor, digest: Digest) -> Server[Any]:
+    """The SDK's server with everything that is offered."""
+    handlers = Handlers(door, digest)
+    lasting = CacheHint(ttl_ms=LISTS_MS)
+    return Server(
+        NAME,
+        version=__version__,
+        title="Pioneer memory",
+        instructions=load("mcp_instructions").text,
+        cache_hints={
+            "tools/list": lasting, "prompts/list": lasting, "resources/list": lasting,
+            "resources/templates/list": lasting,
+        },
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+    )  # fmt: skip
+
+
+async def converse(door: McpDoor, digest: Digest, wire: McpTransport) -> None:
+    """Serve one client until its input ends or the wire is stopped."""
+    server = server_of(door, digest)
+    into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    outgoing, out_of = anyio.create_memory_object_stream[SessionMessage]()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wire.read_into, into)
+        tasks.start_soon(wire.write_from, out_of)
+        await server.run(incoming, outgoing, server.create_initialization_options(NotificationOptions()))

@@ -1,0 +1,1 @@
+"""What a person sees of a command: lines, tables, hints, and the exit code."""

@@ -1,0 +1,218 @@
+"""What a command shows: one JSON document, plain lines for other programs, or tables and colour on a terminal.
+
+Rule 1: rich is imported only where a terminal reads.
+Rule 2: stored text is data: nothing in it moves a cursor, colours a line or ends a table's row.
+Rule 3: answers go to stdout; questions, progress, hints and complaints to stderr, so that a pipe carries data only.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+
+from gateway.doors.terminal import tables
+from gateway.doors.terminal.exits import USAGE, Stop
+from protocol.errors import GatewayError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def prepare(*, is_json: bool) -> None:
+    """Let every letter through: JSON is UTF-8, and a console that lacks a letter shows its number.
+
+    A stream that the shell has closed goes nowhere.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # as long as the process
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+            if is_json and stream is sys.stdout:
+                stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
+
+
+def is_rich(stream: TextIO | None = None) -> bool:
+    """Whether a terminal reads (of stdout, where no other stream is named) that can show more than lines."""
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+
+
+def plain(text: str) -> str:
+    """A text on one line that no terminal stumbles over."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
+
+
+def readable(text: str) -> str:
+    """A text with its lines that no terminal stumbles over."""
+    return "\n".join(
+        "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line) for line in text.split("\n")
+    )
+
+
+def when(at: int | None) -> str:
+    """A time as the user's clock has it."""
+    if at is None:
+        return ""
+    try:
+        return (_EPOCH + timedelta(milliseconds=at)).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, OSError):  # a date that this platform's clock cannot show
+        return (_EPOCH + timedelta(milliseconds=at)).strftime("%Y-%m-%d %H:%M")
+
+
+def size(count: int) -> str:
+    """A number of bytes for a person."""
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def words(code: str | None) -> str:
+    """A code of the contract as a person reads it."""
+    return (code or "").replace("_", " ")
+
+
+def show_json(value: Any) -> None:
+    """One document, one line."""
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+def show_error(error: BaseException, line: str) -> None:
+    """An error as the document that is answered in place of a result."""
+    told = {"message": line} | getattr(error, "details", {})
+    found: Any = error.on_the_wire() if isinstance(error, GatewayError) else told
+    show_json({"error": found})
+
+
+def say(line: str = "", style: str | None = None) -> None:
+    """A line; in colour where a terminal reads."""
+    if style is None or not is_rich() or "NO_COLOR" in os.environ:
+        sys.stdout.write(line + "\n")
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    Console(highlight=False).print(Text(line, style), soft_wrap=True)
+
+
+def hint(line: str, style: str | None = None) -> None:
+    """Say what is no answer but helps a person: on stderr, after what was answered."""
+    sys.stdout.flush()
+    if style is None or not is_rich(sys.stderr) or "NO_COLOR" in os.environ:
+        sys.stderr.write(line + "\n")
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    Console(stderr=True, highlight=False).print(Text(line, style), soft_wrap=True)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO | None = None) -> None:
+    """Rows: a table on a terminal; elsewhere a line each, with tabs between the parts and no head."""
+    cleaned = [[plain(cell) for cell in row] for row in rows]
+    stream = to or sys.stdout
+    if not is_rich(stream):
+        stream.writelines("\t".join(row) + "\n" for row in cleaned)
+        return
+    from rich.console import Console  # noqa: PLC0415
+
+    draw(Console(file=stream, highlight=False), columns, cleaned)
+
+
+def draw(console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Show rows of cleaned cells."""
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    natural = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
+    layout = tables.layout_of(columns, natural, console.width)
+    if layout.shape == "table":
+        _draw_table(console, columns, rows, layout.widths)
+    else:
+        for row in rows:
+            _draw_stack(console, columns, row)
+
+
+def _draw_table(
+    console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]], widths: dict[int, int]
+) -> None:
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold")
+    for place, width in widths.items():
+        table.add_column(columns[place], width=width, overflow="fold", style=None if place else "cyan")
+    for row in rows:
+        table.add_row(*(Text(row[place]) for place in widths))
+    console.print(table)
+
+
+def _draw_stack(console: "Console", columns: Sequence[str], row: Sequence[str]) -> None:
+    """A row as lines: its first cell, the short ones with their names, and below them the long ones."""
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    named = list(zip(columns, row, strict=True))
+    line = Text(row[0], "cyan")
+    for name, cell in named[1:]:
+        if not cell or name in tables.WIDE:
+            continue
+        said = Text.assemble((f"{name} ", "dim"), cell)
+        if line.cell_len + tables.GAP + said.cell_len > console.width:
+            console.print(line, soft_wrap=True)
+            line = Text(" " * (tables.INDENT - tables.GAP))
+        line.append(" " * tables.GAP).append_text(said)
+    console.print(line, soft_wrap=True)
+    for name, cell in named[1:]:
+        if cell and name in tables.WIDE:
+            console.print(Padding(Text(cell, overflow="fold"), (0, 0, 0, tables.INDENT)))
+
+
+def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
+    """Names and values, one pair a line."""
+    listed = [(name, plain(value)) for name, value in pairs if value]
+    width = max((len(name) for name, _ in listed), default=0)
+    for name, value in listed:
+        say(f"{name:<{width}}  {value}")
+
+
+def is_asked() -> bool:
+    """Whether somebody is there who can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # a shell may close it
+
+
+def confirm(question: str, *, is_sure: bool) -> None:
+    """Go on only with the user's yes; not to be called in an event loop, which would keep Ctrl-C to itself. Raises `Stop`."""
+    if is_sure:
+        return
+    if not is_asked():
+        raise Stop(USAGE, "nobody can be asked here; say --yes to go on")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().casefold() not in {"y", "yes"}:
+        raise Stop(1, "nothing was changed")
+
+
+@contextmanager
+def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
+    """A bar on stderr for as long as this takes, where a terminal reads: call it with what is done and what is in all."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,104 @@
+"""The embedding spaces of a home: which one is searched, which one is to replace it, which one is kept for going back.
+
+Rule 1: `decide` is pure; a space takes over only by `switch`, in one transaction.
+Rule 2: nothing here knows a model or a vector; the houses hold the vectors and say when a space lacks nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from gateway.home.owners import SQL
+from protocol.memory import SpaceKind
+from protocol.seams.ports import Space, Tx
+
+SpaceState = Literal["building", "current", "retired"]
+
+STATIC_NAME = "static/wordllama-l2-supercat-256"
+"""What the static model is called; no repository of models has an owner of that name."""
+
+KEPT_RETIRED = 1
+"""Going back to the model before is one switch; two models back is a new embedding."""
+
+
+class SpaceIdentity(NamedTuple):
+    """What makes vectors comparable: the model's name, how many numbers, and a digest of its files."""
+
+    model: str
+    dim: int
+    digest: str
+
+
+class StoredSpace(NamedTuple):
+    """A space as stored."""
+
+    space: Space
+    digest: str
+    state: SpaceState
+
+
+def kind_of(model: str) -> SpaceKind:
+    """Return the kind of the vectors that a model of this name makes."""
+    return "static" if model == STATIC_NAME else "model"
+
+
+def known_spaces(tx: Tx) -> list[StoredSpace]:
+    """Every space, the one that changed last at the end."""
+    return [
+        StoredSpace(Space(row, model, dim, kind_of(model)), digest, state)
+        for row, model, dim, digest, state in tx.all(SQL["list_spaces"])
+    ]
+
+
+def current(spaces: Sequence[StoredSpace]) -> StoredSpace | None:
+    """The space that is searched."""
+    return next((known for known in spaces if known.state == "current"), None)
+
+
+def searched(tx: Tx) -> int | None:
+    """The row of the space that is searched, whether its model is loaded or not."""
+    found = current(known_spaces(tx))
+    return found.space.id if found is not None else None
+
+
+def target_state(spaces: Sequence[StoredSpace], digest: str, *, keeps_current: bool) -> SpaceState:
+    """What becomes of the space of a model that was just loaded.
+
+    It is filled before it is searched, unless nothing else is searched meanwhile: no space at all, or one whose model is gone.
+    """
+    serving = current(spaces)
+    is_alone = serving is None or serving.digest == digest or not keeps_current
+    return "current" if is_alone else "building"
+
+
+def adopt(tx: Tx, identity: SpaceIdentity, now: int, *, keeps_current: bool) -> StoredSpace:
+    """Make the model's space the one that is searched, or the one that is being filled; whatever it displaces is set aside."""
+    spaces = known_spaces(tx)
+    state = target_state(spaces, identity.digest, keeps_current=keeps_current)
+    for other in spaces:
+        if other.digest != identity.digest and other.state in {"building", state}:
+            tx.run(SQL["move_space"], {"id": other.space.id, "state": "retired", "now": now})
+    found = next((known for known in spaces if known.digest == identity.digest), None)
+    if found is not None:
+        if found.state != state:
+            tx.run(SQL["move_space"], {"id": found.space.id, "state": state, "now": now})
+        return found._replace(state=state)
+    row = tx.insert(SQL["add_space"], {**identity._asdict(), "state": state, "now": now})
+    return StoredSpace(Space(row, identity.model, identity.dim, kind_of(identity.model)), identity.digest, state)
+
+
+def switch(tx: Tx, space: Space, now: int) -> bool:
+    """Search the space that was being filled; False when it is not being filled any more."""
+    spaces = known_spaces(tx)
+    if not any(known.space.id == space.id and known.state == "building" for known in spaces):
+        return False
+    serving = current(spaces)
+    if serving is not None:
+        tx.run(SQL["move_space"], {"id": serving.space.id, "state": "retired", "now": now})
+    tx.run(SQL["move_space"], {"id": space.id, "state": "current", "now": now})
+    return True
+
+
+def outdated(spaces: Sequence[StoredSpace]) -> list[Space]:
+    """The retired spaces that nobody will go back to."""
+    retired = [known.space for known in spaces if known.state == "retired"]
+    return retired[: len(retired) - KEPT_RETIRED] if len(retired) > KEPT_RETIRED else []

@@ -1,0 +1,313 @@
+"""config.toml: read strictly, changed with its comments kept, watched for changes by others.
+
+Rule 1: what a key means and may be stands in `protocol.settings`; here is only how it comes out of the file and into it.
+Rule 2: a problem names the key and never shows its value.
+Rule 3: a file is published whole, and only after it was read back and found to say what it should.
+"""
+
+import errno
+import math
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+from urllib.parse import urlsplit
+
+import msgspec
+from filelock import FileLock, Timeout
+from msgspec import UNSET
+
+from gateway.base.complaints import to_words
+from gateway.base.durable_file import publish
+from gateway.home.config_keys import UnknownKey, find_unknown
+from gateway.home.config_layers import Overlay, WrongValue, read_environment
+from gateway.home.folder import problem_of_relative
+from protocol.errors import CallerError, Defect, Unavailable
+from protocol.reference.setting_table import settings
+from protocol.settings import (
+    PATCHABLE,
+    GatewayConfig,
+    Origin,
+    ProviderConfig,
+    ProviderView,
+    Settings,
+    contradiction,
+    patched,
+)
+
+LOCK_SECONDS = 5.0
+"""Another process holds the file for as long as one update takes: milliseconds."""
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""The ways in which a platform says that there is no room."""
+
+G = TypeVar("G", bound=msgspec.Struct)
+
+_AT = re.compile(r"^(?P<problem>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
+_HEADER = re.compile(r"^\s*\[\s*gateway\b", re.MULTILINE)
+_MISSING = re.compile(r"required field `(?P<name>[^`]*)`")
+
+
+class ConfigError(Exception):
+    """The file cannot be used; one line names the key and the problem, never a value."""
+
+
+def _table(value: Any, key: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{key}: must be a table")
+    return cast("dict[str, Any]", value)
+
+
+def _problem(group: type[msgspec.Struct], key: str, error: msgspec.ValidationError) -> str:
+    """The decoder's complaint as one line, without the value that it may quote."""
+    found = _AT.match(str(error))
+    problem, path = (found["problem"], found["path"]) if found else ("is not valid", None)
+    if missing := _MISSING.search(problem):
+        return f"{key}.{missing['name']}: is required"
+    types = {info.name: info.type for info in msgspec.structs.fields(group)}
+    if get_origin(types.get(path or "")) is Literal:
+        problem = f"must be one of {', '.join(get_args(types[path or '']))}"
+    return ": ".join([".".join([key, *([path] if path else [])]), to_words(problem)])
+
+
+def _group(kind: type[G], value: Any, key: str, unknown: list[str]) -> G:
+    """One table as its Struct; keys that do not exist are set aside."""
+    table = _table(value, key)
+    unknown += [f"{key}.{name}" for name in table if name not in kind.__struct_fields__]
+    members = {name: member for name, member in table.items() if name in kind.__struct_fields__}
+    for name, member in members.items():
+        if isinstance(member, float) and math.isnan(member):  # fits every bound, as it is neither above nor below
+            raise ConfigError(f"{key}.{name}: must be a number")
+    try:
+        return msgspec.convert(members, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(_problem(kind, key, error)) from None
+
+
+def read(text: str) -> tuple[GatewayConfig, list[str]]:
+    """The settings that a file's text gives, and the dotted names of keys that do not exist. Raises `ConfigError`."""
+    return taken(parsed(text))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The text as TOML. Raises `ConfigError`."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        where = re.search(r" \(at [^)]*\)$", str(error))
+        raise ConfigError(f"The configuration is not TOML{where[0] if where else ''}") from None
+
+
+def taken(document: dict[str, Any]) -> tuple[GatewayConfig, list[str]]:
+    """The settings of a parsed file, and the dotted names of keys that do not exist. Raises `ConfigError`."""
+    tables = _table(document.get("gateway", {}), "gateway")
+    kinds = {info.name: info.type for info in msgspec.structs.fields(GatewayConfig)}
+    unknown = [name for name in document if name != "gateway"]
+    unknown += [f"gateway.{name}" for name in tables if name not in kinds]
+    groups: dict[str, Any] = {}
+    for name in kinds.keys() & tables.keys():
+        key = f"gateway.{name}"
+        if name == "providers":
+            providers = _table(tables[name], key)
+            groups[name] = {
+                called: _group(ProviderConfig, provider, f"{key}.{called}", unknown)
+                for called, provider in providers.items()
+            }
+        else:
+            groups[name] = _group(kinds[name], tables[name], key, unknown)
+    config = GatewayConfig(**groups)
+    if found := problem_of(config):
+        raise ConfigError(f"gateway.{found[0]}: {found[1]}")
+    return config, sorted(unknown)
+
+
+def problem_of(config: GatewayConfig) -> tuple[str, str] | None:
+    """What is wrong with settings of which each by itself is well-formed: (dotted key, problem), or None."""
+    if problem := problem_of_relative(config.memory.capsules_dir):
+        return "memory.capsules_dir", problem
+    return contradiction(config)
+
+
+def layered(filed: GatewayConfig, layer: Overlay) -> tuple[GatewayConfig, Overlay]:
+    """Return the file's settings below those of the environment; values that cannot hold give way, and are wrong in the layer returned."""
+    while (config := layer.apply(filed)) is not filed and (found := problem_of(config)):
+        layer = layer.without(*found)
+    return config, layer
+
+
+def changed(text: str, update: msgspec.Struct) -> str:
+    """The file's text with a patch applied: comments and order stay, a null takes its key out."""
+    import tomlkit  # noqa: PLC0415  # a gateway whose settings nobody changes never needs it
+
+    document: Any = tomlkit.parse(text)
+    has_own_style = "gateway" in document and not _HEADER.search(text)
+    new_table = tomlkit.inline_table if has_own_style else tomlkit.table
+    root = document.setdefault("gateway", tomlkit.table(is_super_table=True))
+    for group in PATCHABLE:
+        patch = getattr(update, group)
+        if patch is UNSET:
+            continue
+        members = {name: value for name in patch.__struct_fields__ if (value := getattr(patch, name)) is not UNSET}
+        if group not in root and any(value is not None for value in members.values()):
+            root[group] = new_table()
+        for name, value in members.items():
+            if isinstance(value, msgspec.Struct):  # a table of a few keys stands in one line
+                told = msgspec.to_builtins(value)
+                root[group][name] = tomlkit.inline_table()
+                root[group][name].update({key: one for key, one in told.items() if one is not None})
+            elif value is not None:
+                root[group][name] = value
+            elif name in root.get(group, {}):
+                del root[group][name]
+    return tomlkit.dumps(document)
+
+
+def shown_url(url: str | None) -> str | None:
+    """An address without the parts that may hold a credential."""
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    except ValueError:  # not an address at all; calls to it fail and say so
+        return None
+
+
+class ConfigStore:
+    """The settings in force and the file that they come from. An absent file means every default."""
+
+    def __init__(self, path: Path, *, is_named: bool = False, environ: Mapping[str, str] = os.environ) -> None:
+        self._path = path.resolve()
+        self._is_named = is_named
+        self._overlay = read_environment(environ)
+        self.folder = self._path.parent
+        """What relative paths of providers start from."""
+        self.problem: str | None = None
+        """Why the file, as it is now, is not what is in force; None when it is."""
+        self._stamp = self._look()
+        self._take(self._text())
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no file, though somebody named it: more likely a slip than a wish for every default."""
+        return self._is_named and self._stamp is None
+
+    def update(self, patch: msgspec.Struct) -> GatewayConfig:
+        """Apply `SettingsUpdateParams.update` to the file and to the settings in force; all of it or nothing."""
+        try:
+            with FileLock(self._path.with_name(f".{self._path.name}.lock"), timeout=LOCK_SECONDS):
+                return self._update(patch)
+        except Timeout:
+            raise Unavailable(message="Another process is changing the configuration.") from None
+        except ConfigError as error:
+            raise Unavailable(message=f"The configuration file must be mended first: {error}") from None
+        except OSError as error:
+            reason = "storage_full" if error.errno in FULL else "storage_read_only"
+            raise Unavailable(reason, "The configuration file cannot be written.") from error
+
+    def refresh(self) -> bool:
+        """Read the file again if it changed; True when it did. A file that became bad leaves the settings in force."""
+        stamp = self._look()
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        try:
+            self._take(self._text())
+            self.problem = None
+        except ConfigError as error:
+            self.problem = str(error)
+        return True
+
+    def require_known(self) -> None:
+        """Check that all tables, keys and variables are settings, and their values taken. Raises `ConfigError` that names the first which is not."""
+        if self.wrong_values:
+            raise ConfigError(str(self.wrong_values[0]))
+        if self.unknown_keys:
+            more = len(self.unknown_keys) - 1
+            rest = f" (and {more} more; `pioneer config check` lists them)" if more else ""
+            raise ConfigError(f"{self.unknown_keys[0]}{rest}")
+
+    def origins(self) -> dict[str, Origin]:
+        """Return where each value in force comes from, by dotted key; a provider is one entry, for it stands in the file alone."""
+        tables = parsed(self._in_force).get("gateway", {})
+        found: dict[str, Origin] = {
+            one.key: "environment"
+            if self._layer.has(one)
+            else "file"
+            if one.name in tables.get(one.group, {})
+            else "default"
+            for one in settings()
+            if one.group != "providers"
+        }
+        of_providers: dict[str, Origin] = {f"providers.{name}": "file" for name in self.config.providers}
+        return found | of_providers
+
+    def view(self) -> Settings:
+        """The settings as `settings/get` shows them."""
+        config = self.config
+        providers = {
+            name: ProviderView(
+                kind=provider.kind,
+                model=provider.model,
+                base_url=shown_url(provider.base_url),
+                has_key=bool(provider.api_key_env and os.environ.get(provider.api_key_env)),
+            )
+            for name, provider in config.providers.items()
+        }
+        groups = {name: getattr(config, name) for name in config.__struct_fields__ if name != "providers"}
+        return Settings(**groups, providers=providers)
+
+    def _take(self, text: str) -> None:
+        """Put a file's text in force, below what the environment says. Raises `ConfigError`."""
+        filed, unknown = read(text)
+        self.config = self._with_environment(filed)
+        self._filed, self._in_force = filed, text
+        self.unknown_keys: list[UnknownKey] = [
+            *(find_unknown(unknown, text) if unknown else []),
+            *self._overlay.unknown,
+        ]
+
+    def _with_environment(self, filed: GatewayConfig) -> GatewayConfig:
+        config, self._layer = layered(filed, self._overlay)
+        return config
+
+    @property
+    def wrong_values(self) -> list[WrongValue]:
+        """Variables whose values are not in force: what serves a client tells of them, a command ends."""
+        return self._layer.wrong
+
+    def _update(self, patch: msgspec.Struct) -> GatewayConfig:
+        self.refresh()
+        if self.problem is not None:
+            raise ConfigError(self.problem)
+        config = patched(self._filed, patch)
+        if found := problem_of(config):
+            raise CallerError.at(f"$.update.{found[0]}", found[1])
+        before = self._text()
+        text = changed(before, patch)
+        if read(text)[0] != config:
+            raise Defect(message="The configuration would not say what was asked for; it was left as it is.")
+        if text != before:
+            publish(self._path, text.encode())
+        self._stamp = self._look()
+        self._take(text)
+        return self.config
+
+    def _look(self) -> tuple[int, ...] | None:
+        try:
+            found = self._path.stat()
+        except OSError:  # absent, or not for us: reading it tells which
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino  # a file that was published anew is another
+
+    def _text(self) -> str:
+        try:
+            return self._path.read_bytes().decode("utf-8-sig")
+        except FileNotFoundError:
+            return ""
+        except UnicodeDecodeError:
+            raise ConfigError("The configuration is not UTF-8") from None
+        except OSError as error:
+            raise ConfigError(f"The configuration cannot be read ({type(error).__name__})") from None

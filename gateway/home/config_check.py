@@ -1,0 +1,93 @@
+"""What is wrong with a config.toml: every problem with its line and what to do, where the gateway itself stops at the first.
+
+Rule 1: what is a problem is decided in `gateway.config`; here each one is taken out of the way to see the next.
+Rule 2: a value is never shown.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from gateway.home.config import ConfigError, layered, parsed, read, taken
+from gateway.home.config_keys import UnknownKey, find_line, find_lines, find_unknown
+from gateway.home.config_layers import read_environment
+from protocol.reference.setting_table import settings
+from protocol.settings import GatewayConfig
+
+MOST = 100
+"""Problems told of one file; who has more begins anew."""
+
+_AT_LINE = re.compile(r"line (\d+)")
+
+
+class Problem(NamedTuple):
+    """Something wrong: the key, its line where it is known, what it is and what to do."""
+
+    line: int | None
+    key: str
+    problem: str
+    hint: str
+
+
+def problems(text: str) -> list[Problem]:
+    """Everything that is wrong with a file's text."""
+    try:
+        document = parsed(text)
+    except ConfigError as error:
+        where = _AT_LINE.search(str(error))
+        hint = "texts stand in quotes, tables in [brackets], one key a line"
+        return [Problem(int(where[1]) if where else None, "", str(error), hint)]
+    places = find_lines(text)
+    found: list[Problem] = []
+    while len(found) < MOST:
+        try:
+            unknown = taken(document)[1]
+        except ConfigError as error:
+            key, _, problem = str(error).partition(": ")
+            found.append(Problem(find_line(places, key), key, problem, _hint(key)))
+            if not _take_out(document, key.split(".")):
+                return found
+        else:
+            found += map(_unknown, find_unknown(unknown, text))
+            break
+    return sorted(found, key=lambda one: one.line or 0)
+
+
+def environment_problems(environ: Mapping[str, str], text: str) -> list[Problem]:
+    """Everything that is wrong with the variables that override settings, by themselves or beside a file's text."""
+    try:
+        filed, _ = read(text)
+    except ConfigError:  # that is told of the file
+        filed = GatewayConfig()
+    _, layer = layered(filed, read_environment(environ))
+    wrong = [Problem(None, one.variable, one.problem, "") for one in layer.wrong]
+    return [*wrong, *map(_unknown, layer.unknown)]
+
+
+def _unknown(one: UnknownKey) -> Problem:
+    hint = f"did you mean {one.nearest}?" if one.nearest else "`pioneer config init` writes a file with every key"
+    return Problem(one.line, one.key, "there is no such setting", hint)
+
+
+def _known(key: str) -> str:
+    """A key of the file as the table of settings names it: all providers are alike."""
+    parts = key.removeprefix("gateway.").split(".")
+    return f"providers.{parts[-1]}" if parts[0] == "providers" and len(parts) > 2 else ".".join(parts)
+
+
+def _hint(key: str) -> str:
+    known = next((setting for setting in settings() if setting.key == _known(key)), None)
+    return f"{known.allowed}; default: {known.shown_default}" if known is not None else ""
+
+
+def _take_out(document: dict[str, Any], path: list[str]) -> bool:
+    """Remove a key, or what stands in its place, so that the next problem shows; False when nothing is left to remove."""
+    table = document
+    for name in path[:-1]:
+        following = table.get(name)
+        if not isinstance(following, dict):
+            return table.pop(name, None) is not None
+        table = cast("dict[str, Any]", following)
+    if table.pop(path[-1], None) is not None:
+        return True
+    return len(path) > 1 and _take_out(document, path[:-1])  # a key that is missing: its table goes

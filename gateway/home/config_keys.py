@@ -1,0 +1,102 @@
+"""The names of settings: where each stands in a file, and which known one a wrong name comes nearest to.
+
+Rule 1: pure. A value is never looked at, so none can be shown.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from protocol.reference.setting_meanings import GROUPS, MEANINGS
+
+_TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
+_KEY = re.compile(r"\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+_ROOT = "gateway."
+_VARIABLE = re.compile(r"PIONEER_(?P<table>[A-Z][A-Z0-9_]*?)__(?P<name>[A-Z0-9_]+)")
+
+
+class UnknownKey(NamedTuple):
+    """A table, key or variable that does not exist: as it was written, the nearest that does, and its line in the file."""
+
+    key: str
+    nearest: str | None
+    line: int | None
+
+    def __str__(self) -> str:
+        """Return one sentence for a person."""
+        where = f"line {self.line}: " if self.line is not None else ""
+        hint = f"; did you mean {self.nearest}?" if self.nearest is not None else ""
+        return f"{where}there is no setting {self.key}{hint}"
+
+
+def find_lines(text: str) -> dict[str, int]:
+    """Return the line of each key and table of a file, by dotted name."""
+    places: dict[str, int] = {}
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if (header := _TABLE.match(line)) is not None:
+            table = _bare(header[1])
+            places.setdefault(table, number)
+        elif (entry := _KEY.match(line)) is not None and not line.lstrip().startswith("#"):
+            name = _bare(entry[1])
+            places.setdefault(f"{table}.{name}" if table else name, number)
+    return places
+
+
+def _bare(name: str) -> str:
+    return ".".join(part.strip(" \"'") for part in name.split("."))
+
+
+def find_line(places: dict[str, int], key: str) -> int | None:
+    """Return the line of a key; else of the first entry below it, else of the nearest table around it."""
+    below = [line for name, line in places.items() if name == key or name.startswith(f"{key}.")]
+    if below:
+        return min(below)
+    above, _, _ = key.rpartition(".")
+    return find_line(places, above) if above else None
+
+
+def find_nearest(key: str) -> str | None:
+    """Return the known table or key that a name most likely means, as a file has it; None where none is near."""
+    import difflib  # noqa: PLC0415  # needed only where something is wrong
+
+    bare = key.removeprefix(_ROOT)
+    table, _, name = bare.rpartition(".")
+    known = _known_beside(bare)
+    if bare in known:
+        return _ROOT + bare
+    namesakes = [one for one in known if one.rpartition(".")[2] == name]
+    if len(namesakes) == 1:
+        return _ROOT + namesakes[0]
+    beside = {one.rpartition(".")[2]: one for one in known if one.rpartition(".")[0] == table}
+    candidates = beside if table and beside else {one: one for one in known}
+    near = difflib.get_close_matches(name if candidates is beside else bare, candidates, n=1)
+    return _ROOT + candidates[near[0]] if near else None
+
+
+def _known_beside(bare: str) -> list[str]:
+    """Every name that could be meant: of a provider its own keys, else all tables and keys."""
+    parts = bare.split(".")
+    if parts[0] == "providers" and len(parts) > 2:
+        own = f"providers.{parts[1]}"
+        return [own + key.removeprefix("providers") for key in MEANINGS if key.startswith("providers.")]
+    return [*GROUPS, *MEANINGS]
+
+
+def find_unknown(names: Iterable[str], text: str) -> list[UnknownKey]:
+    """Return unknown names of a file with their lines and nearest known names, in the order of the file."""
+    places = find_lines(text)
+    found = [UnknownKey(name, find_nearest(name), find_line(places, name)) for name in names]
+    return sorted(found, key=lambda one: one.line or 0)
+
+
+def to_variable(key: str) -> str:
+    """Return the environment variable that overrides a key: `memory.enabled` is `PIONEER_MEMORY__ENABLED`."""
+    table, _, name = key.removeprefix(_ROOT).rpartition(".")
+    return f"PIONEER_{table.upper()}__{name.upper()}"
+
+
+def from_variable(variable: str) -> str | None:
+    """Return the dotted key that an environment variable speaks of; None for one that is not of this form."""
+    found = _VARIABLE.fullmatch(variable)
+    return f"{found['table'].lower()}.{found['name'].lower()}" if found else None

@@ -1,0 +1,72 @@
+"""Settings from the environment, which are stronger than the file: `PIONEER_<SECTION>__<KEY>`.
+
+Rule 1: pure. A value of the wrong kind is a problem that names its variable; the value itself is never shown.
+Rule 2: providers have names of their own and stand in the file alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gateway.home.config_keys import UnknownKey, find_nearest, from_variable, to_variable
+from protocol.reference.setting_table import Setting, settings
+from protocol.settings import GatewayConfig
+
+
+class WrongValue(NamedTuple):
+    """A variable whose value its setting does not take, and why."""
+
+    variable: str
+    problem: str
+
+    def __str__(self) -> str:
+        """Return one sentence for a person."""
+        return f"{self.variable}: {self.problem}"
+
+
+class Overlay(NamedTuple):
+    """What the environment says: values by table and key, variables that name no setting, and wrong values."""
+
+    values: dict[str, dict[str, Any]]
+    unknown: list[UnknownKey]
+    wrong: list[WrongValue]
+
+    def apply(self, config: GatewayConfig) -> GatewayConfig:
+        """Return the settings with the environment's values in place of theirs."""
+        changed = {
+            table: msgspec.structs.replace(getattr(config, table), **values) for table, values in self.values.items()
+        }
+        return msgspec.structs.replace(config, **changed) if changed else config
+
+    def without(self, key: str, problem: str) -> "Overlay":
+        """Return the overlay without its values of a setting's table, which cannot hold beside the file's; all of them become wrong."""
+        table, _, _ = key.partition(".")
+        values = dict(self.values)
+        dropped = [
+            WrongValue(to_variable(f"{table}.{name}"), f"with it, {key} {problem}") for name in values.pop(table)
+        ]
+        return Overlay(values, self.unknown, [*self.wrong, *dropped])
+
+    def has(self, setting: Setting) -> bool:
+        """Return whether the environment gives this setting its value."""
+        return setting.name in self.values.get(setting.group, {})
+
+
+def read_environment(environ: Mapping[str, str]) -> Overlay:
+    """Return what the variables of an environment say of the settings."""
+    named = {name: key for name in sorted(environ) if (key := from_variable(name)) is not None}
+    overlay = Overlay({}, [], [])
+    known = {one.key: one for one in settings() if one.group != "providers"} if named else {}
+    for name, key in named.items():
+        setting = known.get(key)
+        if setting is None:
+            near = find_nearest(key)
+            is_variable = near is not None and near.removeprefix("gateway.") in known
+            overlay.unknown.append(UnknownKey(name, to_variable(near) if near and is_variable else near, None))
+            continue
+        try:
+            overlay.values.setdefault(setting.group, {})[setting.name] = setting.parse(environ[name])
+        except ValueError:
+            overlay.wrong.append(WrongValue(name, f"takes {setting.allowed}"))
+    return overlay

@@ -1,0 +1,46 @@
+"""The files of a home beside its database, searched for what is forgotten.
+
+Rule 1: nothing is changed: the configuration is the user's own, a file that a message carried is theirs, and a log holds no words.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import anyio
+
+from agent.forget.places import KeptFiles
+from gateway.home.folder import Home
+from protocol.memory import LeftPlace
+from protocol.saying import Saying
+
+
+class HomeFiles:
+    """Names what says it."""
+
+    def __init__(self, home: Home, kept: KeptFiles) -> None:
+        self._home = home
+        self._kept = kept
+
+    async def say(self, saying: Saying) -> Sequence[LeftPlace]:
+        """The files that say it."""
+        given = [
+            LeftPlace(place="artifact", id=artifact_id, reason="file_content")
+            for artifact_id in await self._kept.say(saying)
+        ]
+        return [*given, *await anyio.to_thread.run_sync(lambda: list(self._own(saying)))]
+
+    def _own(self, saying: Saying) -> Iterator[LeftPlace]:
+        config = self._home.root / "config.toml"
+        if _says(config, saying):
+            yield LeftPlace(place="config", id=config.name, reason="own_file")
+        for path in sorted(self._home.logs.iterdir()):
+            if _says(path, saying):
+                yield LeftPlace(place="log", id=path.name, reason="log_line")
+
+
+def _says(path: Path, saying: Saying) -> bool:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return any(saying.said_in(line) for line in file)
+    except OSError:
+        return False

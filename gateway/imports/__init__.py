@@ -1,0 +1,1 @@
+"""Conversations of other programs: read, taken apart, given to a gateway."""

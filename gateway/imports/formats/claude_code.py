@@ -1,0 +1,84 @@
+"""Claude Code's sessions: a file of JSON Lines each, kept below `~/.claude/projects`.
+
+Rule 1: a file is a conversation, known by its session: the file's name where that is a session's id.
+Rule 2: what the program itself put into a message of the user is no message of the user.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+from gateway.imports.formats.draft import Draft, Found, Role, SourceOrigin, entries, members, moment, words
+from gateway.imports.formats.json_lines import records
+
+KIND = "claude_code"
+
+SPEAKERS: dict[str, Role] = {"user": "user", "assistant": "assistant"}
+TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+"""Records that name the session, and their member; the user's own name comes first."""
+OTHER_BLOCKS = {
+    "thinking": "thinking",
+    "redacted_thinking": "thinking",
+    "tool_use": "tool_call",
+    "tool_result": "tool_result",
+    "image": "file",
+    "document": "file",
+}
+_BY_PROGRAM = re.compile(r"\s*<(?:command-(?:name|message|args)|local-command-|bash-(?:input|std)|system-reminder)")
+_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
+    """The session of a file."""
+    draft = Draft(KIND, origin)
+    titles: dict[str, str] = {}
+    seen: set[str] = set()
+    session = ""
+    for record in records(chunks, draft):
+        kind = words(record.get("type"))
+        session = session or words(record.get("sessionId"))
+        draft.cwd = draft.cwd or words(record.get("cwd"))  # where it was begun; a tool may go elsewhere
+        if kind in TITLES:
+            titles[kind] = words(record.get(TITLES[kind]))
+            continue
+        own = words(record.get("uuid"))
+        if kind in SPEAKERS and own and own in seen:
+            draft.left_out["repeated"] += 1
+            continue
+        seen.add(own)
+        _say(record, SPEAKERS.get(kind), draft)
+    stem = PurePath(origin.name).stem
+    known = stem if _SESSION.fullmatch(stem) else session
+    yield draft.finished(known, next((titles[kind] for kind in TITLES if titles.get(kind)), ""))
+
+
+def _say(record: dict[str, Any], role: Role | None, draft: Draft) -> None:
+    if role is None:
+        draft.left_out["record"] += 1
+        return
+    if reason := _reason_against(record):
+        draft.left_out[reason] += 1
+        return
+    content = members(record.get("message")).get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(map(members, entries(content)))
+    texts: list[str] = []
+    for block in blocks:
+        kind, text = words(block.get("type")), words(block.get("text"))
+        if kind != "text":
+            draft.left_out[OTHER_BLOCKS.get(kind, "unknown_block")] += 1
+        elif role == "user" and _BY_PROGRAM.match(text):
+            draft.left_out["system"] += 1
+        else:
+            texts.append(text)
+    if texts:
+        draft.say(role, "\n\n".join(texts), moment(record.get("timestamp")))
+
+
+def _reason_against(record: dict[str, Any]) -> str | None:
+    """Why the record is not a part of the conversation, or None."""
+    if record.get("isSidechain") is True:
+        return "sidechain"
+    if record.get("isMeta") is True or record.get("isCompactSummary") is True:
+        return "system"
+    return "error" if record.get("isApiErrorMessage") is True else None

@@ -1,0 +1,370 @@
+"""`pioneer import`: reads what other programs kept and gives it to a gateway on the home, conversation by conversation.
+
+Rule 1: everything goes through `thread/import` of a spawned gateway, so another one may serve the same home meanwhile.
+Rule 2: a conversation that cannot be read or is refused is reported and the others go on; a home that fails ends the run.
+Rule 3: nothing is noted of what was done: the same input gives the same ids, so a second run finds its work done.
+"""
+
+import asyncio
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from agent.threads.imports import derived_id
+from gateway.home.repository import Project, project_of_session
+from gateway.imports.formats.draft import Conversation, Skipped, Unreadable, shown, stable_id
+from gateway.imports.formats.sources import ImportFile, read, walk
+from gateway.imports.formats.turns import Sizes, requests, turns
+from gateway.imports.report import ImportCounts, Outcome, Ticker
+from gateway.wire.client import CallFailed, ConnectionClosed, GatewayClient, console_script
+from protocol import methods as call
+from protocol.base import DEFAULT_WORKSPACE, ID_TEXT, PROTOCOL_VERSION
+from protocol.gateway import ClientInfo, InitializeParams
+from protocol.threads import (
+    ImportSource,
+    ImportTurn,
+    ThreadImportParams,
+    ThreadImportResult,
+    ThreadListParams,
+    WorkspaceCreateParams,
+    WorkspaceParams,
+)
+
+EXIT_USAGE = 64
+EXIT_DATA = 65
+EXIT_NO_INPUT = 66
+EXIT_UNUSABLE = 69
+EXIT_INTERRUPTED = 130
+
+MAX_SOURCE_ID = 512
+MAX_NAME = 256
+IN_FLIGHT = 2
+"""The gateway stores one conversation while the next is read and sent."""
+RETRIES_MS = (100, 200, 400, 800, 1600, 3200)
+"""A busy home becomes free in this time; a full disk does not."""
+FAULTS_OF_CONVERSATION = frozenset({"conflict", "invalid_params", "message_too_large"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """What the command line says."""
+
+    path: Path
+    home: Path
+    config: Path | None = None
+    workspace_id: str = DEFAULT_WORKSPACE
+    is_dry_run: bool = False
+    is_json: bool = False
+
+
+class Stopped(Exception):
+    """The home cannot take any more; an exit code and a line for a person."""
+
+    def __init__(self, code: int, line: str) -> None:
+        self.code = code
+        self.line = line
+        super().__init__(line)
+
+
+class _Done:
+    """What became of a conversation's turns."""
+
+    def __init__(self) -> None:
+        self.imported = self.replaced = self.unchanged = self.removed = 0
+        self.generation: int | None = None
+        """Of the first look at the conversation: what is deleted from then on is not brought back by what follows."""
+
+    def add(self, result: ThreadImportResult) -> None:
+        self.imported += result.imported
+        self.replaced += result.replaced
+        self.unchanged += result.skipped
+        self.removed += result.removed
+        self.generation = result.generation if self.generation is None else self.generation
+
+    @property
+    def outcome(self) -> Outcome:
+        if not self.imported and not self.replaced and not self.removed:
+            return "unchanged"
+        return "changed" if self.replaced or self.unchanged or self.removed else "new"
+
+
+def _source_id(conversation: Conversation) -> str:
+    known = conversation.source_id
+    return known if len(known) <= MAX_SOURCE_ID else stable_id(known)
+
+
+class _Part(NamedTuple):
+    """Turns of a conversation that fit one request, how many stand before them, and whether others follow."""
+
+    turns: list[ImportTurn]
+    offset: int
+    has_more: bool
+
+
+class ConversationImporter:
+    """Brings conversations into the workspaces of one gateway: that of the repository in which one was held, else the given one."""
+
+    def __init__(
+        self, client: GatewayClient, wish: ImportOptions, report: ImportCounts, max_message_bytes: int
+    ) -> None:
+        self._client = client
+        self._wish = wish
+        self._report = report
+        self._line = max_message_bytes
+        self._sizes = Sizes.of(max_message_bytes)
+        self._seen: set[bytes] = set()
+        self._open: dict[str, bool] = {}
+        self._threads: dict[str, str] | None = None
+
+    async def _has_workspace(self, project: Project) -> bool:
+        """Whether the workspace is there; where it is not it is made, but not by a dry run."""
+        workspace_id = project.workspace_id
+        if workspace_id not in self._open:
+            try:
+                await self._client.call(call.WORKSPACE_GET, WorkspaceParams(workspace_id=workspace_id))
+                self._open[workspace_id] = True
+            except CallFailed as failed:
+                if failed.reason != "not_found":
+                    raise
+                self._open[workspace_id] = not self._wish.is_dry_run
+                if not self._wish.is_dry_run:
+                    wanted = WorkspaceCreateParams(workspace_id=workspace_id, name=project.title or None)
+                    await self._client.call(call.WORKSPACE_CREATE, wanted)
+        return self._open[workspace_id]
+
+    async def _project_of(self, conversation: Conversation) -> Project:
+        """Where a conversation belongs. One whose repository cannot be found any more stays where it was imported to before."""
+        found = project_of_session(conversation.cwd, conversation.remote)
+        if found is not None or not conversation.cwd:
+            return found or Project(self._wish.workspace_id, "")
+        source = conversation.kind, _source_id(conversation)
+        known = await self._known_threads()
+        for workspace_id in {*known.values()}:
+            if derived_id("thr", workspace_id, *source) in known:
+                return Project(workspace_id, "")
+        return Project(self._wish.workspace_id, "")
+
+    async def _known_threads(self) -> Mapping[str, str]:
+        """Every thread of the home with its workspace, as they were when the first conversation asked."""
+        if self._threads is None:
+            threads: dict[str, str] = {}
+            params = ThreadListParams(limit=100)
+            while True:
+                page = await self._client.call(call.THREAD_LIST, params)
+                threads |= {thread.thread_id: thread.workspace_id for thread in page.threads}
+                if page.next_cursor is None:
+                    break
+                params = msgspec.structs.replace(params, cursor=page.next_cursor)
+            self._threads = threads
+        return self._threads
+
+    def is_repeated(self, conversation: Conversation) -> bool:
+        """Whether this run had a conversation of that id already."""
+        key = bytes.fromhex(stable_id(conversation.kind, conversation.source_id))[:16]
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
+
+    async def bring(self, conversation: Conversation, file: str) -> None:
+        """Import one conversation and report what became of it. Raises `Stopped`."""
+        self._client.received.clear()  # nobody here waits for notifications, and there is one for each indexed turn
+        try:
+            project = await self._project_of(conversation)
+            done = await self._brought(conversation, project)
+        except CallFailed as failed:
+            if failed.reason not in FAULTS_OF_CONVERSATION:
+                raise Stopped(EXIT_UNUSABLE, f"the gateway refused: {failed.message}") from failed
+            self._report.skip(Skipped(file, conversation.title or conversation.source_id, f"refused:{failed.reason}"))
+        except Unreadable as problem:
+            self._report.skip(Skipped(file, conversation.title or conversation.source_id, problem.reason))
+        else:
+            self._report.add(
+                conversation,
+                project.workspace_id,
+                done.outcome,
+                imported=done.imported,
+                replaced=done.replaced,
+                unchanged=done.unchanged,
+            )
+
+    async def _brought(self, conversation: Conversation, project: Project) -> _Done:
+        """Looked at first, which no writer waits for, and written only if something is different."""
+        groups = list(requests(turns(conversation, self._sizes), self._sizes))
+        *first, total = accumulate(map(len, groups), initial=0)
+        parts = [
+            _Part(group, offset, has_more=offset + len(group) < total)
+            for group, offset in zip(groups, first, strict=True)
+        ]
+        seen = _Done()
+        if not await self._has_workspace(project):
+            seen.imported = total
+            return seen
+        for part in parts:
+            seen.add(await self._send(conversation, project, part, seen.generation, is_dry_run=True))
+        if not self._wish.is_dry_run and seen.outcome != "unchanged":
+            for part in parts:
+                await self._send(conversation, project, part, seen.generation)
+        return seen
+
+    async def _send(
+        self, conversation: Conversation, project: Project, part: _Part, generation: int | None, *,
+        is_dry_run: bool = False,
+    ) -> ThreadImportResult:  # fmt: skip
+        params = ThreadImportParams(
+            workspace_id=project.workspace_id,
+            source=ImportSource(kind=conversation.kind, id=_source_id(conversation)),
+            turns=part.turns,
+            offset=part.offset,
+            has_more=part.has_more,
+            dry_run=is_dry_run,
+            name=conversation.title[:MAX_NAME] if conversation.title else None,
+            generation=generation,
+        )
+        if len(msgspec.json.encode(params)) + MAX_SOURCE_ID > self._line:  # such a line would never be answered
+            raise Unreadable("refused:message_too_large")
+        return await self._asked(params)
+
+    async def _asked(self, params: ThreadImportParams) -> ThreadImportResult:
+        for wait_ms in RETRIES_MS:
+            try:
+                return await self._client.call(call.THREAD_IMPORT, params)
+            except CallFailed as failed:
+                if not failed.data.get("retryable"):
+                    raise
+            await asyncio.sleep(wait_ms / 1000)
+        return await self._client.call(call.THREAD_IMPORT, params)
+
+
+class ImportWindow:
+    """Conversations on their way: a few at once, so that neither process waits for the other."""
+
+    def __init__(self, importer: ConversationImporter) -> None:
+        self._importer = importer
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def put(self, conversation: Conversation, file: str) -> None:
+        """Begin one as soon as there is room. Raises what an earlier one ended with."""
+        self._tasks.add(asyncio.create_task(self._importer.bring(conversation, file)))
+        await self._wait(IN_FLIGHT - 1)
+
+    async def close(self) -> None:
+        """Wait for all of them."""
+        await self._wait(0)
+
+    async def abandon(self) -> None:
+        """Forget those whose answers did not come."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _wait(self, most: int) -> None:
+        while len(self._tasks) > most:
+            done, self._tasks = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+
+
+async def _import_all(
+    importer: ConversationImporter, sources: Sequence[ImportFile], report: ImportCounts, ticker: Ticker
+) -> None:
+    window = ImportWindow(importer)
+    try:
+        for source in sources:
+            report.files += 1
+            try:
+                for found in read(source, ticker.advance):
+                    if isinstance(found, Skipped):
+                        report.skip(found)
+                    elif importer.is_repeated(found):
+                        report.skip(Skipped(source.origin.name, found.title or found.source_id, "duplicate_id"))
+                    else:
+                        await window.put(found, source.origin.name)
+                    ticker.tell(report)
+            except Unreadable as problem:
+                report.skip(Skipped(source.origin.name, "", problem.reason))
+            await asyncio.sleep(0)  # lets a signal through, also where nothing is sent
+        await window.close()
+    finally:
+        await window.abandon()
+
+
+async def _opened(wish: ImportOptions) -> tuple[GatewayClient, int]:
+    """A gateway on the home, and its longest line. Raises `Stopped` with what the process ended with."""
+    config = [] if wish.config is None else ["--config", str(wish.config)]
+    try:
+        client = await GatewayClient.start([*console_script(), "serve", "--home", str(wish.home), *config])
+    except OSError as error:
+        raise Stopped(EXIT_UNUSABLE, "the gateway cannot be started") from error
+    hello = InitializeParams(
+        protocol_version=PROTOCOL_VERSION, client=ClientInfo(name="pioneer import", version="1", time_zone="UTC")
+    )
+    try:
+        return client, (await client.call(call.INITIALIZE, hello)).limits.max_message_bytes
+    except ConnectionClosed as error:
+        code = await client.wait()
+        last = client.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise Stopped(code or EXIT_UNUSABLE, last.removeprefix("pioneer: ")) from error
+    except CallFailed as failed:
+        await client.close()
+        raise Stopped(EXIT_UNUSABLE, failed.message) from failed
+
+
+async def _run(wish: ImportOptions, report: ImportCounts) -> None:
+    """The whole import. Raises `Stopped`; an interruption is noted in the report."""
+    found = list(walk(wish.path))
+    sources = [source for source in found if isinstance(source, ImportFile)]
+    for entry in found:
+        if isinstance(entry, Skipped):
+            report.skip(entry)
+    client, max_message_bytes = await _opened(wish)
+    ticker = Ticker(sum(source.size for source in sources))
+    try:
+        importer = ConversationImporter(client, wish, report, max_message_bytes)
+        await _import_all(importer, sources, report, ticker)
+    except CallFailed as failed:
+        raise Stopped(EXIT_UNUSABLE, failed.message) from failed
+    except ConnectionClosed as error:
+        raise Stopped(EXIT_UNUSABLE, "the gateway ended before the import did") from error
+    except asyncio.CancelledError:  # Ctrl-C: what is stored stays, the gateway is still ended in order
+        report.is_interrupted = True
+    finally:
+        ticker.close()
+        await client.close()
+
+
+def _exit_code(report: ImportCounts) -> int:
+    if report.is_interrupted:
+        return EXIT_INTERRUPTED
+    if not report.conversations:
+        return EXIT_DATA if report.reasons else EXIT_NO_INPUT
+    return EXIT_DATA if report.has_failures else 0
+
+
+def main(wish: ImportOptions) -> int:
+    """Import what a path holds; return the exit code. Raises `Stopped` where nothing was begun."""
+    report = ImportCounts(wish.workspace_id, is_dry_run=wish.is_dry_run)
+    if not wish.path.exists():
+        raise Stopped(EXIT_NO_INPUT, f"there is no such file or folder: {shown(str(wish.path))}")
+    if not re.fullmatch(ID_TEXT, wish.workspace_id):
+        raise Stopped(EXIT_USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
+    problem: Stopped | None = None
+    try:
+        asyncio.run(_run(wish, report))
+    except Stopped as stopped:
+        if not report.files:
+            raise
+        problem, report.problem = stopped, stopped.line
+    except KeyboardInterrupt:  # before anything was sent, or a second time
+        report.is_interrupted = True
+    (report.write_json if wish.is_json else report.write)(sys.stdout)
+    if problem is not None:
+        sys.stderr.write(f"pioneer import: {problem.line}\n")
+        return problem.code
+    return _exit_code(report)

@@ -1,0 +1,1 @@
+"""Durable jobs: the queue, the states, the retries, the runner."""

@@ -1,0 +1,44 @@
+"""The life of a job as a table.
+
+Rule 1: every move of a job's state is a row of `TRANSITIONS`; nothing here knows what a job does.
+
+    queued      waits for a worker
+    leased      a living process works on it; after a crash it is queued again at once
+    retry_wait  failed for a passing cause; queued again when its time has come
+    dead        failed too often, or for a lasting cause; only a person requeues it
+    cancelled   what it was about is gone
+    done        its effect is stored
+"""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from protocol.seams.ports import JobState
+
+JobEvent: TypeAlias = Literal["claim", "finish", "fail", "give_up", "due", "release", "cancel", "requeue"]
+
+TRANSITIONS: Mapping[JobState, Mapping[JobEvent, JobState]] = {
+    "queued": {"claim": "leased", "cancel": "cancelled"},
+    "leased": {"finish": "done", "fail": "retry_wait", "give_up": "dead", "release": "queued", "cancel": "cancelled"},
+    "retry_wait": {"claim": "leased", "due": "queued", "cancel": "cancelled"},
+    "dead": {"requeue": "queued", "cancel": "cancelled"},
+    "cancelled": {},
+    "done": {},
+}
+
+FINAL: frozenset[JobState] = frozenset({"cancelled", "done"})
+
+
+class IllegalMoveError(Exception):
+    """A job was asked for a move that its state does not have."""
+
+    def __init__(self, state: JobState, event: JobEvent) -> None:
+        super().__init__(f"a job that is {state} cannot {event}")
+
+
+def after(state: JobState, event: JobEvent) -> JobState:
+    """The state that follows. Raises `IllegalMoveError`."""
+    try:
+        return TRANSITIONS[state][event]
+    except KeyError:
+        raise IllegalMoveError(state, event) from None

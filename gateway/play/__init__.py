@@ -1,0 +1,1 @@
+"""The demo and the replay of recorded sessions, through a spawned gateway."""

@@ -1,0 +1,252 @@
+"""`pioneer demo`: plays the bundled story through a spawned gateway on a temporary home and shows what it does, and why.
+
+Rule 1: everything shown comes over the wire from a real gateway; nothing is computed or remembered here.
+"""
+
+import re
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import msgspec
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from gateway.play.demo_story import DAY_MS, MONDAY, STORY, USER, WORKSPACE, StoryTurn, script
+from gateway.wire.client import GatewayClient, console_script
+from protocol import methods as call
+from protocol.base import Empty
+from protocol.gateway import ClientInfo, DrainParams, InitializeParams
+from protocol.memory import (
+    Context,
+    ExplainParams,
+    ExplainTarget,
+    GetParams,
+    HistoryParams,
+    ListParams,
+    SearchParams,
+)
+from protocol.notifications import MemoryChanged
+from protocol.thread_episodic import ThreadSearchParams
+from protocol.threads import TextInput, ThreadHistoryParams, ThreadStartParams, Turn, TurnParams, TurnStartParams
+
+TURN_SECONDS = 20
+"""A turn of the demo takes well under a second; a machine in trouble gets a clear end instead of a hanging terminal."""
+
+PICTURE_WIDTH = 100
+PICTURE_BEGINS_ON = 2
+"""The day of the story that the picture begins with: a secret, a correction, a question and a forgetting fit on one screen."""
+
+WHY = {
+    "active_created": "stated by the user, durable, clear",
+    "duplicate_active": "known already: evidence merged, no second record",
+    "superseded_by_correction": "a correction: the new one replaces the old, both are kept",
+    "secret_detected": "it holds a credential: no record, no candidate, no log",
+    "no_memory_requested": "the user asked not to remember this",
+    "low_score": "not certain enough",
+}
+
+
+class Stage:
+    """What a person sees."""
+
+    def __init__(self, picture: Path | None = None) -> None:
+        width = min(Console().width, 110) if picture is None else PICTURE_WIDTH
+        self.out = Console(highlight=False, soft_wrap=False, width=width, record=picture is not None)
+        self._picture = picture
+
+    def begin_picture(self) -> None:
+        """Leave out of the picture what was shown so far."""
+        if self._picture is not None:
+            self.out.export_text(clear=True)
+
+    def end_picture(self) -> None:
+        """Write the picture of what was shown since it began, without a font that a reader would fetch."""
+        if self._picture is not None:
+            plain = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+            self.out.save_svg(str(self._picture), title="pioneer demo", code_format=plain, unique_id="demo")
+            self._picture = None
+
+    def scene(self, said: StoryTurn, at: int) -> None:
+        """A heading for a new day."""
+        when = datetime.fromtimestamp(at / 1000, UTC)
+        self.out.print()
+        self.out.rule(f"[bold]{said.title}[/bold]  [dim]{when:%A %d %B %Y}[/dim]", align="left")
+
+    def line(self, label: str, text: str, style: str = "") -> None:
+        """One labelled line, wrapped under itself."""
+        first = True
+        for part in Text(text).wrap(self.out, self.out.width - 14):
+            self.out.print(Text.assemble((f"{label if first else '':>12}  ", "dim"), (part.plain, style)))
+            first = False
+
+    def box(self, title: str, lines: list[str], style: str) -> None:
+        """A framed list."""
+        self.out.print()
+        self.out.print(
+            Panel(Text("\n".join(lines) or "(nothing)"), title=title, title_align="left", border_style=style)
+        )
+
+
+def _home_files(home: Path) -> tuple[Path, Path]:
+    """Writes the configuration and the scripted model's answers; returns the clock and config files."""
+    (home / "script.jsonl").write_bytes(b"\n".join(msgspec.json.encode(rule) for rule in script()) + b"\n")
+    config = home / "config.toml"
+    config.write_text(
+        '[gateway.providers.demo]\nkind = "scripted"\nscript = "script.jsonl"\n\n'
+        '[gateway.roles]\nmain = "demo"\nextractor = "demo"\n',
+        encoding="utf-8",
+    )
+    return home / "clock", config
+
+
+async def _spawned(home: Path, clock: Path, config: Path) -> GatewayClient:
+    client = await GatewayClient.start(
+        [*console_script(), "serve", "--home", str(home / "home"), "--config", str(config), "--clock-file", str(clock)]
+    )
+    hello = InitializeParams(
+        protocol_version="2026-11", client=ClientInfo(name="demo", version="1", time_zone="UTC"), workspace_id=WORKSPACE
+    )
+    await client.call(call.INITIALIZE, hello)
+    return client
+
+
+async def _play(client: GatewayClient, stage: Stage, said: StoryTurn) -> None:
+    """One turn: what was said, recalled, answered, remembered or refused."""
+    await client.call(call.THREAD_START, ThreadStartParams(thread_id=said.thread))
+    stage.line(USER, said.text, "bold")
+    seen = len(client.received)
+    started = await client.call(
+        call.TURN_START, TurnStartParams(thread_id=said.thread, input=[TextInput(text=said.text)])
+    )
+    turn_id = started.turn.turn_id
+    with anyio.fail_after(TURN_SECONDS):
+        await client.wait_for("turn/post_completed", lambda p: p["turn_id"] == turn_id)
+    turn = (await client.call(call.TURN_GET, TurnParams(turn_id=turn_id))).turn
+    await _show_recall(client, stage, turn)
+    items = await client.call(call.THREAD_HISTORY, ThreadHistoryParams(thread_id=said.thread, order="desc", limit=10))
+    for item in reversed([i for i in items.items if i.turn_id == turn_id]):
+        if item.tool is not None and item.kind == "tool_call":
+            stage.line("tool", f"{item.tool.name} {msgspec.json.encode(item.tool.arguments).decode()}", "cyan")
+        elif item.kind == "agent_message":
+            stage.line("assistant", item.text)
+    await _show_memory(client, stage, turn_id, client.received[seen:])
+
+
+async def _show_recall(client: GatewayClient, stage: Stage, turn: Turn) -> None:
+    manifest = turn.prompt_manifest
+    if manifest is None:
+        return
+    for memory_id in manifest.recall.memory_ids:
+        found = await client.call(call.MEMORY_GET, GetParams(memory_id=memory_id))
+        if found.record is not None:
+            stage.line("recalled", f"{found.record.content}  [{found.record.category}, memory]", "green")
+    if manifest.recall.chunk_ids:
+        hits = await client.call(
+            call.EPISODIC_SEARCH,
+            ThreadSearchParams(workspace_id=WORKSPACE, query="decided sync timetables SQLite hours", min_score=0.0),
+        )
+        texts = {hit.chunk_id: hit for hit in hits.hits}
+        for chunk_id in manifest.recall.chunk_ids:
+            if (hit := texts.get(chunk_id)) is not None:
+                day = datetime.fromtimestamp(hit.at / 1000, UTC)
+                stage.line("recalled", f"{hit.snippet}  [{day:%d %b}, conversation]", "green")
+    if manifest.recall.status != "recalled":
+        stage.line("recalled", f"nothing ({manifest.recall.reason})", "dim")
+
+
+async def _show_memory(
+    client: GatewayClient, stage: Stage, turn_id: str, notices: list[tuple[str, dict[str, object]]]
+) -> None:
+    for method, params in notices:
+        if method == "memory/changed":
+            change = msgspec.convert(params, MemoryChanged)
+            content = change.record.content if change.record is not None else change.memory_id
+            why = WHY.get(change.origin.reason_code or "", change.origin.reason_code or "")
+            label = {"created": "remembered", "superseded": "replaced", "deleted": "forgotten"}.get(change.change_kind)
+            if label is not None:
+                stage.line(label, f"{content}" + (f"  - {why}" if label == "remembered" else ""), "magenta")
+    told = await client.call(call.MEMORY_EXPLAIN, ExplainParams(target=ExplainTarget(kind="turn", id=turn_id)))
+    for decision in told.decisions:
+        if decision.action in {"reject", "suppress"}:
+            kinds = [
+                f.name
+                for f in decision.factors
+                if decision.reason_code == "secret_detected" and f.value is True and not f.weight
+            ]
+            named = f" ({', '.join(kinds)})" if kinds else ""
+            stage.line("refused", f"{decision.reason_code}{named} - {WHY.get(decision.reason_code, '')}", "yellow")
+    if told.outcome == "rejected" and not told.decisions:
+        failed = next((gate for gate in told.gates if not gate.passed), None)
+        if failed is not None:
+            stage.line("refused", f"{failed.reason_code} - {WHY.get(failed.reason_code or '', told.summary)}", "yellow")
+
+
+async def _epilogue(client: GatewayClient, stage: Stage) -> None:
+    """The same home after a restart: what is there, what is gone, and why."""
+    listed = await client.call(call.MEMORY_LIST, ListParams(limit=50))
+    stage.box(
+        "the same home after a restart: durable memory",
+        [f"{r.scope.kind:>9}  {r.content}" for r in listed.records],
+        "green",
+    )
+    sync = next((r for r in listed.records if "two hours" in r.content), None)
+    if sync is not None:
+        events = (await client.call(call.MEMORY_HISTORY, HistoryParams(memory_id=sync.memory_id))).events
+        told = [
+            f"{datetime.fromtimestamp(e.at / 1000, UTC):%d %b}  {e.event:<12} {e.reason_code or ''}" for e in events
+        ]
+        stage.box("history of the sync interval", told, "magenta")
+    gone = await client.call(call.MEMORY_SEARCH, SearchParams(query="where does Mira live, Aldermouth north pier"))
+    left = [hit.record.content for hit in gone.hits if "Aldermouth" in hit.record.content]
+    stage.box('search "where does Mira live": forgotten is forgotten', left, "yellow")
+    why = await client.call(
+        call.MEMORY_EXPLAIN, ExplainParams(query="how often does Harbor sync", context=Context(workspace_id=WORKSPACE))
+    )
+    rows = [f"{c.rank}. {c.memory_id}  score {c.score:.2f}  {c.cut_by or 'recalled'}" for c in why.candidates[:5]]
+    stage.box('why would "how often does Harbor sync" recall that?', [why.summary, *rows], "cyan")
+    status = await client.call(call.STATUS, Empty())
+    sizes = f"{status.storage.db_bytes // 1024} KiB"
+    stage.line("status", f"version {status.version}, database {sizes}, degraded: {len(status.degraded)}")
+
+
+async def perform(picture: Path | None = None) -> None:
+    """The whole demo; a part of it is written as a picture where one is wanted."""
+    stage, begun = Stage(picture), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pioneer-demo-") as folder:
+        home = Path(folder)
+        clock, config = _home_files(home)
+        clock.write_text(str(MONDAY), encoding="ascii")
+        client = await _spawned(home, clock, config)
+        for number, said in enumerate(STORY):
+            at = MONDAY + said.day * DAY_MS + number * 60_000
+            clock.write_text(str(at), encoding="ascii")
+            if said.title is not None:
+                if said.day == PICTURE_BEGINS_ON:
+                    stage.begin_picture()
+                stage.scene(said, at)
+            else:
+                stage.out.print()
+            await _play(client, stage, said)
+            await client.call(call.DRAIN, DrainParams())
+        await client.close()
+        stage.end_picture()
+        stage.out.print()
+        stage.out.rule("[bold]restart[/bold]  [dim]a new process on the same home[/dim]", align="left")
+        client = await _spawned(home, clock, config)
+        await _epilogue(client, stage)
+        await client.close()
+    stage.out.print()
+    stage.out.print(
+        f"[dim]Two gateway processes, {len(STORY)} turns, {time.monotonic() - begun:.1f} s. No network, no model.[/dim]"
+    )
+
+
+def main(picture: Path | None = None) -> int:
+    """Run the demo in this terminal; with a path, write a picture of its middle there."""
+    anyio.run(perform, picture)
+    return 0

@@ -1,0 +1,1 @@
+"""Model providers: one adapter a dialect, their faults and tries."""

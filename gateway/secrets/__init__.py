@@ -1,0 +1,1 @@
+"""The secret scanner: rules, checks, and the engine that runs them in linear time."""

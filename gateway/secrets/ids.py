@@ -1,0 +1,258 @@
+"""The numbers by which a state knows a person: which digits can have been given out, and how they are written.
+
+Rule 1: check digits decide. One that passes by chance more often than once in fifty needs its usual groups or its name beside it.
+Rule 2: a number that is named as another thing, or stands inside one (an address, an amount, a fraction), is no id.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import date
+
+import msgspec
+
+from gateway.secrets.checks import Range, RuleMatch
+from gateway.secrets.engine import Pattern
+
+NAMED_CHARS = 48
+"""A number is named in the same breath."""
+
+OTHER_NUMBERS = Pattern(
+    r"order|track|parcel|shipment|courier|fedex|\bups\b|\bdhl\b|usps|phone|\btel\b|\btel[.:]|mobile|cell|\bcall|fax|whatsapp|\bsms\b|invoice|receipt|ticket|booking|reserv"
+    r"|isbn|issn|\bean\b|\bupc\b|gtin|bar-?code|\bsku\b|serial|\bpart\b|imei|iccid|\bimsi|timestamp|epoch|unix|\btime\b|nanos|micros|millis|hash|commit|\bsha|md5|checksum|build|version"
+    r"|u?uid\b|\b[a-z]*_?id[\"']?[ :=]|\bref\b|\bref[.:]|referenc|flight|coordinat|latitud|longitud|\blat\b|\blon\b|\blng\b|population|bytes|pixels|\brow|offset|seed|doi\b|arxiv|pmid|vin\b"
+    r"|bestell|sendung|rechnung|telefon|handy|auftrag|artikel|pedido|seguimiento|factura|movil|envio|commande|suivi|facture|colis|zamowien|przesyl|faktur|paczk"
+    r"|encomenda|rastre|fatura|celular|ordine|spedizion|fattura|siparis|kargo|fatura|bestelling|заказ|трек|телефон|тел\.|счет|посылк|накладн|звон|номер заявки|обращени"
+    r"|订单|單號|单号|运单|快递|电话|手机|電話|注文|追跡|伝票|주문|송장|전화|ऑर्डर|फोन"
+)
+"""Names of what is counted, sent, called and stored: their numbers pass a check digit by chance."""
+_PERSON = (
+    r"national id|\bid (?:number|card|no)|identity|identif|personal(?:nummer| number| id)|citizen|\btax|fiscal|social sec|insurance|"
+    r"ausweis|dokument|documento|documento|passport|паспорт|удостоверен"
+)
+"""What any such number may be called."""
+
+
+def _sum(digits: str, weights: Sequence[int]) -> int:
+    return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
+
+
+def _is_day(year: int, month: int, day: int) -> bool:
+    try:
+        date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+def _german(d: str) -> bool:
+    """Of the first ten digits one stands two or three times, the others once at most; the last is ISO 7064's check digit."""
+    counts = sorted(Counter(d[:10]).values())
+    product = 10
+    for digit in d[:10]:
+        product = 2 * ((int(digit) + product) % 10 or 10) % 11
+    return d[0] != "0" and counts[-1] in {2, 3} and counts[-2] == 1 and (11 - product) % 10 == int(d[10])
+
+
+def _french(d: str) -> bool:
+    """Sex, year, month, place and order of birth, and what is left to 97; Corsica's departments have a letter."""
+    body = d[:13].replace("2A", "19").replace("2B", "18") if d[5:7] in {"2A", "2B"} else d[:13]
+    if not body.isdecimal() or not d[13:].isdecimal():
+        return False
+    month = int(d[3:5])
+    return d[0] in "123478" and (1 <= month <= 12 or 20 <= month <= 42) and 97 - int(body) % 97 == int(d[13:])
+
+
+def _polish(d: str) -> bool:
+    century = {0: 1900, 1: 2000, 2: 2100, 3: 2200, 4: 1800}[int(d[2]) // 2]
+    is_born = _is_day(century + int(d[:2]), int(d[2:4]) % 20, int(d[4:6]))
+    return is_born and -_sum(d, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3)) % 10 == int(d[10])
+
+
+def _snils(d: str) -> bool:
+    return d[:9] > "001001998" and _sum(d, range(9, 0, -1)) % 101 % 100 == int(d[9:])
+
+
+def _inn(d: str) -> bool:
+    long = (3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
+    if len(d) == 10:
+        return _sum(d, long[2:]) % 11 % 10 == int(d[9])
+    return _sum(d, long[1:]) % 11 % 10 == int(d[10]) and _sum(d, long) % 11 % 10 == int(d[11])
+
+
+def _brazilian(d: str) -> bool:
+    first, second = _sum(d, range(10, 1, -1)) * 10 % 11 % 10, _sum(d, range(11, 1, -1)) * 10 % 11 % 10
+    return len(set(d)) > 1 and (first, second) == (int(d[9]), int(d[10]))
+
+
+def _chinese(d: str) -> bool:
+    weights = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+    is_born = "1850" < d[6:10] < "2100" and _is_day(int(d[6:10]), int(d[10:12]), int(d[12:14]))
+    return "11" <= d[:2] <= "82" and is_born and "10X98765432"[_sum(d, weights) % 11] == d[17].upper()
+
+
+_DIHEDRAL = (
+    "0123456789", "1234067895", "2340178956", "3401289567", "4012395678",
+    "5987604321", "6598710432", "7659821043", "8765932104", "9876543210",
+)  # fmt: skip
+_SHUFFLES = (
+    "0123456789",
+    "1576283094",
+    "5803796142",
+    "8916043527",
+    "9453126870",
+    "4286573901",
+    "2793806415",
+    "7046913258",
+)
+
+
+def _indian(d: str) -> bool:
+    """Verhoeff's check; the first digit is two or more."""
+    check = 0
+    for place, digit in enumerate(reversed(d)):
+        check = int(_DIHEDRAL[check][int(_SHUFFLES[place % 8][int(digit)])])
+    return d[0] in "23456789" and check == 0 and len(set(d)) > 2
+
+
+def _japanese(d: str) -> bool:
+    rest = _sum(d, (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
+    return len(set(d)) > 2 and (0 if rest <= 1 else 11 - rest) == int(d[11])
+
+
+def _american(d: str) -> bool:
+    """No check digit; these were never given out."""
+    return d[:3] not in {"000", "666"} and d[0] != "9" and d[3:5] != "00" and d[5:] != "0000"
+
+
+class _Id(msgspec.Struct, frozen=True):
+    """A country's number: how many digits, how they are grouped, what makes them one, how it is called."""
+
+    size: int
+    groups: Pattern
+    is_given: Callable[[str], bool]
+    names: Pattern
+    needs: str = ""
+    """What has to speak for it beside the digits: `groups`, or its `name`."""
+
+
+_SPACED_4 = Pattern(r"^[0-9]{4}([ -])[0-9]{4}[ -][0-9]{4}$")
+_IDS = (
+    _Id(11, Pattern(r"^[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}$"), _german, Pattern(r"steuer|\bidnr|identifikation|\btin\b")),
+    _Id(11, Pattern(r"^$"), _polish, Pattern("pesel")),
+    _Id(11, Pattern(r"^[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}$"), _snils, Pattern("снилс|snils")),
+    _Id(11, Pattern(r"^[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}$"), _brazilian, Pattern(r"\bcpf\b|cadastro")),
+    _Id(12, Pattern(r"^$"), _inn, Pattern(r"инн|\binn\b")),
+    _Id(10, Pattern(r"^$"), _inn, Pattern(r"инн|\binn\b"), "name"),
+    _Id(12, _SPACED_4, _indian, Pattern("aadhaa?r|uidai|आधार"), "groups"),
+    _Id(12, _SPACED_4, _japanese, Pattern("my ?number|mynumber|マイナンバー|個人番号"), "groups"),
+    _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), _american, Pattern(r"\bssn\b|social"), "name"),
+)  # fmt: skip
+_PHONE = Pattern("^(?:[78]9[0-9]{9}|1[2-9][0-9]{9})$")
+"""A mobile phone of Russia, any phone of North America."""
+_ANY_PERSON = Pattern(_PERSON)
+
+
+def stands_alone(found: RuleMatch, end: int) -> bool:
+    """Whether the number is a word of the text, not a part of an address, a path, a fraction or a longer name."""
+    before, after = found.text[max(0, found.start - 2) : found.start], found.text[end : end + 2]
+    if before and (
+        before[-1] in "/=#_@+&%.~\\$€£" or (before[-1] in ",-:" and before[:1].isalnum() and len(before) == 2)
+    ):
+        return before[-1] == ":" and before[:1].isalpha()
+    return not after or not (after[0] in "/_@=&%\\" or (after[0] in ".,-:" and after[1:].isalnum()))
+
+
+def around(found: RuleMatch) -> str:
+    """What stands near, in lower case."""
+    return (
+        found.lowered[max(0, found.begin - NAMED_CHARS) : found.start]
+        + " … "
+        + found.lowered[found.end : found.end + 24]
+    )
+
+
+def named_otherwise(found: RuleMatch) -> bool:
+    """Whether the words before it, or right behind it, give the number to another thing."""
+    near = found.lowered[max(0, found.begin - NAMED_CHARS) : found.start]
+    line = near[near.rfind("\n") + 1 :]
+    return OTHER_NUMBERS.occurs(line)
+
+
+def national_number(found: RuleMatch) -> Range | None:
+    """Digits alone: those of one of the countries above."""
+    digits = re.sub(r"[^0-9]", "", found.value)
+    rows = [row for row in _IDS if row.size == len(digits) and row.is_given(digits)]
+    if not rows:
+        return None
+    near = around(found)
+    around_it = found.text[max(0, found.start - 2) : found.start], found.text[found.end : found.end + 2]
+    is_part = " " in found.value and any(re.fullmatch(r"\d | \d", side) for side in around_it)
+    is_phone = found.value.isdecimal() and _PHONE.occurs(digits)
+    is_plain = not (is_part or is_phone) and stands_alone(found, found.end) and not named_otherwise(found)
+    for row in rows:
+        is_named = row.names.occurs(near)
+        is_grouped = row.groups.occurs(found.value)
+        if not (is_grouped or found.value.isdecimal() or is_named):
+            continue  # grouped as no number of this country is
+        speaks = is_named or (row.needs != "name" and (is_grouped or (not row.needs or _ANY_PERSON.occurs(near))))
+        if speaks and (is_named or is_plain):
+            return found.start, found.end
+    return None
+
+
+def french_number(found: RuleMatch) -> Range | None:
+    """`1 85 05 78 006 084 91`, with or without blanks."""
+    compact = re.sub(r"[ .-]", "", found.value).upper()
+    return _unless_other(found) if len(compact) == 15 and _french(compact) else None
+
+
+def chinese_number(found: RuleMatch) -> Range | None:
+    """Eighteen characters with a place, a day and a check digit."""
+    return _unless_other(found) if _chinese(found.value) else None
+
+
+def spanish_number(found: RuleMatch) -> Range | None:
+    """Eight digits, or a letter and seven, and the letter that they give."""
+    compact = re.sub(r"[ .-]", "", found.value).upper()
+    number = compact[:-1].translate(str.maketrans("XYZ", "012"))
+    if not number.isdecimal() or "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] != compact[-1]:
+        return None
+    if (
+        number == compact[:-1]
+        and _is_day(int(number[:4]) or 1, int(number[4:6]), int(number[6:]))
+        and "18" < number < "21"
+    ):
+        return None  # a date with a letter behind it
+    return _unless_other(found)
+
+
+MIN_FIGURES = 3
+_ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
+
+
+def italian_code(found: RuleMatch) -> Range | None:
+    """Name, day and place of birth, and the letter that these sixteen give; a digit may be told by a letter."""
+    code = found.value.upper().replace(" ", "")
+    if sum(c.isdigit() for c in code) < MIN_FIGURES:  # a word of sixteen letters
+        return None
+    places = [ord(c) - (65 if c.isalpha() else 48) for c in code[:15]]
+    total = sum(_ODD[place] if n % 2 == 0 else place for n, place in enumerate(places))
+    return (found.start, found.end) if chr(65 + total % 26) == code[15] else None
+
+
+_NINO_WORDS = Pattern(r"national insurance|\bni(?:no)?\b|\bn\.i\.|insurance (?:number|no)")
+
+
+def british_number(found: RuleMatch) -> Range | None:
+    """No check digit: its form, the pairs of letters that were never given out, and its name."""
+    pair = found.value[:2].upper()
+    given = (
+        pair[0] not in "DFIQUV" and pair[1] not in "DFIOQUV" and pair not in {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
+    )
+    return (found.start, found.end) if given and _NINO_WORDS.occurs(around(found)) else None
+
+
+def _unless_other(found: RuleMatch) -> Range | None:
+    is_plain = stands_alone(found, found.end) and not named_otherwise(found)
+    return (found.start, found.end) if is_plain or _ANY_PERSON.occurs(around(found)) else None

@@ -1,0 +1,141 @@
+"""What tells a card, an account, a code or a list of words that open something from the numbers and words of every day.
+
+Rule 1: check digits decide where there are any; where there are none, the words around the number.
+"""
+
+import hashlib
+import re
+
+from gateway.secrets.checks import MIN_ENTROPY, NOT_ITSELF, Range, RuleMatch, entropy, is_jagged
+from gateway.secrets.engine import Pattern
+from gateway.secrets.ids import around, named_otherwise, stands_alone
+
+_CARD_WORDS = Pattern(
+    r"card|visa|master|amex|maestro|debit|credit|cvv|cvc|карт|karte|kreditk|tarjeta|carte|cartao|\bpan\b|卡|カード|expir|exp\b"
+)
+_CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4], [4, 4, 4, 4, 3])
+_CARD_FORMS = Pattern(
+    r"^(?:4[0-9]{15}|(?:5[1-5]|2[3-6])[0-9]{14}|22(?:0[0-4]|2[1-9]|[3-9][0-9])[0-9]{12}|27(?:[01][0-9]|20)[0-9]{12}|3[47][0-9]{13}"
+    r"|6(?:011|4[4-9][0-9]|5[0-9]{2}|2[0-9]{2}|0[0-9]{2}|[78]1[0-9])[0-9]{12}|35(?:2[89]|[3-8][0-9])[0-9]{12})$"
+)
+"""Networks with the lengths of nearly all their cards: Visa, Mastercard, Mir, American Express, Discover, UnionPay, RuPay, JCB. Of numbers of sixteen
+digits drawn by chance one in thirty begins so and passes Luhn; what else a number may be is named beside it."""
+_IBAN_LENGTHS = {
+    country: int(length)
+    for country, length in re.findall(
+        r"([A-Z]{2})(\d{2})",
+        "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23GL18GR27"
+        "GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21MC27MD24ME22MK19MR27MT31MU30NL18NO15PK24PL28PS29"
+        "PT25QA29RO24RS22RU33SA24SC31SE24SI19SK24SM27ST25SV28TL23TN24TR26UA29VA22VG24XK20",
+    )
+}
+_NOT_A_LOCK = Pattern(
+    r"postal|post|zip|area|country|pais|bar-?code|barras|qr|source|fuente|status|error|exit|http|product|article|booking|promo|discount|coupon|ticket|tracking|order"
+    r"|товара|региона|ошибк|postleit|gpio|arduino|connector"
+)
+"""Codes and pins that open nothing."""
+
+
+def base58_checked(found: RuleMatch) -> Range | None:
+    """Base58 whose last four bytes are the checksum of the others, or that is mixed as chance mixes it."""
+    number = 0
+    for c in found.value:
+        number = number * 58 + "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz".index(c)
+    raw = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    checked = hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
+    return (found.start, found.end) if checked or is_jagged(found.value) else None
+
+
+def named_wallet(found: RuleMatch) -> Range | None:
+    """64 hex digits after `0x` are a transaction as often as a key: a word for the key tells."""
+    near = found.lowered[max(0, found.start - 80) : found.end + 60]
+    return (found.start, found.end) if re.search(r"priv|secret key|signing key|ключ|私钥|秘密鍵", near) else None
+
+
+def pin(found: RuleMatch) -> Range | None:
+    """Four to eight digits that are given as the number itself, not as a number about it."""
+    other = NOT_ITSELF.occurs(found.lead) or _NOT_A_LOCK.occurs(found.lowered[max(0, found.begin - 12) : found.start])
+    return None if other else (found.start, found.end)
+
+
+_CODE_WORDS = Pattern(
+    r"otp|2fa|mfa|one-?time|verif|sms|text(?:ed)? |login|sign-?in|security|confirm|authent|bank|access|bestatig|sicherheit|einmal|confirmaci|securit|acceso"
+    r"|подтвержд|никому|смс|доступ|验证码|驗證碼|認証|確認|인증|\btan\b|safe|tresor|door|alarm|gate\b|porte|coffre|puerta|caja fuerte|сеиф|двер|домофон|подъезд|замк|门|锁|保险|金庫|玄関|expires in|do not share|don't share"
+)
+
+
+def one_time_code(found: RuleMatch) -> Range | None:
+    """Digits after a word for a code that is sent to a person; `code 404400` alone is anything's number."""
+    near = found.lowered[max(0, found.begin - 40) : found.end + 60]
+    return pin(found) if _CODE_WORDS.occurs(near) else None
+
+
+def base32_seed(found: RuleMatch) -> Range | None:
+    """Base32 as an authenticator shows it: capitals or groups, and mixed as chance mixes it."""
+    value = found.value.replace(" ", "").replace("-", "")
+    one_case = value in (value.upper(), value.lower())
+    random = len(value) >= 16 and one_case and any(c.isdigit() for c in value) and entropy(value) >= MIN_ENTROPY
+    return (found.start, found.end) if random else None
+
+
+def backup_codes(found: RuleMatch) -> Range | None:
+    """A list of codes with digits and letters, or of digits alone: no list of words."""
+    codes = re.findall(r"[a-z0-9]{4,6}[- ]?[a-z0-9]{4,6}", found.value.lower())
+    with_digits = sum(1 for code in codes if any(c.isdigit() for c in code))
+    return (found.start, found.end) if len(codes) >= 3 and with_digits >= len(codes) * 0.7 else None
+
+
+def _passes_luhn(digits: str) -> bool:
+    doubled = (sum(divmod(int(d) * 2, 10)) if i % 2 else int(d) for i, d in enumerate(reversed(digits)))
+    return sum(doubled) % 10 == 0
+
+
+def card_number(found: RuleMatch) -> Range | None:
+    """13 to 19 digits that pass Luhn: as a network gives them out, in a card's groups, or near a word for a card."""
+    groups = re.split(r"[ -]", found.value)
+    for count in range(len(groups), 0, -1):  # what follows the number may look like one more group: the year, the code
+        digits = "".join(groups[:count])
+        if not 13 <= len(digits) <= 19 or digits[0] not in "23456" or len(set(digits)) == 1 or not _passes_luhn(digits):
+            continue
+        end = found.start + len(digits) + count - 1
+        is_grouped = [len(group) for group in groups[:count]] in _CARD_GROUPS
+        is_bare = count == 1 and _CARD_FORMS.occurs(digits) and stands_alone(found, end) and not named_otherwise(found)
+        if is_grouped or is_bare or _CARD_WORDS.occurs(around(found)):
+            return found.start, end
+    return None
+
+
+def iban(found: RuleMatch) -> Range | None:
+    """As many characters as the country's accounts have, with the right remainder modulo 97."""
+    length = _IBAN_LENGTHS.get(found.value[:2])
+    compact = [(c, i) for i, c in enumerate(found.value) if c not in " -"]
+    if length is None or len(compact) < length:
+        return None
+    account = "".join(c for c, _ in compact[:length])
+    remainder = int("".join(str(int(c, 36)) for c in account[4:] + account[:4])) % 97
+    return (found.start, found.start + compact[length - 1][1] + 1) if remainder == 1 else None
+
+
+def social_security_number(found: RuleMatch) -> Range | None:
+    """A number that can have been given out."""
+    area, group, serial = (
+        re.split(r"[ -]", found.value)
+        if len(found.value) == 11
+        else (found.value[:3], found.value[3:5], found.value[5:])
+    )
+    given = area not in {"000", "666"} and area < "900" and group != "00" and serial != "0000"
+    return (found.start, found.end) if given else None
+
+
+_FUNCTION_WORDS = """
+    the and you that this for with your are not from have when which was but they his her into them then out our
+"""
+_SPOKEN = frozenset(_FUNCTION_WORDS.split())
+
+
+def seed_words(found: RuleMatch) -> Range | None:
+    """12 to 24 words that are no sentence: a list of words seldom repeats one and has no function words."""
+    value = found.lowered[found.start : found.end]
+    words = re.findall(r"[a-z]+", value)
+    start = found.start + len(value) - len(value.lstrip())
+    return (start, found.end) if len(set(words)) >= len(words) * 0.6 and not _SPOKEN & set(words) else None

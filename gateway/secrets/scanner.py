@@ -1,0 +1,388 @@
+"""Finds credentials in text: the table of rules run over the text as a person reads it.
+
+Rule 1: what cannot be seen does not hide a secret: compatibility forms, invisible characters, line breaks, quotes joined by a plus,
+escapes, letters set apart, base64 and hex are undone, and each span is told in the original text.
+Rule 2: one pass finds which hints match; only the rules of those run. What most messages cost is that pass.
+Rule 3: it knows no store and no log; it never keeps a value.
+"""
+
+# ruff: noqa: RUF001  (look-alikes of quotes and dashes are what is undone here)
+
+import base64
+import binascii
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import TypeAlias
+
+from gateway.secrets.checks import Range, RuleMatch, is_documented, is_jagged
+from gateway.secrets.engine import Hints, Pattern
+from gateway.secrets.prose import CODES, KEYS, LISTS, LOGINS
+from gateway.secrets.rules import NUMBERS, VENDORS, WALLET, Rule
+from gateway.secrets.settings import SETTINGS
+from protocol.seams.ports import SecretSpan
+
+RULES: tuple[Rule, ...] = (*VENDORS, *CODES, *LOGINS, *SETTINGS, *KEYS, *LISTS, WALLET, *NUMBERS)
+"""Every rule, most telling first."""
+KINDS = tuple(dict.fromkeys(rule.kind for rule in RULES))
+
+MAX_PACKED_RUNS = 64
+"""A message with more blobs than this is a file; its first ones are looked into."""
+
+_MARKER = re.compile(r"\[secret:([a-z0-9_]+)\]")
+_BARRIER = "\x00"  # stands for a marker; no rule matches it, and the text's own control characters are gone
+_JOINT = re.compile(r"\n[ \t>|]*(?:[+.&] ?)?[\"'`]?|[\"'`][ \t]{0,9}[+.&][ \t]{0,9}[\"'`]")
+_BEFORE_BREAK = " \t\r\\+.&\"'`"
+MAX_BEFORE_BREAK = 12
+"""A line that goes on ends in a quote, a plus, a backslash, some blanks."""
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|&#x([0-9A-Fa-f]{2});")
+_ALIKE = re.compile(rb"([\x01-\x0a])\1+")
+"""Among the lengths of words, those of as many letters as the one before, up to ten."""
+_MOST_OF_TOKEN = {1: 9, **{size: max(2, 12 // size) for size in range(2, 11)}}
+"""How many groups of a size are not yet enough: one more, which may be shorter, may be a token."""
+_WORDS = re.compile(rb"[\x03-\x08]{12}")
+MIN_LISTED = 11
+"""Ends of lines in a list of twelve words."""
+_UNSEEN = re.compile(r"[^ -~]+")
+_PACKED = re.compile(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
+_PACKED_SEEN = Pattern(r"[A-Za-z0-9+/_-]{24}")
+_PLAIN_ASCII = re.compile(r"[\t\n\r -~]*")
+_CONTINUATION = bytes(range(0x80, 0xC0))
+_QUOTES_AND_DASHES = {
+    **dict.fromkeys("“”„«»″「」『』", '"'),
+    **dict.fromkeys("‘’‚′", "'"),
+    **dict.fromkeys("–—−‐‑", "-"),
+}
+_BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters and symbols by category, empty by look
+
+Hit: TypeAlias = tuple[int, int, int]
+Edit: TypeAlias = tuple[int, int, str]
+"""A range of a text and what stands there instead: nothing, or one character."""
+
+
+_Words: TypeAlias = tuple[bool, list[int], bytes]
+"""Whether a typewriter has every character of a text, and the lengths of its words: as they are, and up to what a byte holds."""
+
+
+class _Reading(dict[int, str]):
+    """`str.translate`'s table, filled as characters are met: what a reader makes of each."""
+
+    def __missing__(self, point: int) -> str:
+        self[point] = read = _read(chr(point))
+        return read
+
+
+def _read(char: str) -> str:
+    if char in _QUOTES_AND_DASHES:
+        return _QUOTES_AND_DASHES[char]
+    if char in "\t\n\r":
+        return char
+    if char in _BLANKS or unicodedata.category(char) in {"Cc", "Cf", "Cn", "Co", "Cs"}:
+        return ""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", char) if not "\u0300" <= c <= "\u036f")
+    return "".join(c for c in unicodedata.normalize("NFC", bare) if not "\ufe00" <= c <= "\ufe0f")
+
+
+_READING = _Reading()
+
+
+class _View:
+    """A text to match, as characters and as bytes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lowered = text.lower()
+        self.data = text.encode()
+        self.lowered_data = self.lowered.encode()
+        self._words: _Words | None = None
+
+    def words(self) -> _Words:
+        """How long the words are, that is what stands between single blanks: asked twice, counted once."""
+        if self._words is None:
+            text = self.text
+            is_seen = text.isascii() and text.isprintable()
+            spaced = (
+                text if is_seen else _UNSEEN.sub("  ", text)
+            )  # groups stand apart by one blank, and by nothing else
+            lengths = [*map(len, spaced.split(" "))]
+            try:
+                told = bytes(lengths)
+            except ValueError:  # one is longer than a byte tells
+                told = bytes([min(length, 255) for length in lengths])
+            self._words = is_seen, lengths, told
+        return self._words
+
+    def original(self, start: int, end: int) -> Range:
+        """The range in the text as it was given."""
+        return start, end
+
+    def edited(self, edits: Iterable[Edit]) -> "_View | None":
+        """The view after the edits, which are in order; None when there are none."""
+        done: list[Edit] = []
+        pieces: list[str] = []
+        last = 0
+        for start, end, new in edits:
+            pieces += (self.text[last:start], new)
+            done.append((start, end, new))
+            last = end
+        return _Edited("".join(pieces) + self.text[last:], self, done) if done else None
+
+
+class _Read(_View):
+    """What a reader sees of a text: each of its characters stands for one of the text's, which may stand for some or none."""
+
+    def __init__(self, text: str, source: str) -> None:
+        super().__init__(text)
+        self._source = source
+
+    @cached_property
+    def _origins(self) -> Sequence[int]:
+        return [i for i, char in enumerate(self._source) for _ in _READING[ord(char)]]
+
+    def original(self, start: int, end: int) -> Range:
+        return self._origins[start], self._origins[end - 1] + 1
+
+
+class _Edited(_View):
+    """Another view with parts cut out or replaced by one character."""
+
+    def __init__(self, text: str, base: _View, edits: Sequence[Edit]) -> None:
+        super().__init__(text)
+        self._base = base
+        self._edits = edits
+
+    @cached_property
+    def _places(self) -> list[Range]:
+        """Where each character stood; most views are only looked through."""
+        places: list[Range] = []
+        last = 0
+        for start, end, new in self._edits:
+            places += [(place, place + 1) for place in range(last, start)]
+            places += [(start, end)] * len(new)
+            last = end
+        return places + [(place, place + 1) for place in range(last, len(self._base.text))]
+
+    def original(self, start: int, end: int) -> Range:
+        return self._base.original(self._places[start][0], self._places[end - 1][1])
+
+
+def _cleaned(text: str) -> _View:
+    plain = _PLAIN_ASCII.fullmatch(text) is not None
+    read = text if plain else text.translate(_READING)
+    if "[secret:" in read:
+        read = _MARKER.sub(lambda m: _BARRIER * len(m[0]) if m[1] in KINDS else m[0], read)
+    return _View(read) if plain else _Read(read, text)
+
+
+def _joints(view: _View) -> Iterator[Edit]:
+    """What stands between the parts of a token that a line's end, or a programmer's plus, divides."""
+    text = view.text
+    if "\n" in text or "+" in text:
+        last = 0
+        for m in _JOINT.finditer(text):
+            start = m.start()
+            if text[start] == "\n":
+                floor = max(last, start - MAX_BEFORE_BREAK)
+                while start > floor and text[start - 1] in _BEFORE_BREAK:
+                    start -= 1
+            yield start, (last := m.end()), ""
+
+
+def _escapes(view: _View) -> Iterator[Edit]:
+    text = view.text
+    if "%" in text or "\\" in text or "&#x" in text:
+        for m in _ESCAPE.finditer(text):
+            if " " <= (char := chr(int(m[m.lastindex or 0], 16))) <= "~":
+                yield *m.span(), char
+
+
+def _spaces(view: _View) -> Iterator[Edit]:
+    """The blanks within what is written letter by letter, or in groups of one size, as the lengths of the words tell."""
+    is_seen, lengths, told = view.words()
+    runs = _groups(told)
+    if not runs:
+        return
+    text = view.text
+    ends = [*accumulate(lengths)]
+    moved, moves = [-1], [0]  # from where on in `spaced`, and by how much, a place stands nearer than in the text
+    for m in () if is_seen else _UNSEEN.finditer(text):
+        moved.append(m.start() - moves[-1])
+        moves.append(moves[-1] + m.end() - m.start() - 2)
+    for first, behind in runs:
+        for word in range(first, behind - 1):
+            place = ends[word] + word
+            place += moves[bisect_right(moved, place) - 1]
+            yield place, place + 1, ""
+
+
+def _groups(told: bytes) -> list[Range]:
+    """The words that may be one token written in groups, by their lengths: which are the first, and the one behind the last."""
+    runs: list[Range] = []
+    behind = 0
+    for m in _ALIKE.finditer(told):
+        first, last = max(m.start(), behind), m.end()
+        size = told[last - 1]
+        if last < len(told) and 0 < told[last] < size:
+            last += 1
+        if last - first > _MOST_OF_TOKEN[size]:
+            runs.append((first, last))
+            behind = last
+    return runs
+
+
+class _Rules:
+    """Rules with their ranks, asked by the hints that a text gives."""
+
+    def __init__(self, ranked: Iterable[tuple[int, Rule]]) -> None:
+        self._ranked = dict(ranked)
+        ranks_of: dict[str, list[int]] = {}
+        for rank, rule in self._ranked.items():
+            for hint in rule.keywords:
+                ranks_of.setdefault(hint, []).append(rank)
+        self._hints = Hints(tuple(ranks_of))
+        self._ranks_of = tuple(ranks_of.values())
+        self._always = [rank for rank, rule in self._ranked.items() if not rule.keywords]
+        sources = [self._ranked[rank].pattern.source for rank in self._always]
+        self._any_of_these = Pattern("|".join(f"(?:{source})" for source in sources))
+        """Whether one of them matches: one pass, and in most texts none does. None of them reads prose."""
+        self._which = Hints(sources)
+
+    def hits(self, view: _View) -> Iterator[Hit]:
+        """Each place that a rule finds in the view, in the original text."""
+        present = self._hints.present(view.lowered_data)
+        needs: dict[Pattern | None, bool] = {None: True}
+        asked = {rank for place in present for rank in self._ranks_of[place]}
+        if self._any_of_these.find(view.data) is not None:
+            asked.update(self._always[place] for place in self._which.matching(view.data))
+        for rank in sorted(asked):
+            rule = self._ranked[rank]
+            if rule.needs not in needs:
+                needs[rule.needs] = rule.needs is not None and rule.needs.find(view.lowered_data) is not None
+            if needs[rule.needs]:
+                for start, end in _matches(rule, view):
+                    yield *view.original(start, end), rank
+
+
+def _matches(rule: Rule, view: _View) -> Iterator[Range]:
+    data = view.lowered_data if rule.view == "prose" else view.data
+    byte = char = 0  # the same place, told in both; characters are counted on from there
+    while m := rule.pattern.find(data, byte):
+        begin, start, end = m if len(data) == len(view.text) else (char + _characters(data[byte:place]) for place in m)
+        span = rule.check(RuleMatch(view.text, view.lowered, begin, start, end))
+        if span:
+            yield span
+        whole = (
+            span or rule.view == "token"
+        )  # of a token that is none no part is one; a name may stand between a name and a value
+        behind = max(m[2], m[0] + 1) if whole else m[0] + 1
+        while behind < len(data) and 0x80 <= data[behind] < 0xC0:  # not into a character
+            behind += 1
+        byte, char = behind, char + _characters(data[byte:behind])
+
+
+def _characters(data: bytes) -> int:
+    """How many characters begin in these bytes of UTF-8."""
+    return len(data.translate(None, _CONTINUATION))
+
+
+_WALLET = RULES.index(WALLET)
+_ALL = _Rules((rank, rule) for rank, rule in enumerate(RULES) if rule is not WALLET)
+_TOKENS = _Rules((rank, rule) for rank, rule in enumerate(RULES) if rule.view == "token")
+
+
+def _packed_hits(view: _View) -> Iterator[Hit]:
+    """A run of base64 or hex is a secret when what it encodes is readable and holds a token."""
+    if _PACKED_SEEN.find(view.data) is None:
+        return
+    runs = 0
+    for m in _PACKED.finditer(view.text):
+        runs += 1
+        if runs > MAX_PACKED_RUNS:
+            return
+        packed = m[0].rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            raw = bytes.fromhex(m[1]) if m[1] else base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True)
+            inner = raw.decode("ascii")
+        except (binascii.Error, ValueError):
+            continue
+        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_ALL.hits(_View(inner)), None)):
+            yield *view.original(m.start(), m.end()), hit[2]
+
+
+def _listed_hits(view: _View) -> Iterator[Hit]:
+    """Words in a row that may be the words of a wallet, as their lengths tell: most texts have a shorter word, or a longer one, among twelve."""
+    if _WORDS.search(view.words()[2]) or view.text.count("\n") >= MIN_LISTED:
+        for start, end in _matches(RULES[_WALLET], view):
+            yield *view.original(start, end), _WALLET
+
+
+def _merged(hits: list[Hit]) -> list[Hit]:
+    """Overlapping hits become one, under the most telling rule's name, so that masking leaves no remainder."""
+    merged: list[Hit] = []
+    for start, end, rank in sorted(hits):
+        if merged and start < merged[-1][1]:
+            first, last, known = merged[-1]
+            merged[-1] = (first, max(last, end), min(known, rank))
+        else:
+            merged.append((start, end, rank))
+    return merged
+
+
+def _adds(hit: Hit, known: list[Hit], text: str) -> bool:
+    """Whether a hit that spans an undone joint says more than the hits without it: a token's end is no start of the next line."""
+    for start, end, rank in known:
+        if (
+            hit[0] < end
+            and start < hit[1]
+            and rank <= hit[2]
+            and not (end < hit[1] and is_jagged(text[end : hit[1]].strip("\"'`\\\n\r +.>|\t")))
+        ):
+            return False
+    return True
+
+
+def _beside_markers(hits: Iterable[Hit], text: str) -> Iterator[Hit]:
+    """The hits that say more than markers do, none of which they cut: so masking comes to an end."""
+    markers = [m.span() for m in _MARKER.finditer(text)]
+    for start, end, rank in hits:
+        touched = [(first, last) for first, last in markers if first < end and start < last]
+        first = min([start, *(marker[0] for marker in touched)])
+        last = max([end, *(marker[1] for marker in touched)])
+        if _MARKER.sub("", text[first:last]).strip():
+            yield first, last, rank
+
+
+class RuleScanner:
+    """The `SecretScanner` port over the table of rules. It has no state: any thread may use it."""
+
+    def find(self, text: str) -> list[SecretSpan]:
+        """Spans in order, not overlapping; a marker that `mask` wrote is never part of one."""
+        view = _cleaned(text)
+        hits = list(_ALL.hits(view))
+        known = _merged(hits)
+        for edits in (_joints, _escapes, _spaces):
+            if (undone := view.edited(edits(view))) is not None:
+                hits += [hit for hit in _TOKENS.hits(undone) if _adds(hit, known, text)]
+        hits += _packed_hits(view)
+        hits += _listed_hits(view)
+        if "[secret:" in text:
+            hits = list(_beside_markers(hits, text))
+        return [
+            SecretSpan(kind=RULES[rank].kind, start=start, end=end)
+            for start, end, rank in _merged(hits)
+            if not is_documented(text[start:end])
+        ]
+
+    def mask(self, text: str) -> str:
+        """The text with every span replaced by its marker, until nothing is found: masking again changes nothing."""
+        while spans := self.find(text):
+            pieces: list[str] = []
+            last = 0
+            for span in spans:
+                pieces += (text[last : span.start], f"[secret:{span.kind}]")
+                last = span.end
+            text = "".join(pieces) + text[last:]
+        return text

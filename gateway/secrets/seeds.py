@@ -1,0 +1,57 @@
+"""The words that a wallet is made again from: known by their list and by the checksum in the last one.
+
+Rule 1: the words are those of BIP-39's English list, of which the first four letters tell each; the package `mnemonic` brings the list.
+Rule 2: words of a sentence are words of the list as well: without the checksum they have to stand by themselves.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from gateway.secrets.checks import Range, RuleMatch
+
+SIZES = (24, 21, 18, 15, 12)
+WORD_BITS = 11
+TOLD_BY = 4
+
+
+@cache
+def _places() -> dict[str, int]:
+    from mnemonic import Mnemonic  # noqa: PLC0415  # few texts have a dozen short words in a row
+
+    return {word[:TOLD_BY]: place for place, word in enumerate(Mnemonic("english").wordlist)}
+
+
+def _has_checksum(places: Sequence[int]) -> bool:
+    """The last bits are the first ones of the others' SHA-256, one for each three words."""
+    number = 0
+    for place in places:
+        number = number << WORD_BITS | place
+    bits = len(places) // 3
+    body = (number >> bits).to_bytes(len(places) * WORD_BITS // 8, "big")
+    return hashlib.sha256(body).digest()[0] >> (8 - bits) == number & ((1 << bits) - 1)
+
+
+def bare(found: RuleMatch) -> Range | None:
+    """Twelve to twenty-four words of the list: with the right checksum, or with nothing but a line's end or a colon around."""
+    words = [(m[0], m.start(), m.end()) for m in re.finditer("[a-z]+", found.value)]
+    places = [_places().get(word[:TOLD_BY]) for word, _, _ in words]
+    before, after = found.text[: found.start].rstrip(" \"'`"), found.text[found.end :].lstrip(" \"'`.")
+    is_alone = (not before or before[-1] in "\n:") and (not after or after[0] == "\n")
+    for size in SIZES:
+        for first in range(len(words) - size + 1):
+            run = [place for place in places[first : first + size] if place is not None]
+            is_varied = (
+                2 * len(set(run)) > size
+            )  # a word said again and again is no phrase, and one in sixteen has the checksum
+            if len(run) == size and is_varied and ((is_alone and len(words) == size) or _has_checksum(run)):
+                return found.start + words[first][1], found.start + words[first + size - 1][2]
+    return None
+
+
+def numbered(found: RuleMatch) -> Range | None:
+    """A list of them, each with its number."""
+    words = re.findall("[a-z]+", found.lowered[found.start : found.end])
+    is_listed = len(words) in SIZES and all(word[:TOLD_BY] in _places() for word in words)
+    return (found.start, found.end) if is_listed else None

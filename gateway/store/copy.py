@@ -1,0 +1,88 @@
+"""A consistent copy of a database that others may be writing to, and a look at one that nobody may change.
+
+Rule 1: the source is opened to be read alone; not even its write-ahead log is moved into it.
+Rule 2: the copy is of one snapshot, however long it takes: a writer meanwhile does not make it begin anew.
+"""
+
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from gateway.store.migrations import own_version
+from gateway.store.sqlite import Handle, Transaction, connect_to_read, unavailable
+from protocol.errors import GatewayError, IndexDamaged, Unavailable
+from protocol.seams.ports import Tx
+
+_OF_AN_INDEX = re.compile(r"fts5", re.IGNORECASE)
+"""What SQLite's own check says of a full-text index: that is derived, and no reason to restore a backup."""
+
+PAGES_AT_ONCE = 2048  # 8 MiB between two looks at the progress
+
+OnProgress = Callable[[int, int | None], None]
+
+
+@contextmanager
+def reading(path: Path, *, leaves_no_trace: bool) -> Generator[Handle]:
+    """A connection that cannot write. Raises what apsw raises."""
+    connection = connect_to_read(path, leaves_no_trace=leaves_no_trace)
+    try:
+        yield connection
+    finally:
+        connection.close(True)
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """Errors of the store in the contract's words."""
+    try:
+        yield
+    except apsw.Error as error:
+        failure = unavailable(error)
+        is_damaged = isinstance(error, (apsw.NotADBError, apsw.CorruptError)) and not isinstance(failure, IndexDamaged)
+        raise (Unavailable(message="The database is damaged.") if is_damaged else failure) from error
+
+
+@contextmanager
+def looking(path: Path) -> Generator[Tx]:
+    """One snapshot of a database, to be read. Raises `GatewayError`."""
+    with _told(), reading(path, leaves_no_trace=True) as connection:
+        connection.execute("BEGIN").fetchall()
+        yield Transaction(connection)
+
+
+def version(path: Path) -> int:
+    """The schema's version, by looking alone. Raises `GatewayError`."""
+    with _told(), reading(path, leaves_no_trace=True) as connection:
+        return own_version(connection)
+
+
+def copy(source: Path, target: Path, tell: OnProgress) -> None:
+    """Copy a database of any size; `tell` hears of pages. Raises `GatewayError`."""
+    with _told(), reading(source, leaves_no_trace=False) as connection:
+        connection.execute("BEGIN").fetchall()
+        connection.execute("PRAGMA schema_version").fetchall()  # from here on the snapshot stands
+        copied: Handle = apsw.Connection(str(target))
+        try:
+            with copied.backup("main", connection, "main") as work:
+                while not work.done:
+                    work.step(PAGES_AT_ONCE)
+                    tell(work.page_count - work.remaining, work.page_count)
+            copied.execute("PRAGMA journal_mode = delete").fetchall()  # one file, with nothing beside it
+        finally:
+            copied.close(True)
+
+
+def complaints(path: Path, *, is_thorough: bool) -> list[str]:
+    """What is wrong with a database's pages; nothing where it is whole."""
+    pragma = "integrity_check(20)" if is_thorough else "quick_check(1)"
+    try:
+        with looking(path) as tx:
+            rows = [str(row[0]) for row in tx.all(f"PRAGMA {pragma}")]
+    except IndexDamaged:  # it is derived: whoever looks at what it holds tells of it
+        return []
+    except GatewayError as error:
+        return [error.message]
+    return [row for row in rows if row != "ok" and not _OF_AN_INDEX.search(row)]

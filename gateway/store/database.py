@@ -1,0 +1,283 @@
+"""The home's one file: connections in threads of their own, grouped durable commits, snapshots with a deadline.
+
+Rule 1: an acknowledged write is committed at synchronous=FULL; bookkeeping goes through a connection at NORMAL.
+Rule 2: an error of a commit means "unknown": the connection is opened anew, and callers that retry carry an idempotency key.
+Rule 3: after a failed fsync nothing is acknowledged until what the log holds was moved into the file: the system may have
+dropped what it could not write, and would say nothing the next time.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from gateway.base.logs import Log
+from gateway.base.signals import Signal
+from gateway.store import pages as database_pages
+from gateway.store.file import DatabaseFile, ReadOnlyFile
+from gateway.store.priority import RightOfWay
+from gateway.store.reserved_space import Ballast
+from gateway.store.sqlite import (
+    StoreFailed,
+    Trouble,
+    sqlite_version,
+    touch,
+    unavailable,
+)
+from gateway.store.threads import READ_SECONDS, CommitWriter, Queue, ReadQueue, SnapshotReader, ThreadWork
+from protocol.errors import GatewayError, IndexDamaged, Unavailable
+from protocol.seams.ports import Tx
+
+T = TypeVar("T")
+
+log = Log("database")
+
+MIN_SQLITE = (3, 51, 3)  # older ones can lose a commit when a checkpoint races with a writer (the WAL-reset bug)
+READERS = 2  # as many as cores of the smallest machine that we plan for
+CALM_SECONDS = 0.2  # that a step of 30 ms gives way for: background work goes on at a tenth of its pace
+PROBE_SECONDS = 1.0  # how often a store in trouble is tried
+
+
+class Database:
+    """The home's one file. Satisfies `Transact`; every member function is called on the event loop."""
+
+    def __init__(
+        self, path: Path, *, vfs: str | None = None, ballast: Ballast | None = None, is_read_only: bool = False
+    ) -> None:
+        if sqlite_version() < MIN_SQLITE:
+            raise Unavailable(message="SQLite is older than 3.51.3, which can lose commits.")
+        self.path = path
+        self.vfs = vfs
+        self._ballast = ballast
+        self._is_drained = False
+        self._trouble: Trouble | None = None
+        self._probe_at = 0.0
+        self.troubles = Signal[Trouble | None]()
+        """What keeps the store from working; None once it works again."""
+        self.damages = Signal[IndexDamaged]()
+        """Damage that a read or a write came upon."""
+        self._is_closed = False
+        self._foreground = 0
+        self._is_calm = asyncio.Event()
+        self._traced: asyncio.Future[Any] | None = None
+        with contextlib.ExitStack() as opened:
+            try:
+                self._file = ReadOnlyFile(path) if is_read_only else DatabaseFile(path, vfs)
+                opened.callback(self._file.close)
+                way = RightOfWay()
+                self._writer = CommitWriter("db-write", self._file, "full", way)
+                opened.callback(self._writer.close, 1)
+                self._notes = CommitWriter("db-note", self._file, "normal", way)
+                opened.callback(self._notes.close, 1)
+                self._asked = ReadQueue(way)  # whichever reader is free takes who is next
+                self._readers: list[SnapshotReader] = []
+                for n in range(READERS):
+                    self._readers.append(SnapshotReader(f"db-read-{n}", self._file, self._asked))
+                    opened.callback(self._readers[-1].close, 1)
+                self._readers.append(SnapshotReader("db-glance", self._file, ReadQueue(RightOfWay())))
+                opened.callback(self._readers[-1].close, 1)
+            except apsw.Error as failure:
+                raise unavailable(failure) from failure
+            opened.pop_all()  # from here on `close` sees to it
+        self._file.let_go = self._let_go
+
+    def _let_go(self) -> None:
+        for worker in (self._writer, self._notes, *self._readers):
+            with worker.in_use:
+                worker.drop()
+
+    @property
+    def durable_commits(self) -> int:
+        """Commits at synchronous=FULL since the start."""
+        return self._writer.commits
+
+    @property
+    def commits(self) -> int:
+        """Commits of this process since the start, durable or not."""
+        return self._writer.commits + self._notes.commits
+
+    async def write(self, work: Callable[[Tx], T], *, is_vital: bool = False) -> T:
+        """Run `work` in a transaction that is durable when this returns; what is vital may use the disk's last room."""
+        if self._traced is not None and not self._traced.done():
+            await asyncio.wait([self._traced])  # what a read left behind must not come after what forgets it
+        with self._foreground_work():
+            if not is_vital:
+                return await self._submit(self._writer.queue, ThreadWork(self._unless_drained(work)))
+            try:
+                return await self._submit(self._writer.queue, ThreadWork(work))
+            except StoreFailed as failure:
+                if failure.trouble != "storage_full":
+                    raise
+                self._is_drained |= self._ballast is not None and self._ballast.release()
+            await self.truncate_wal()  # the log's own room is room as well
+            return await self._submit(self._writer.queue, ThreadWork(work))
+
+    async def note(self, work: Callable[[Tx], T]) -> T:
+        """Run bookkeeping in a transaction that a power cut may lose."""
+        return await self._submit(self._notes.queue, ThreadWork(self._unless_drained(work)))
+
+    async def jot(self, work: Callable[[Tx], object]) -> None:
+        """Run bookkeeping that nobody depends on: a disk that takes no writes is no reason for a read to fail."""
+        with contextlib.suppress(Unavailable):
+            await self.note(work)
+
+    def trace(self, work: Callable[[Tx], object]) -> None:
+        """Have bookkeeping run that nobody waits for: no writer that is at work holds up a read."""
+        if self._is_closed or self._is_drained:
+            return
+        request = ThreadWork(work)
+        request.future.add_done_callback(self._note_traced)
+        self._traced = request.future
+        self._notes.queue.put(request)
+
+    def _note_traced(self, done: "asyncio.Future[Any]") -> None:
+        failure = None if done.cancelled() else done.exception()
+        if isinstance(failure, StoreFailed):
+            self._tell(failure.trouble)
+        elif isinstance(failure, IndexDamaged):
+            self.damages.send(failure)
+        elif failure is not None and not isinstance(failure, Unavailable):
+            log.incident(failure)
+
+    def _unless_drained(self, work: Callable[[Tx], T]) -> Callable[[Tx], T]:
+        if self._is_drained:
+            raise StoreFailed("storage_full")  # what room is left is for forgetting
+        return work
+
+    async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
+        """Run `work` on a snapshot that sees every write acknowledged before the call."""
+        if deadline is not None and deadline > READ_SECONDS:
+            raise ValueError("no snapshot lives so long; a long look is made of short ones")
+        with self._foreground_work():
+            return await self._submit(self._asked, ThreadWork(work, deadline))
+
+    @contextlib.contextmanager
+    def _foreground_work(self) -> Generator[None]:
+        self._foreground += 1
+        try:
+            yield
+        finally:
+            self._foreground -= 1
+            if not self._foreground:
+                self._is_calm.set()
+
+    async def calm(self) -> None:
+        """Return when nobody waits for a read or a write, or soon."""
+        if self._foreground:
+            self._is_calm.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CALM_SECONDS):
+                    await self._is_calm.wait()
+
+    async def _submit(self, asked: Queue, request: ThreadWork) -> Any:
+        if self._is_closed:
+            raise Unavailable("unavailable", "The store is closed.")
+        asked.put(request)
+        try:
+            return await request.future
+        except StoreFailed as failure:
+            self._tell(failure.trouble)
+            raise
+        except IndexDamaged as failure:
+            self.damages.send(failure)
+            raise
+
+    def _tell(self, trouble: Trouble | None) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._probe_at = time.monotonic() + PROBE_SECONDS
+            self.troubles.send(trouble)
+
+    async def mend(self) -> None:
+        """Look whether a store in trouble works again, and see that there is room kept for forgetting. Costs nothing else."""
+        needs_ballast = self._ballast is not None and not self._ballast.is_kept
+        if (self._trouble is None and not needs_ballast) or time.monotonic() < self._probe_at:
+            return
+        self._probe_at = time.monotonic() + PROBE_SECONDS
+        try:
+            if self._ballast is not None and (needs_ballast or self._trouble == "storage_full"):
+                await asyncio.get_running_loop().run_in_executor(None, self._ballast.keep)
+                self._is_drained = False
+            if self._trouble is not None:
+                await self._submit(self._writer.queue, ThreadWork(touch))
+        except (OSError, GatewayError) as failure:
+            told = unavailable(failure)
+            if isinstance(told, StoreFailed):
+                self._tell(told.trouble)
+        else:
+            self._tell(None)
+
+    async def glance(self, work: Callable[[Tx], T]) -> T:
+        """A read of microseconds, on a connection that no query holds up."""
+        return await self._submit(self._readers[READERS].queue, ThreadWork(work))
+
+    async def data_version(self) -> int:
+        """A number that changes when any other connection committed."""
+
+        def read(tx: Tx) -> int:
+            row = tx.one("PRAGMA data_version")
+            return int(row[0]) if row else 0
+
+        return await self.glance(read)
+
+    async def truncate_wal(self) -> bool:
+        """Move the WAL into the file and cut it to nothing; False while that cannot be done."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(None, self._file.truncate)
+        except apsw.Error as failure:
+            log.warning("truncate_failed", type=type(failure).__name__)
+            return False
+
+    # -- damaged pages ---------------------------------------------------------------------------------------------
+
+    async def look_at_pages(self) -> database_pages.Damage:
+        """Read every page, beside whoever reads or writes. Raises `Unavailable`."""
+        return await self._aside(lambda: database_pages.look(self.path))
+
+    async def mend_pages(self, damage: database_pages.Damage) -> Sequence[str]:
+        """Begin anew what is derived and cannot be read; the names of what was. Raises `Unavailable`."""
+
+        def mend() -> Sequence[str]:
+            with self._file.turnstile:
+                return database_pages.mend(self.path, damage)
+
+        return await self._aside(mend)
+
+    async def make_anew(self) -> None:
+        """Write the file anew; writers wait for it. Raises `Unavailable`."""
+
+        def make() -> None:
+            with self._file.turnstile:
+                database_pages.make_anew(self.path)
+
+        await self._aside(make)
+
+    @staticmethod
+    async def _aside(work: Callable[[], T]) -> T:
+        """Do what takes long, or opens the schema, on a connection and thread of its own."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(None, work)
+        except apsw.Error as failure:
+            raise unavailable(failure) from failure
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the database and of its WAL; none of what is not there."""
+        return _size(self.path), _size(self._file.wal)
+
+    def close(self, seconds: float = 2.0) -> None:
+        """Let the threads end what they do and close their connections."""
+        self._is_closed = True
+        self._file.close()
+        for worker in (self._writer, self._notes, *self._readers):
+            worker.close(seconds)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,53 @@
+"""The end of a write-ahead log: whether committed frames lie behind the place where it can be read no further.
+
+Rule 1: SQLite says how far it reads; of what is behind only the frames' headers are looked at.
+Rule 2: frames behind the last commit are what a killed process leaves, and no damage.
+"""
+
+import struct
+from pathlib import Path
+
+import apsw
+
+from gateway.store.copy import reading
+from gateway.store.sqlite import Handle
+
+NOOP = -1
+"""SQLite's checkpoint that moves nothing, and tells how many frames of the log are valid."""
+HEADER, FRAME_HEADER = 32, 24
+
+
+def lost_frames(connection: Handle, database: Path) -> int:
+    """Return how many frames of the log's present salt lie behind its end, up to the last one that ends a commit."""
+    log = database.with_name(f"{database.name}-wal")
+    try:
+        with log.open("rb") as file:
+            header = file.read(HEADER)
+            if len(header) < HEADER:
+                return 0
+            connection.execute("PRAGMA schema_version").fetchall()  # the log is read from here on
+            valid, _ = connection.wal_checkpoint(mode=NOOP)
+            page_size = struct.unpack(">I", header[8:12])[0]
+            last, place = 0, max(0, valid)
+            while True:
+                file.seek(HEADER + place * (page_size + FRAME_HEADER))
+                frame = file.read(FRAME_HEADER)
+                if len(frame) < FRAME_HEADER:
+                    return max(0, last - max(0, valid))
+                place += 1
+                if frame[8:16] == header[16:24] and frame[4:8] != bytes(4):
+                    last = place
+    except (OSError, apsw.Error):
+        return 0
+
+
+def frames_lost(database: Path) -> int:
+    """Return the same of a database that no process has open; nothing of it or its log is changed."""
+    log = database.with_name(f"{database.name}-wal")
+    if not log.is_file() or not database.is_file():
+        return 0
+    try:
+        with reading(database, leaves_no_trace=True) as connection:
+            return lost_frames(connection, database)
+    except apsw.Error:  # whoever opens it tells
+        return 0

@@ -1,0 +1,51 @@
+"""Room on the disk that is kept for forgetting.
+
+Rule 1: even a deletion must write before it can free anything, so on a full disk nobody could make the gateway forget; this
+file is given up then, and made anew as soon as there is room.
+"""
+
+import os
+from pathlib import Path
+
+from gateway.base.durable_file import sync_folder
+
+BALLAST_BYTES = 1024 * 1024
+"""A forgetting changes some thirty pages of 4 KiB; between two of them a checkpoint makes the log's own room free again."""
+
+
+class Ballast:
+    """One file of random bytes, so that no file system stores it smaller than it is."""
+
+    def __init__(self, path: Path, size: int = BALLAST_BYTES) -> None:
+        self._path = path
+        self._size = size
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the room is reserved."""
+        try:
+            return self._path.stat().st_size >= self._size
+        except OSError:
+            return False
+
+    def keep(self) -> None:
+        """Reserve the room, anew where it is reserved already: that it succeeds proves that the disk is not full."""
+        fresh = self._path.with_name(self._path.name + ".new")  # one name, so that a crash leaves one file at most
+        try:
+            with fresh.open("wb") as file:
+                file.write(os.urandom(self._size))
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(self._path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+        sync_folder(self._path.parent)
+
+    def release(self) -> bool:
+        """Give the room back to the disk; False when there was none."""
+        try:
+            self._path.unlink()
+        except OSError:
+            return False
+        return True

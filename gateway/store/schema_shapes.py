@@ -1,0 +1,135 @@
+"""The shapes of a home that hold nothing which is not derived: triggers, indexes, views, derived tables, and the format of full text.
+
+Rule 1: what a home lacks of them is found by names alone, at a cost that does not grow with the home, and is made again empty.
+Rule 2: what cannot be read cannot be dropped either: its name is taken out of the schema, its pages are in no use until the file is
+made anew, and another of that name begins empty.
+Rule 3: a shape that cannot be made again keeps no process from starting; what it should hold is compared later, by repair.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from importlib.resources import files
+
+from gateway.home.owners import SQL
+from gateway.store.derived import TABLES, begun_anew, with_shadows
+from gateway.store.sqlite import Handle, connect
+from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
+from protocol.seams.ports import Tx
+from thread_episodic.store import FORMAT as FORMAT_OF_CHUNKS
+
+HOUSES = ("gateway", "agent", "memory", "thread_episodic")
+"""Each keeps its tables in `schema.sql`; version 1 is their sum, in this order."""
+
+_SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(TRIGGER|INDEX|VIEW|VIRTUAL TABLE|TABLE) (\w+)", re.MULTILINE)
+
+OWED = "damaged_pages"
+"""The fact of a home that pages of it are in no use, and hold what nothing names any more, until the file is made anew."""
+
+FORMATS = {"chunk_fts": FORMAT_OF_CHUNKS, "memory_fts": FORMAT_OF_RECORDS}
+"""How the format of each full-text table is found, and written again: without it the table cannot even be emptied."""
+
+
+def scripts() -> Iterator[str]:
+    """The schema of each house."""
+    for house in HOUSES:
+        yield files(house).joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _names() -> tuple[str, ...]:
+    found = (shape for script in scripts() for shape in _SHAPE.findall(script))
+    return tuple(name for kind, name in found if kind != "TABLE" or name in TABLES)
+
+
+@lru_cache(maxsize=1)
+def _model() -> dict[str, tuple[str, str]]:
+    """Every shape by its name: the table that it belongs to, and how it is made."""
+    model = connect(":memory:", synchronous="off")
+    try:
+        for script in scripts():
+            model.execute(script).fetchall()
+        return {name: (table, making) for name, table, making in model.execute(SQL["list_shapes"]).fetchall()}
+    finally:
+        model.close()
+
+
+def lost_shapes(tx: Tx) -> list[str]:
+    """The names of the shapes that a home of this version lacks, in the order in which they are made."""
+    present = {row[0] for row in tx.all(SQL["list_shapes"])}
+    lost = [name for name in _names() if name not in present]
+    unreadable = [name for name in FORMATS if name not in lost and not _is_formed(tx, name, present)]
+    return [*lost, *unreadable]
+
+
+def _is_formed(tx: Tx, name: str, present: set[str]) -> bool:
+    return present.issuperset(with_shadows([name])) and bool(tx.all(FORMATS[name][0]))
+
+
+def restore_shapes(connection: Handle, names: Sequence[str]) -> None:
+    """Make the shapes again. Raises what the connection raises; each is made in a transaction of its own."""
+    present = {row[0] for row in connection.execute(SQL["list_shapes"]).fetchall()}
+    for name in names:
+        if name in FORMATS and name in present and not present.issuperset(with_shadows([name])):
+            put_out_of_use(connection, [name], [])
+        elif name not in present:
+            connection.execute(_model()[name][1]).fetchall()
+        if name in FORMATS:
+            connection.execute(FORMATS[name][1]).fetchall()
+
+
+def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[str]) -> list[str]:
+    """Begin derived tables and indexes anew whose pages cannot be read; return the tables that are empty now.
+
+    One transaction, of a connection that may write to the schema. Indexes are filled from their tables. Until the file is made anew the home keeps the fact `OWED`.
+    """
+    emptied = begun_anew(tables)
+    gone = with_shadows(emptied)
+    connection.execute("BEGIN IMMEDIATE").fetchall()
+    try:
+        refilled = [name for name in indexes if name in _model() and _model()[name][0] not in gone]
+        implied = [name for name in indexes if name.startswith("sqlite_autoindex_")]
+        _take_out(connection, SQL["take_out_tables"], gone)
+        _take_out(connection, SQL["take_out_indexes"], refilled)
+        for name in [one for one in _names() if _model()[one][0] in gone] + refilled:
+            connection.execute(_model()[name][1]).fetchall()
+            if name in FORMATS:
+                connection.execute(FORMATS[name][1]).fetchall()
+        for name in implied:
+            _exchange_implied(connection, name)
+        owed = {"name": OWED, "value": ",".join([*emptied, *indexes])}
+        connection.execute(SQL["put_home"], owed).fetchall()
+        connection.execute("COMMIT").fetchall()
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK").fetchall()
+        raise
+    return emptied
+
+
+def begin_table_anew(connection: Handle, table: str, fill: str) -> None:
+    """Make a table anew whose pages cannot be read, fill it, and then make what belongs to it, in the caller's transaction."""
+    _take_out(connection, SQL["take_out_tables"], [table])
+    connection.execute(_model()[table][1]).fetchall()
+    connection.execute(fill).fetchall()
+    for name, (owner, making) in _model().items():
+        if owner == table and name != table:
+            connection.execute(making).fetchall()
+
+
+def _take_out(connection: Handle, statement: str, names: Sequence[str]) -> None:
+    connection.execute("PRAGMA writable_schema = on").fetchall()
+    connection.execute(statement, {"names": ",".join(["", *names, ""])}).fetchall()
+    connection.execute("PRAGMA writable_schema = reset").fetchall()
+
+
+def _exchange_implied(connection: Handle, name: str) -> None:
+    """Give the index of a UNIQUE constraint, which cannot be made alone, the pages of one that is made like it."""
+    found = connection.execute(SQL["table_of_index"], {"name": name}).fetchall()
+    columns = [row[2] for row in connection.execute(f"PRAGMA index_info({name})").fetchall()]
+    if not found or not columns:  # it went with its table
+        return
+    connection.execute(f"CREATE UNIQUE INDEX index_made_anew ON {found[0][0]} ({', '.join(columns)})").fetchall()
+    connection.execute("PRAGMA writable_schema = on").fetchall()
+    connection.execute(SQL["exchange_index"], {"name": name, "made": "index_made_anew"}).fetchall()
+    _take_out(connection, SQL["take_out_indexes"], ["index_made_anew"])

@@ -1,0 +1,237 @@
+"""SQLite's own language: how a connection is opened, what a transaction offers, what an error means to a caller.
+
+Rule 1: apsw is used only here, in `database.py` and in `migrations.py`. Everyone else gets a `Tx` inside a plain function.
+Rule 2: an error is told by its kind, never by its text.
+"""
+
+import contextlib
+import errno
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import apsw
+
+from protocol.errors import Defect, ErrorReason, GatewayError, IndexDamaged, PagesDamaged, Unavailable
+from protocol.seams.ports import Bindings, Row, Tx
+
+Handle: TypeAlias = Any
+"""An apsw.Connection; its stubs leave `execute` partially unknown, so the type ends here and `Row` begins."""
+
+Trouble: TypeAlias = Literal["storage_full", "storage_read_only", "io_error", "database_moved"]
+"""Why the store as a whole does not work: the reason that `gateway/degraded` tells."""
+
+BUSY_MS = 30_000  # how long another process may hold the write lock; only a stuck one holds it longer than milliseconds
+JOURNAL_LIMIT = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
+CACHE_KIB = 8_000
+"""Pages that a connection keeps, as far as it met them. SQLite's own 2,000 are less than what a search of 10,000 records reads: with them 160
+vectors take half as long again. Twice as many save another tenth of that, and are twice the memory of each process."""
+
+_FULL_CODES = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_READ_ONLY_CODES = {errno.EROFS, errno.EACCES, errno.EPERM}
+_BROKEN = (
+    apsw.IOError, apsw.CantOpenError, apsw.FullError, apsw.ReadOnlyError, apsw.NotADBError, apsw.ConnectionClosedError,
+)  # fmt: skip
+"""What tells of the file or the disk, and not of the statement."""
+
+_PROMISES = {
+    apsw.SQLITE_DBCONFIG_DQS_DML: 0,
+    apsw.SQLITE_DBCONFIG_DQS_DDL: 0,
+    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
+    apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
+    apsw.SQLITE_DBCONFIG_ENABLE_QPSG: 1,  # else many a statement is planned anew for every value that is bound to it
+}
+
+
+_REASONS: dict[Trouble, ErrorReason] = {
+    "storage_full": "storage_full", "storage_read_only": "storage_read_only", "io_error": "unavailable",
+    "database_moved": "unavailable",
+}  # fmt: skip
+
+
+class StoreFailed(Unavailable):
+    """The store itself failed, and not what it was asked for."""
+
+    def __init__(self, trouble: Trouble, message: str | None = None) -> None:
+        self.trouble: Trouble = trouble
+        super().__init__(_REASONS[trouble], message)
+
+
+class ReadTooLong(Unavailable):
+    """The read did not end within its deadline."""
+
+
+def sqlite_version() -> tuple[int, ...]:
+    """The version of apsw's own SQLite."""
+    return tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+
+
+def _trouble(error: Exception, code: int) -> Trouble:
+    """SQLite itself calls only ENOSPC full; a quota and a file's largest size are no different to the caller."""
+    is_out_of_room = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
+    if isinstance(error, apsw.FullError) or is_out_of_room or code in _FULL_CODES:
+        return "storage_full"
+    if isinstance(error, apsw.ReadOnlyError) or code in _READ_ONLY_CODES:
+        return "storage_read_only"
+    return "io_error"
+
+
+def unavailable(error: Exception, code: int = 0) -> GatewayError:
+    """The one translation of a database error, and of the system's code for it, into the contract's words."""
+    if isinstance(error, GatewayError):
+        return error
+    if isinstance(error, apsw.InterruptError):
+        return ReadTooLong()
+    if (damage := _damage_of(error)) is not None:
+        return damage
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return Unavailable("overloaded")
+    if isinstance(error, _BROKEN):
+        trouble = _trouble(error, code)
+        return StoreFailed(trouble, _named(error) if trouble == "io_error" else None)
+    if isinstance(error, apsw.Error):
+        return Unavailable("unavailable", _named(error))
+    if isinstance(error, OSError) and _trouble(error, error.errno or 0) != "io_error":
+        return StoreFailed(_trouble(error, error.errno or 0))
+    return Defect()
+
+
+def _damage_of(error: Exception) -> IndexDamaged | None:
+    """What is derived and damaged, or may be: an index, or a page or table of whatever part."""
+    if _is_of_an_index(error):
+        return IndexDamaged()
+    if isinstance(error, apsw.CorruptError) or _is_of_a_lost_table(error):
+        return PagesDamaged("unavailable", _named(error))
+    return None
+
+
+def _is_of_an_index(error: Exception) -> bool:
+    """Whether a full-text index is to blame. One whose format cannot be read has no code of its own for that."""
+    is_corrupt = isinstance(error, apsw.CorruptError)
+    return (is_corrupt and getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB) or (
+        isinstance(error, apsw.SQLError) and "fts5" in str(error)
+    )
+
+
+def _is_of_a_lost_table(error: Exception) -> bool:
+    """Whether a table is gone that the schema has: every statement of ours names such tables alone."""
+    return isinstance(error, apsw.SQLError) and "no such table" in str(error)
+
+
+def _named(error: Exception) -> str:
+    return f"The store failed ({type(error).__name__})."
+
+
+def _at_once() -> None:
+    """Between two statements there is nothing to wait for."""
+
+
+class Transaction:
+    """A `Tx` on an apsw connection; `pause` is called before each change."""
+
+    def __init__(self, connection: Handle, pause: Callable[[], None] = _at_once) -> None:
+        self._connection = connection
+        self._pause = pause
+        self.after: list[Callable[[], None]] = []
+
+    def run(self, statement: str, bindings: Bindings = ()) -> int:
+        """Execute to the end; return the number of rows changed."""
+        self._pause()
+        before = self._connection.total_changes()
+        for _ in self._connection.execute(statement, bindings):
+            pass
+        # `changes` alone leaves out what cascades and triggers did, but keeps its value when nothing changed
+        return self._connection.changes() if self._connection.total_changes() != before else 0
+
+    def run_many(self, statement: str, bindings: Sequence[Bindings]) -> None:
+        """Execute once for each."""
+        self._pause()
+        for _ in self._connection.executemany(statement, bindings):
+            pass
+
+    def insert(self, statement: str, bindings: Bindings = ()) -> int:
+        """Execute an INSERT to the end; return the rowid of the new row."""
+        self._pause()
+        for _ in self._connection.execute(statement, bindings):
+            pass
+        return self._connection.last_insert_rowid()
+
+    def one(self, statement: str, bindings: Bindings = ()) -> Row | None:
+        """The first row, or None."""
+        return next(iter(self._connection.execute(statement, bindings).fetchall()), None)
+
+    def all(self, statement: str, bindings: Bindings = ()) -> list[Row]:
+        """Every row."""
+        return self._connection.execute(statement, bindings).fetchall()
+
+    def each(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
+        """Rows one by one."""
+        return iter(self._connection.execute(statement, bindings))
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call it on the event loop once this transaction is committed."""
+        self.after.append(call)
+
+
+def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creates: bool = True) -> Handle:
+    """A connection with every setting that the promises need. Each PRAGMA runs to its end (apsw executes lazily)."""
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if creates else 0)
+    connection: Handle = apsw.Connection(str(path), flags=flags, vfs=vfs)
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        for option, value in _PROMISES.items():
+            connection.config(option, value)
+        for pragma in (
+            "journal_mode = wal",
+            f"synchronous = {synchronous}",
+            "foreign_keys = on",
+            "secure_delete = on",
+            "temp_store = memory",
+            f"cache_size = -{CACHE_KIB}",
+            f"journal_size_limit = {JOURNAL_LIMIT}",
+            *(("fullfsync = on", "checkpoint_fullfsync = on") if sys.platform == "darwin" else ()),
+        ):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+    except BaseException:
+        give_up(connection)
+        raise
+    return connection
+
+
+def connect_to_read(path: Path, *, leaves_no_trace: bool) -> Handle:
+    """A connection that cannot write.
+
+    Whoever reads a file that nobody has open would leave an empty log beside it. Where there is no log nobody writes, and the
+    file can be read as if nobody ever would (`leaves_no_trace`); who copies it does not rely on that.
+    """
+    is_quiet = leaves_no_trace and not has_log(path)
+    name = f"{path.absolute().as_uri()}?immutable=1" if is_quiet else str(path)
+    connection: Handle = apsw.Connection(
+        name, flags=apsw.SQLITE_OPEN_READONLY | (apsw.SQLITE_OPEN_URI if is_quiet else 0)
+    )
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    except BaseException:
+        give_up(connection)
+        raise
+    return connection
+
+
+def has_log(path: Path) -> bool:
+    """Whether a write-ahead log stands beside a database; an empty one that no process has open is none."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.exists() and (log.stat().st_size > 0 or path.with_name(f"{path.name}-shm").exists())
+
+
+def touch(tx: Tx) -> None:
+    """A write that changes nothing and yet must reach the disk."""
+    version = tx.one("PRAGMA user_version")
+    tx.run(f"PRAGMA user_version = {int(version[0]) if version else 0}")
+
+
+def give_up(connection: Handle) -> None:
+    """Close a connection; what fails while it closes must not hide what went before."""
+    with contextlib.suppress(apsw.Error):
+        connection.close(True)

@@ -1,0 +1,50 @@
+"""A folder in which something large is made before it is moved to its place, and nothing of which outlives the work.
+
+Rule 1: whoever works in one holds its lock; one whose lock is free was left by a process that was killed, and is removed by the
+next that works there.
+Rule 2: a folder without our lock in it is not ours.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway.home.owners import held, is_free
+
+PREFIX = ".pioneer-staging."
+LOCK = "lock"
+
+
+def _is_left(folder: Path) -> bool:
+    lock = folder / LOCK
+    if not lock.is_file() or not is_free(lock):
+        return False
+    lock.touch()  # some platforms take a lock's file away with the lock; who comes next still has to know the folder
+    return True
+
+
+def stale(parent: Path) -> list[Path]:
+    """Folders that nobody works in any more."""
+    return [folder for folder in parent.glob(f"{PREFIX}*") if _is_left(folder)] if parent.is_dir() else []
+
+
+def sweep(parent: Path) -> int:
+    """Remove what was left; how many folders that were."""
+    found = stale(parent)
+    for folder in found:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(found)
+
+
+@contextmanager
+def staging(parent: Path) -> Generator[Path]:
+    """A folder beside the place of what is made in it, for nobody else to read."""
+    sweep(parent)
+    folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
+    try:
+        with held(folder / LOCK):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

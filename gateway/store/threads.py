@@ -1,0 +1,309 @@
+"""The threads of the database: each has a connection and a queue of work, of its own or shared with its like.
+
+Rule 1: a writer makes one transaction of what waits, each work in a savepoint; what fails is rolled back alone.
+Rule 2: a reader's work ends at its deadline, in the middle of a statement if need be.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import heapq
+import itertools
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import apsw
+
+from gateway.base.logs import Log
+from gateway.store.file import DatabaseFile
+from gateway.store.priority import Courtesy, RightOfWay, head_start, seconds_to_wait
+from gateway.store.sqlite import Handle, StoreFailed, Transaction, unavailable
+from protocol.errors import Defect, GatewayError, Unavailable
+from protocol.seams.ports import Tx
+
+log = Log("database")
+
+Outcome: TypeAlias = tuple[Any, BaseException | None, list[Callable[[], None]]]
+
+GROUP_LIMIT = 128  # writes that share one fsync; more would only make the first of them wait
+READ_SECONDS = 2.0  # a longer snapshot would hold back checkpoints, and with them erasing
+PROGRESS_STEPS = 20_000
+"""Virtual-machine steps between looks at the deadline: about half a millisecond. Each look waits for the interpreter, as any callback does."""
+
+
+class ThreadWork:
+    """Work handed to a thread, and the future that waits for it."""
+
+    __slots__ = ("context", "deadline", "future", "is_urgent", "loop", "since", "work")
+
+    def __init__(self, work: Callable[[Tx], Any], deadline: float | None = None) -> None:
+        self.work = work
+        self.deadline = deadline
+        ahead = head_start()
+        self.is_urgent = ahead > 0
+        self.since = time.monotonic() - ahead
+        self.loop = asyncio.get_running_loop()
+        self.context = contextvars.copy_context()  # what a commit tells is told as the caller would tell it
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+
+    def settle(self, result: Any, error: BaseException | None, after: list[Callable[[], None]]) -> None:
+        """Tell the caller, once what follows a commit was called."""
+        for call in after:
+            try:
+                self.context.run(call)
+            except Exception as failure:  # noqa: BLE001  # the work is committed: its caller and the others must hear that
+                log.incident(failure)
+        if self.future.cancelled():
+            return
+        if error is None:
+            self.future.set_result(result)
+        else:
+            self.future.set_exception(error)
+
+
+def _answer(answers: Sequence[tuple[ThreadWork, Outcome]]) -> None:
+    """Have all of them told in one step of their event loop: to wake it costs more than to tell."""
+
+    def settle(told: Sequence[tuple[ThreadWork, Outcome]]) -> None:
+        for request, outcome in told:
+            request.settle(*outcome)
+
+    for loop, told in groupby(answers, key=lambda answer: answer[0].loop):
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, list(told))
+
+
+class ReadQueue:
+    """A queue of reads in which whoever has waited longest is next, those with a head start before they came and, for a while, alone."""
+
+    def __init__(self, way: RightOfWay) -> None:
+        self._way = way
+        self._changed = threading.Condition(way.lock)
+        self._waiting: list[tuple[float, int, ThreadWork | None]] = []
+        self._numbers = itertools.count()  # of those who came at once the first is next, and no two are compared
+
+    def put(self, request: ThreadWork | None) -> None:
+        """Let it wait; None, the end, comes after everybody."""
+        since = math.inf if request is None else request.since
+        with self._changed:
+            heapq.heappush(self._waiting, (since, next(self._numbers), request))
+            self._changed.notify()
+
+    def get(self) -> ThreadWork | None:
+        """Wait for whoever is next; he is `through` in the end."""
+        with self._changed:
+            while (waits := self._waits()) is None or waits > 0:
+                self._changed.wait(waits)
+            request = heapq.heappop(self._waiting)[2]
+            if request is not None and request.is_urgent:
+                self._way.take()
+            return request
+
+    def through(self, request: ThreadWork) -> None:
+        """A request that was taken is served."""
+        if request.is_urgent:
+            with self._changed:
+                self._way.release()
+                self._changed.notify_all()
+
+    def _waits(self) -> float | None:
+        """The seconds that the next one has to wait still; None: nobody is there."""
+        if not self._waiting:
+            return None
+        request = self._waiting[0][2]
+        if request is None or request.is_urgent or not self._way.holders:
+            return 0
+        return seconds_to_wait(request.since)
+
+
+Asked: TypeAlias = queue.SimpleQueue[ThreadWork | None]
+"""A queue of writes, in the order in which they were asked."""
+Queue: TypeAlias = Asked | ReadQueue
+Q = TypeVar("Q", bound=Queue)
+
+
+class Worker(Generic[Q]):
+    """A thread with a connection and a queue."""
+
+    def __init__(self, name: str, file: DatabaseFile, synchronous: str, line: Q) -> None:
+        self._file = file
+        self._synchronous = synchronous
+        self._connection: Handle | None = None
+        self._stamp: object = None
+        self.connection()
+        self.in_use = threading.Lock()  # held by a reader while it reads; a writer has the turnstile
+        self.queue = line
+        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+        self._thread.start()
+
+    def _loop(self) -> None:
+        while (request := self.queue.get()) is not None:
+            self.serve(request)
+        self.queue.put(None)  # for the next one that shares it
+        self.drop()
+
+    def serve(self, request: ThreadWork) -> None:
+        """Do the work."""
+        raise NotImplementedError  # pragma: no cover  # the two kinds below
+
+    def connection(self) -> Handle:
+        """The worker's connection, opened anew after a failure, or where the file is not what it was."""
+        stamp = self._file.stamp()
+        if stamp != self._stamp:
+            self.drop()
+        if self._connection is None:
+            self._connection, self._stamp = self._file.open(self._synchronous), stamp
+        return self._connection
+
+    def drop(self) -> None:
+        """Have the next request open a connection of its own."""
+        if self._connection is not None:
+            self._file.release(self._connection)
+            self._connection = None
+
+    def told(self, failure: Exception) -> GatewayError:
+        """The failure in the contract's words."""
+        code = 0
+        if self._connection is not None and isinstance(failure, (apsw.IOError, apsw.CantOpenError)):
+            code = self._connection.system_errno
+        return unavailable(failure, code)
+
+    def end_transaction(self) -> None:
+        """Undo what is open; a connection that cannot is given up."""
+        try:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK").fetchall()
+        except apsw.Error:
+            self.drop()
+
+    def close(self, seconds: float) -> None:
+        """End when what was asked for before is done; wait for it so long."""
+        self.queue.put(None)
+        self._thread.join(seconds)
+
+
+class SnapshotReader(Worker[ReadQueue]):
+    """Snapshots, each with a deadline that also stops a statement in its middle."""
+
+    def __init__(self, name: str, file: DatabaseFile, line: ReadQueue) -> None:
+        super().__init__(name, file, "normal", line)
+
+    def serve(self, request: ThreadWork) -> None:
+        """Read, unless nobody waits any more."""
+        outcome: Outcome | None = None
+        if not request.future.cancelled():
+            with self.in_use:
+                outcome = self._run(request)
+        self.queue.through(request)
+        if outcome is not None:
+            _answer([(request, outcome)])
+
+    def _run(self, request: ThreadWork) -> Outcome:
+        ends = time.monotonic() + READ_SECONDS
+        spent = time.thread_time() + (READ_SECONDS if request.deadline is None else request.deadline)
+        result, error = None, None
+        try:
+            connection = self.connection()
+            connection.set_progress_handler(
+                lambda: time.thread_time() > spent or time.monotonic() > ends, PROGRESS_STEPS
+            )
+            connection.execute("BEGIN").fetchall()
+            result = request.work(Transaction(connection))
+            if self._file.stamp() != self._stamp:  # somebody wrote while this was read as if nobody ever would
+                result, error = None, Unavailable("overloaded")
+        except apsw.Error as failure:
+            error = self.told(failure)
+            if isinstance(error, StoreFailed):
+                self.drop()
+        except Exception as failure:  # noqa: BLE001  # the caller's own error travels to the caller
+            error = failure
+        if self._connection is not None:
+            self._connection.set_progress_handler(None)
+            self.end_transaction()
+        return result, error, []
+
+
+class CommitWriter(Worker[Asked]):
+    """One transaction at a time; what waits meanwhile shares the next one, each in a savepoint of its own; who is alone needs none."""
+
+    commits = 0
+
+    def __init__(self, name: str, file: DatabaseFile, synchronous: str, way: RightOfWay) -> None:
+        self._way = way
+        super().__init__(name, file, synchronous, queue.SimpleQueue())
+
+    def connection(self) -> Handle:
+        """The writer's connection, opened anew after a failure."""
+        is_new = self._connection is None
+        connection = super().connection()
+        if is_new:
+            self._file.checkpoint_at_times(connection)
+        return connection
+
+    def serve(self, request: ThreadWork) -> None:
+        """Write it together with what waits behind it."""
+        group = [request]
+        with contextlib.suppress(queue.Empty):
+            while len(group) < GROUP_LIMIT:
+                waiting = self.queue.get_nowait()
+                if waiting is None:
+                    self.queue.put(None)
+                    break
+                group.append(waiting)
+        with self._file.turnstile:
+            try:
+                outcomes = self._commit(group)
+            except Exception as failure:  # noqa: BLE001  # without its thread every later write would wait for ever
+                log.incident(failure)
+                self.drop()
+                outcomes: list[Outcome] = [(None, Defect(), []) for _ in group]
+        _answer(list(zip(group, outcomes, strict=True)))
+
+    def _commit(self, group: list[ThreadWork]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        try:
+            self._file.check()
+            connection = self.connection()
+            connection.execute("BEGIN IMMEDIATE").fetchall()
+            pause = Courtesy(self._way, lambda: not self.queue.empty())
+            for member in group:
+                outcomes.append(self._one(connection, pause, member, is_alone=len(group) == 1))
+                if not connection.in_transaction:  # the error took the whole transaction with it
+                    raise outcomes[-1][1] or Unavailable()  # noqa: TRY301  # the one place below undoes and tells
+            connection.execute("COMMIT").fetchall()
+            self.commits += 1
+        except Exception as failure:  # noqa: BLE001  # told to every member of the group; the connection starts afresh
+            told = self.told(failure)
+            self._file.doubt(failure)
+            if isinstance(failure, (apsw.BusyError, GatewayError)):
+                self.end_transaction()
+            else:
+                self.drop()
+            errors = [error or told for _, error, _ in outcomes]
+            errors += [told] * (len(group) - len(outcomes))
+            return [(None, error, []) for error in errors]
+        return outcomes
+
+    def _one(self, connection: Handle, pause: Callable[[], None], member: ThreadWork, *, is_alone: bool) -> Outcome:
+        if member.future.cancelled():
+            return None, None, []
+        transaction = Transaction(connection, pause)
+        if not is_alone:
+            connection.execute("SAVEPOINT one").fetchall()
+        try:
+            result = member.work(transaction)
+        except Exception as failure:  # noqa: BLE001  # rolls back this work alone and travels to its caller
+            is_ours = isinstance(failure, apsw.Error) and not isinstance(failure, apsw.ConstraintError)
+            error = self.told(failure) if is_ours else failure
+            if connection.in_transaction:
+                for undo in ("ROLLBACK", "BEGIN") if is_alone else ("ROLLBACK TO one", "RELEASE one"):
+                    connection.execute(undo).fetchall()
+            return None, error, []
+        if not is_alone:
+            connection.execute("RELEASE one").fetchall()
+        return result, None, transaction.after

@@ -1,0 +1,81 @@
+"""The client of one session: what it says of itself at the handshake, and what its calls mean where they leave that out.
+
+Rule 1: a call's own words win; what it leaves out is filled in before a service sees it, so that no house knows a client.
+"""
+
+from typing import TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.base.time_zone import system_zone
+from protocol.base import DEFAULT_WORKSPACE, Scope
+from protocol.errors import CallerError
+from protocol.gateway import InitializeParams
+from protocol.memory import Context
+from protocol.thread_episodic import ThreadSearchParams
+from protocol.threads import ThreadStartParams, TurnStartParams
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+
+class SessionClient:
+    """What the client said of itself at `initialize`."""
+
+    def __init__(self) -> None:
+        self._workspace: str | None = None
+        self._zone: str | None = None
+        self.parent_pid: int | None = None
+
+    def sees(self, scope: Scope) -> bool:
+        """Return whether a change to the scope is news to the client: the user's own memory, and its workspace's."""
+        return scope.kind == "user" or scope == Scope(kind="workspace", key=self._workspace or DEFAULT_WORKSPACE)
+
+    def time_zone(self) -> str:
+        """Return the IANA name of the zone that "yesterday" is meant in."""
+        return self._zone or system_zone()
+
+    def introduce(self, params: InitializeParams) -> None:
+        """Take over what `initialize` says. Raises `CallerError` for a time zone that does not exist."""
+        zone = params.client.time_zone
+        if zone is not None:
+            _require_zone(zone, "$.client.time_zone")
+        self._zone = zone
+        self._workspace = params.workspace_id
+        self.parent_pid = params.parent_pid
+
+    def fill(self, params: P) -> P:
+        """Return the parameters with what the client means where it says nothing. Raises `CallerError` for an unknown zone."""
+        match params:
+            case ThreadSearchParams(time_zone=zone):
+                return replace(params, time_zone=self._zone_of(zone, "$.time_zone"))
+            case TurnStartParams(options=options):
+                zone = self._zone_of(options.time_zone, "$.options.time_zone")
+                return replace(params, options=replace(options, time_zone=zone))
+            case ThreadStartParams(default_workspace_id=None):
+                return replace(params, default_workspace_id=self._workspace)
+            case InitializeParams():
+                self.introduce(params)
+                return params
+            case _:
+                return self._in_context(params)
+
+    def _in_context(self, params: P) -> P:
+        context = getattr(params, "context", None)
+        if self._workspace is None or not isinstance(context, Context) or context.workspace_id is not None:
+            return params
+        return replace(params, context=replace(context, workspace_id=self._workspace))
+
+    def _zone_of(self, zone: str | None, path: str) -> str:
+        if zone is None:
+            return self.time_zone()
+        _require_zone(zone, path)
+        return zone
+
+
+def _require_zone(zone: str, path: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CallerError.at(path, "This is no IANA time zone") from None

@@ -1,0 +1,327 @@
+"""One client's session: handshake, ordering, capacity, batches, cancellation, the end.
+
+Rule 1: which message is allowed when is the table `REFUSALS`; nothing here knows what a method does.
+Rule 2: a request is answered exactly once, whatever happens to it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gateway.base.hub import CURRENT, Announcement, Deferred, Hub
+from gateway.wire.client_session import SessionClient
+from gateway.wire.framing import TOO_LONG, Frame, LineReceiver
+from gateway.wire.outbox import Outbox, Sink
+from gateway.wire.rpc import (
+    BadMessage,
+    Dispatcher,
+    Ignored,
+    Message,
+    Reply,
+    RpcRequest,
+    decode,
+    error_reply,
+    is_request_id,
+    message_of,
+)
+from protocol.envelope import RequestId
+from protocol.errors import ErrorReason, GatewayError
+from protocol.gateway import MAX_BATCH
+
+T = TypeVar("T")
+
+GRACE_SECONDS = 2.0
+"""What is in flight at the end of input gets this long."""
+
+State: TypeAlias = Literal["new", "initialized", "shut_down"]
+
+REFUSALS: dict[State, Callable[[str], ErrorReason | None]] = {
+    "new": lambda method: None if method in {"initialize", "ping"} else "not_initialized",
+    "initialized": lambda method: "already_initialized" if method == "initialize" else None,
+    "shut_down": lambda _method: "shutting_down",
+}
+"""Why a request is refused in a state, or None."""
+
+REACHED: dict[str, State] = {"initialize": "initialized", "shutdown": "shut_down"}
+"""The state that a method leads to when it succeeds."""
+
+Turnstile: TypeAlias = "asyncio.Future[None] | None"
+"""Done when a request of a thread was answered; the next one of that thread waits for it."""
+
+
+class Input(Protocol):
+    """Where bytes come from."""
+
+    async def receive(self) -> bytes:
+        """Return the next bytes; empty at the end, however it came."""
+        ...
+
+
+class Output(Sink, Protocol):
+    """Where lines go, and when there is room for more."""
+
+    async def wait_writable(self) -> None:
+        """Return when there is room."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when everything was written."""
+        ...
+
+
+class Transport(NamedTuple):
+    """One client's connection."""
+
+    source: Input
+    sink: Output
+
+
+class Session:
+    """Reads one client's messages, has them answered, and ends in order."""
+
+    def __init__(
+        self, *, transport: Transport, hub: Hub, dispatcher: Dispatcher, max_message_bytes: int, max_in_flight: int,
+        thread_of_turn: Callable[[str], str | None], news: Sequence[Announcement] = (),
+    ) -> None:  # fmt: skip
+        self.client = SessionClient()
+        self._source, self._sink = transport
+        self._hub = hub
+        self._outbox = Outbox(self._sink, self.client.sees, news)
+        self._number = hub.subscribe(self._outbox)
+        self._dispatcher = dispatcher
+        self._receiver = LineReceiver(max_message_bytes)
+        self._room = anyio.Semaphore(max_in_flight)
+        self._thread_of_turn = thread_of_turn
+        self._state: State = "new"
+        self._tails: dict[str, asyncio.Future[None]] = {}
+        self._coming: dict[str, tuple[str, asyncio.Future[None]]] = {}
+        self._scopes: dict[RequestId, anyio.CancelScope] = {}
+        self._in_flight = 0
+        self._settled = anyio.Event()
+        self._waiting = anyio.CancelScope()
+        self._is_over = False
+        self.exit_code = 0
+
+    async def run(self) -> int:
+        """Serve until the end of input, `exit`, or cancellation; return the exit code."""
+        async with anyio.create_task_group() as tasks:
+            while not self._is_over:
+                chunk = await self._until_stopped(self._source.receive) or b""
+                frames = self._receiver.feed(chunk) if chunk else self._receiver.close()
+                for frame in frames:
+                    if self._is_over:
+                        break
+                    await self._accept(frame, tasks)
+                    if not self._sink.is_within_budget:
+                        await self._until_stopped(self._sink.wait_writable)
+                if not chunk:
+                    break
+            with anyio.move_on_after(GRACE_SECONDS, shield=True):
+                await self._quiet()
+            tasks.cancel_scope.cancel()
+        return self.exit_code
+
+    def stop(self) -> None:
+        """Accept nothing more; what is in flight gets its grace."""
+        self._is_over = True
+        self._waiting.cancel()
+
+    def threads(self) -> list[str]:
+        """Return the threads that this client works in and no other present one does."""
+        return self._hub.used_alone(self._number)
+
+    def close(self) -> None:
+        """Send nothing more that is not an answer."""
+        self._hub.unsubscribe(self._number)
+
+    async def _until_stopped(self, wait: Callable[[], Awaitable[T]]) -> T | None:
+        """What the wait gives; None when `stop` ended it. The reading side waits for nothing in another way."""
+        if self._is_over:
+            return None
+        with anyio.CancelScope() as self._waiting:
+            return await wait()
+        return None
+
+    async def _quiet(self) -> None:
+        while self._in_flight:
+            self._settled = anyio.Event()
+            await self._settled.wait()
+
+    async def _accept(self, frame: Frame, tasks: TaskGroup) -> None:
+        if frame == TOO_LONG:
+            self._sink.send(error_reply(None, "message_too_large"))
+            return
+        try:
+            value = decode(frame)  # type: ignore[arg-type]
+        except GatewayError as error:
+            self._sink.send(error_reply(None, error.reason))
+            return
+        if isinstance(value, list):
+            await self._accept_batch(cast("list[object]", value), tasks)
+        else:
+            await self._accept_one(message_of(value), tasks, self._reply_alone)
+
+    async def _accept_batch(self, values: list[object], tasks: TaskGroup) -> None:
+        if not values or len(values) > MAX_BATCH:
+            self._sink.send(error_reply(None, "invalid_request"))
+            return
+        messages = [message_of(value) for value in values]
+        batch = _Batch(sum(1 for message in messages if _wants_reply(message)), self._sink.send)
+        for message in messages:
+            await self._accept_one(message, tasks, batch.add)
+
+    def _reply_alone(self, reply: bytes, deferred: Deferred) -> None:
+        self._sink.send(reply)
+        deferred.release()
+
+    async def _accept_one(self, message: Message, tasks: TaskGroup, answer: Callable[[bytes, Deferred], None]) -> None:
+        if isinstance(message, Ignored):
+            return
+        if isinstance(message, BadMessage):
+            answer(error_reply(message.request_id, message.reason), Deferred())
+            return
+        if message.request_id is None:
+            self._notified(message)
+            return
+        refusal = REFUSALS[self._state](message.method)
+        if refusal is not None:
+            answer(error_reply(message.request_id, refusal), Deferred())
+            return
+        if self._is_over or not (self._took_room() or await self._until_stopped(self._take_room)):
+            answer(error_reply(message.request_id, "cancelled"), Deferred())
+            return
+        self._in_flight += 1
+        before, mine = self._queue_up(message)
+        scope = anyio.CancelScope()
+        self._scopes.setdefault(message.request_id, scope)  # from now on it can be cancelled, begun or not
+        answered = anyio.Event()
+
+        def tell(reply: bytes, deferred: Deferred) -> None:
+            answer(reply, deferred)
+            answered.set()
+
+        tasks.start_soon(self._process, message, scope, (before, mine), tell)
+        if message.method in REACHED:  # what comes next is judged by the state that this one leads to
+            await self._until_stopped(answered.wait)
+
+    def _took_room(self) -> bool:
+        """Take room where there is some: to wait is another thing, and costs more."""
+        try:
+            self._room.acquire_nowait()
+        except anyio.WouldBlock:
+            return False
+        return True
+
+    async def _take_room(self) -> bool:
+        await self._room.acquire()
+        return True
+
+    def _notified(self, message: RpcRequest) -> None:
+        if message.method == "exit":
+            self.exit_code = 0 if self._state == "shut_down" else 1
+            self._is_over = True
+        elif message.method == "$/cancelRequest" and isinstance(message.params, dict):
+            request_id: object = message.params.get("id")  # type: ignore[union-attr]
+            scope = self._scopes.get(request_id) if is_request_id(request_id) else None  # type: ignore[arg-type]
+            if scope is not None:
+                scope.cancel()
+
+    def _queue_up(self, request: RpcRequest) -> tuple[Turnstile, Turnstile]:
+        """Who must be done before, and what tells the next one in the same thread."""
+        method = self._dispatcher.table.get(request.method)
+        ordering = method.ordering if method is not None else "free"
+        turn_id = _text_member(request.params, "turn_id")
+        scope = _text_member(request.params, "thread_id") if ordering == "thread" else None
+        if ordering == "turn" and turn_id is not None:
+            scope = self._thread_of(turn_id)
+        if scope is None:
+            return None, None
+        if ordering == "thread":
+            self._hub.use(self._number, scope)
+        before, mine = self._tails.get(scope), asyncio.get_running_loop().create_future()
+        self._tails[scope] = mine
+        if ordering == "thread" and turn_id is not None and self._coming.get(turn_id, (scope,))[0] == scope:
+            self._coming[turn_id] = scope, mine
+        mine.add_done_callback(lambda done: self._forget(scope, turn_id, done))
+        return before, mine
+
+    def _thread_of(self, turn_id: str) -> str:
+        """The thread of a turn that runs, or that a request which is not answered yet begins; else the turn stands alone."""
+        coming = self._coming.get(turn_id)
+        return self._thread_of_turn(turn_id) or (coming[0] if coming is not None else f"turn:{turn_id}")
+
+    def _forget(self, scope: str, turn_id: str | None, done: asyncio.Future[None]) -> None:
+        if self._tails.get(scope) is done:
+            del self._tails[scope]
+        if turn_id is not None and self._coming.get(turn_id) == (scope, done):
+            del self._coming[turn_id]
+
+    async def _process(
+        self, request: RpcRequest, scope: anyio.CancelScope, turnstiles: tuple[Turnstile, Turnstile],
+        answer: Callable[[bytes, Deferred], None],
+    ) -> None:  # fmt: skip
+        request_id, deferred = request.request_id, Deferred(self._number)
+        before, mine = turnstiles
+        assert request_id is not None  # noqa: S101  # a notification does not come here
+        reply = Reply(error_reply(request_id, "cancelled"), succeeded=False)
+        try:
+            with scope:
+                if before is not None:
+                    await asyncio.wait([before])
+                CURRENT.set(deferred)
+                if not scope.cancel_called:
+                    reply = await self._dispatcher.reply_to(request, self.client.fill)
+        finally:
+            if self._scopes.get(request_id) is scope:
+                del self._scopes[request_id]
+            if reply.succeeded and (reached := REACHED.get(request.method)) is not None:
+                self._state = reached
+            if request.method == "initialize" and reply.succeeded:
+                deferred.add(self._outbox.open)
+            answer(reply.line, deferred)
+            _pass_on(before, mine)
+            self._in_flight -= 1
+            self._room.release()
+            self._settled.set()
+
+
+def _text_member(params: Any, name: str) -> str | None:
+    """A member of named parameters, where it is a text."""
+    value: Any = params.get(name) if isinstance(params, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    return value if isinstance(value, str) else None
+
+
+def _pass_on(before: Turnstile, mine: Turnstile) -> None:
+    """Let the next request of the thread begin, but never before the one ahead of us is done."""
+    if mine is None:
+        return
+    if before is None or before.done():
+        mine.set_result(None)
+    else:
+        before.add_done_callback(lambda _: mine.set_result(None))
+
+
+def _wants_reply(message: Message) -> bool:
+    return isinstance(message, BadMessage) or (isinstance(message, RpcRequest) and message.request_id is not None)
+
+
+class _Batch:
+    """Collects the replies of a batch and sends them as one array."""
+
+    def __init__(self, expected: int, send: Callable[[bytes], None]) -> None:
+        self._expected = expected
+        self._send = send
+        self._replies: list[bytes] = []
+        self._deferred: list[Deferred] = []
+
+    def add(self, reply: bytes, deferred: Deferred) -> None:
+        """Another reply is there; the last one sends them all."""
+        self._replies.append(reply)
+        self._deferred.append(deferred)
+        if len(self._replies) == self._expected:
+            self._send(b"[" + b",".join(self._replies) + b"]")
+            for waiting in self._deferred:
+                waiting.release()

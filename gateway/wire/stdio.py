@@ -1,0 +1,241 @@
+"""The process's standard input and output, claimed for the protocol alone.
+
+Rule 1: nothing else ever reaches the real standard output: fd 1 points at stderr from `claim` on.
+Rule 2: the threads here are daemons in raw system calls: they can neither hang the exit nor abort the interpreter.
+Rule 3: nothing here knows what a line means.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+CHUNK_BYTES = 64 * 1024  # a pipe's usual capacity
+INPUT_BUDGET = 4 * 1024 * 1024  # bytes read ahead of the session; past it the reader stops and the client feels it
+OUTPUT_BUDGET = 16 * 1024 * 1024  # queued output past which the session stops reading: two of the largest messages
+COALESCE_BYTES = 256 * 1024  # lines joined into one system call
+
+
+class Pipes(NamedTuple):
+    """Private descriptors of the protocol's input and output."""
+
+    read: int
+    write: int
+
+
+class _Claim:
+    taken: ClassVar[bool] = False
+
+
+def claim() -> Pipes:
+    """Take fd 0 and fd 1 for the protocol; a stray `print`, a library or a child process writes to stderr instead."""
+    if _Claim.taken:
+        raise RuntimeError("standard input and output are claimed already")
+    _Claim.taken = True
+    sys.stdout.flush()
+    pipes = Pipes(os.dup(0), os.dup(1))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415  # exists only there
+
+        for descriptor in pipes:
+            msvcrt.setmode(descriptor, os.O_BINARY)
+    sys.stdout = sys.stderr
+    return pipes
+
+
+class PipeReader:
+    """Hands chunks from a descriptor to the event loop, and stops reading while they are not taken."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._chunks: deque[bytes] = deque()
+        self._arrived = asyncio.Event()
+        self._credit = threading.Semaphore(INPUT_BUDGET // CHUNK_BYTES)
+        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+
+    def _read(self) -> None:
+        while True:
+            self._credit.acquire()
+            try:
+                chunk = os.read(self._descriptor, CHUNK_BYTES)
+            except OSError:
+                chunk = b""  # a torn input is an ended input
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the process is at its end
+                self._loop.call_soon_threadsafe(self._arrive, chunk)
+            if not chunk:
+                return
+
+    def _arrive(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self._arrived.set()
+
+    async def receive(self) -> bytes:
+        """The next bytes; empty at the end of input, again and again."""
+        while not self._chunks:
+            self._arrived.clear()
+            await self._arrived.wait()
+        chunk = self._chunks.popleft()
+        if chunk:
+            self._credit.release()
+        else:
+            self._chunks.append(chunk)
+        return chunk
+
+
+class PipeWriter:
+    """Queues whole lines for a descriptor; a thread writes them, many in one call."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._filled = threading.Condition(self._lock)
+        self._lines: deque[tuple[bytes, str | None]] = deque()
+        self._queued = 0
+        self._droppable = 0
+        self._busy = False
+        self._closed = False
+        self._moved = asyncio.Event()
+        self._is_awaited = False
+        self.broken = asyncio.Event()
+        self.dropped = 0
+        self._thread = threading.Thread(target=self._write, name="stdout", daemon=True)
+        self._thread.start()
+
+    def send(self, line: bytes, coalesce_key: str | None = None) -> None:
+        """Queue a line (its newline is added). Never blocks; what has a `coalesce_key` may be dropped for a slow reader."""
+        with self._lock:
+            if self._closed or self.broken.is_set():
+                return
+            if self._queued > OUTPUT_BUDGET:
+                self._drop_one()
+                if coalesce_key is not None and self._queued > OUTPUT_BUDGET:
+                    self.dropped += 1
+                    return
+            self._lines.append((line, coalesce_key))
+            self._droppable += coalesce_key is not None
+            self._queued += len(line) + 1
+            self._filled.notify()
+
+    def _drop_one(self) -> None:
+        if not self._droppable:
+            return  # nothing to look for among what may be a hundred thousand lines
+        for index, (line, key) in enumerate(self._lines):
+            if key is not None:
+                del self._lines[index]
+                self._queued -= len(line) + 1
+                self._droppable -= 1
+                self.dropped += 1
+                return
+
+    @property
+    def is_within_budget(self) -> bool:
+        """Whether the reader keeps up."""
+        return self._queued <= OUTPUT_BUDGET
+
+    async def wait_writable(self) -> None:
+        """Return when the queue is within its budget."""
+        await self._until(lambda: self.is_within_budget)
+
+    async def flush(self) -> None:
+        """Return when everything queued was written, or nobody reads any more."""
+        await self._until(lambda: not self._lines and not self._busy)
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition() and not self.broken.is_set():
+            self._moved.clear()
+            self._is_awaited = True  # said before the look, so that what moves after it is told
+            if condition():
+                return
+            await self._moved.wait()
+
+    def _write(self) -> None:
+        while True:
+            with self._filled:
+                self._busy = False
+                while not self._lines:
+                    self._tell_moved()
+                    if self._closed:
+                        return
+                    self._filled.wait()
+                self._busy = True
+                batch = self._take()
+            if not self._write_all(batch):
+                self._tell(self.broken.set)
+                self._tell(self._moved.set)
+                return
+            self._tell_moved()
+
+    def _take(self) -> bytes:
+        taken: list[bytes] = []
+        size = 0
+        while self._lines and size < COALESCE_BYTES:
+            line, key = self._lines.popleft()
+            self._droppable -= key is not None
+            taken.append(line)
+            size += len(line) + 1
+        self._queued -= size
+        taken.append(b"")
+        return b"\n".join(taken)
+
+    def _write_all(self, batch: bytes) -> bool:
+        view = memoryview(batch)
+        while view:
+            try:
+                view = view[os.write(self._descriptor, view) :]
+            except BlockingIOError:
+                threading.Event().wait(0.005)  # the descriptor is non-blocking, someone else's choice; look again soon
+            except OSError:
+                return False
+        return True
+
+    def _tell_moved(self) -> None:
+        if self._is_awaited:  # a loop that nobody waits on is left asleep
+            self._is_awaited = False
+            self._tell(self._moved.set)
+
+    def _tell(self, call: Callable[[], object]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(call)
+
+    def close(self) -> None:
+        """Accept nothing more; what is queued is still written while the process lives."""
+        with self._filled:
+            self._closed = True
+            self._filled.notify()
+
+
+def parent_is_alive(pid: int) -> bool:
+    """Whether a process of that id exists."""
+    if sys.platform == "win32":
+        return _exists_on_windows(pid)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # it exists, it is only not ours
+    return True
+
+
+def _exists_on_windows(pid: int) -> bool:  # pragma: no cover  # runs only there
+    import ctypes  # noqa: PLC0415  # only needed there
+
+    synchronize, still_running = 0x00100000, 0x00000102
+    kernel: Any = vars(ctypes)["windll"].kernel32
+    handle = kernel.OpenProcess(synchronize, False, pid)
+    if not handle:
+        return False
+    try:
+        return kernel.WaitForSingleObject(handle, 0) == still_running
+    finally:
+        kernel.CloseHandle(handle)

@@ -1,0 +1,235 @@
+"""The export walk: what the scopes hold, page by page, as lines of bundles.
+
+Rule 1: what is forgotten is in no export but as a tombstone without content; a candidate with its words goes the same way.
+Rule 2: a record or candidate travels whole; where it is larger than a page, every part says again what it belongs to.
+Rule 3: what is damaged, or holds a number that is not kept any more, is left out and named.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from memory.bundles.text import PAGE_BYTES, counted, parts_of, seal
+from memory.ports import Collaborators
+from memory.read.reads import at_time
+from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, scope_ids_of, stored_of
+from memory.rows.withheld import holds_number, is_shown
+from memory.rules.visibility import KEPT, View, is_visible
+from protocol.base import Diagnostic, Scope
+from protocol.bundle import (
+    BundleCandidate,
+    BundledDecision,
+    BundledEvent,
+    BundledEvidence,
+    BundledFactor,
+    BundledProposal,
+    BundleEntry,
+    BundleRecord,
+    BundleTombstone,
+)
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError
+from protocol.memory import Actor, ExportParams, ExportResult
+from protocol.seams.ports import KeyedHash, Row, SecretScanner, Tx
+
+BATCH = 100
+"""Rows that are read at once; a page holds a few hundred."""
+
+KEY_ID_BYTES = 16
+
+Entries = Iterator[tuple[int, BundleEntry]]
+
+_PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
+_ACTOR: Final = msgspec.json.Decoder(Actor)
+_FACTORS: Final = msgspec.json.Decoder(list[BundledFactor])
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
+
+def key_id(keyed: KeyedHash) -> str:
+    """The name of the home's key: the same in every copy of the home, and of no use to find the key."""
+    return keyed.digest("key_id", "")[:KEY_ID_BYTES].hex()
+
+
+def key_hash(keyed: KeyedHash, scope: Scope, key: str) -> bytes:
+    """What a tombstone keeps of a record's key."""
+    return keyed.digest("key", f"{scope}\n{key}")
+
+
+def bare_record(stored: Stored, now: int) -> BundleRecord:
+    """A record without what hangs on it, as it is at this moment."""
+    r = at_time(stored.record, now)
+    names = set(BundleRecord.__struct_fields__) & set(r.__struct_fields__)
+    own: dict[str, Any] = {name: getattr(r, name) for name in names}
+    return BundleRecord(**own, alias=stored.alias, is_single=stored.is_single)
+
+
+def bare_candidate(found: StoredCandidate, touched_at: int) -> BundleCandidate:
+    """A candidate without what hangs on it."""
+    names = set(BundleCandidate.__struct_fields__) & set(found.candidate.__struct_fields__)
+    own: dict[str, Any] = {name: getattr(found.candidate, name) for name in names}
+    proposal = _PROPOSAL.decode(found.proposal)
+    return BundleCandidate(**own, turn_id=found.turn_id, touched_at=touched_at, proposal=proposal)
+
+
+def _evidence(rows: Sequence[Row]) -> list[BundledEvidence]:
+    names = ("quote", "thread_id", "turn_id", "item_id", "source_kind", "at")
+    return [BundledEvidence(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _events(rows: Sequence[Row]) -> list[BundledEvent]:
+    return [
+        BundledEvent(
+            at=at, event=event, actor=_ACTOR.decode(actor), reason_code=reason, from_status=before,
+            to_status=after,
+        )
+        for at, event, actor, reason, before, after in rows
+    ]  # fmt: skip
+
+
+def _decisions(rows: Sequence[Row]) -> list[BundledDecision]:
+    names = (
+        "at", "action", "score", "bucket", "reason_code", "factors", "candidate_id", "thread_id", "turn_id", "run_id",
+    )  # fmt: skip
+    decoded: list[dict[str, Any]] = [
+        {**dict(zip(names, row, strict=True)), "factors": _FACTORS.decode(row[5])} for row in rows
+    ]
+    return [BundledDecision(**one) for one in decoded]
+
+
+class _Walk(NamedTuple):
+    """An export on one snapshot."""
+
+    tx: Tx
+    keyed: KeyedHash
+    view: View
+    damaged: list[str]
+    withheld: list[str]
+    scanner: SecretScanner
+
+    def rows(self, name: str, begin: int) -> Iterator[Row]:
+        """Rows of the scopes from a place on."""
+        scope_ids = f",{','.join(map(str, self.view.scope_ids))},"
+        while True:
+            found = self.tx.all(SQL[name], {"row": begin, "scope_ids": scope_ids, "limit": BATCH})
+            yield from found
+            if len(found) < BATCH:
+                return
+            begin = found[-1][0] + 1
+
+    def records(self, begin: int) -> Entries:
+        """Records with everything that hangs on them."""
+        for stored in map(stored_of, self.rows("export_records", begin)):
+            if not is_visible(stored.seen, self.view):
+                (self.withheld if stored.seen.is_withheld else self.damaged).append(stored.record.memory_id)
+                continue
+            if not is_shown(self.tx, stored, self.view, self.scanner):
+                self.withheld.append(stored.record.memory_id)
+                continue
+            by_id = {"memory_id": stored.record.memory_id}
+            record = msgspec.structs.replace(
+                bare_record(stored, self.view.now),
+                events=_events(self.tx.all(SQL["export_events"], by_id)),
+                decisions=_decisions(self.tx.all(SQL["export_decisions"], by_id)),
+                evidence=_evidence(self.tx.all(SQL["export_evidence"], by_id)),
+            )
+            yield stored.row, record
+
+    def candidates(self, begin: int) -> Entries:
+        """Candidates with everything that hangs on them."""
+        for row in self.rows("export_candidates", begin):
+            found = candidate_of(row)
+            if holds_number(found.candidate, self.scanner):
+                continue
+            by_id = {"candidate_id": found.candidate.candidate_id}
+            touched = self.tx.one(SQL["touched_at"], by_id)
+            candidate = msgspec.structs.replace(
+                bare_candidate(found, touched[0] if touched else found.candidate.created_at),
+                decisions=_decisions(self.tx.all(SQL["export_candidate_decisions"], by_id)),
+                evidence=_evidence(self.tx.all(SQL["export_candidate_evidence"], by_id)),
+            )
+            yield row[0], candidate
+
+    def forgotten(self, begin: int) -> Entries:
+        """What is forgotten but not erased yet: to any other home that is the same."""
+        for stored in map(stored_of, self.rows("export_forgotten", begin)):
+            r = stored.record
+            yield stored.row, BundleTombstone(
+                memory_id=r.memory_id, scope=r.scope, forgotten_at=stored.deleted_at or r.updated_at,
+                key_id=key_id(self.keyed), fingerprint=stored.fingerprint.hex(), text_hash=stored.text_hash.hex(),
+                key_hash=key_hash(self.keyed, r.scope, r.key).hex(),
+            )  # fmt: skip
+
+    def erased(self, begin: int) -> Entries:
+        """Tombstones of what was erased, those that came in a bundle included."""
+        for row, memory_id, kind, key, at, of_key, fingerprint, text_hash, hashed_key in self.rows(
+            "export_tombstones", begin
+        ):
+            yield row, BundleTombstone(
+                memory_id=memory_id, scope=Scope(kind=kind, key=key), forgotten_at=at,
+                key_id=of_key or key_id(self.keyed), fingerprint=fingerprint.hex(), text_hash=text_hash.hex(),
+                key_hash=hashed_key.hex(),
+            )  # fmt: skip
+
+
+_PHASES: tuple[Callable[[_Walk, int], Entries], ...] = (
+    _Walk.records, _Walk.candidates, _Walk.forgotten, _Walk.erased,
+)  # fmt: skip
+
+
+class ExportCursor(NamedTuple):
+    """Where a page begins: which table, which row, how much of what hangs on it was told before."""
+
+    phase: int = 0
+    row: int = 0
+    attached: int = 0
+
+
+def _lines(walk: _Walk, place: ExportCursor) -> Iterator[tuple[ExportCursor, BundleEntry, bytes]]:
+    for phase in range(place.phase, len(_PHASES)):
+        begin = place.row if phase == place.phase else 0
+        for row, entry in _PHASES[phase](walk, begin):
+            told = place.attached if (phase, row) == (place.phase, place.row) else 0
+            for attached, line in parts_of(entry, told):
+                yield ExportCursor(phase, row, attached), entry, line
+
+
+class Exporter:
+    """Answers `memory/export`."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    async def export(self, params: ExportParams, scopes: Sequence[Scope]) -> ExportResult:
+        """A page of everything in the scopes."""
+        place = ExportCursor(*place_of(params.cursor, ExportCursor()))
+        if not 0 <= place.phase < len(_PHASES) or min(place) < 0:
+            raise CallerError.at("$.cursor", "This is not a cursor of a page before")
+        now = self._means.clock.now()
+
+        def read(tx: Tx) -> ExportResult:
+            view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, now, shows_regulated=True)
+            return _page(_Walk(tx, self._means.keyed, view, [], [], self._means.scanner), place)
+
+        return await self._means.db.read(read)
+
+
+def _page(walk: _Walk, begin: ExportCursor) -> ExportResult:
+    entries: list[BundleEntry] = []
+    lines: list[bytes] = []
+    size, following = 0, None
+    for place, entry, line in _lines(walk, begin):
+        if lines and size + len(line) > PAGE_BYTES:
+            following = cursor_of(*place)
+            break
+        entries.append(entry)
+        lines.append(line)
+        size += len(line)
+    return ExportResult(
+        bundle=seal(lines, counted(entries), walk.view.now), next_cursor=following, diagnostics=_told(walk)
+    )
+
+
+def _told(walk: _Walk) -> list[Diagnostic]:
+    left_out = (("damaged_left_out", walk.damaged), ("withheld_left_out", walk.withheld))
+    return [Diagnostic(code=code, data={"memory_ids": memory_ids}) for code, memory_ids in left_out if memory_ids]

@@ -1,0 +1,336 @@
+"""A part of a bundle on a transaction: what is here is gathered, the plan decides, and what is new is stored.
+
+Rule 1: states, dates and history come as they were there; hashes, checksums and index rows are this home's own.
+Rule 2: nothing here is overwritten; the one thing that an import changes of a record that is here is what hangs on it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memory.bundles.exporting import bare_candidate, bare_record
+from memory.ports import Collaborators
+from memory.proposals.forgotten_sources import EvidencePlace, Lesson, is_forgotten
+from memory.read.vectors import RecordVectors
+from memory.rows.notices import expire, note_change
+from memory.rows.store import (
+    SQL,
+    Change,
+    Stored,
+    active_by_key,
+    active_duplicate,
+    add_event,
+    add_first_text,
+    add_record,
+    encoded,
+    ensure_scope,
+    get_record,
+    known_candidate,
+    pending_candidate,
+)
+from memory.rules.identity import FactIdentity
+from memory.rules.import_plan import EntrySituation, EntryVerdict, Twin, plan_import, plan_tombstone
+from memory.rules.visibility import effective_status
+from protocol.base import Scope
+from protocol.bundle import BundleCandidate, BundleEntry, BundleRecord, BundleTombstone
+from protocol.errors import CallerError
+from protocol.memory import Actor, Conflict, ConflictReason, ImportResult, Provenance
+from protocol.notifications import MemoryInvalidated
+from protocol.seams.ports import Tx
+
+IMPORTER = Actor(kind="import")
+DATED_APART = {"last_accessed_at": None, "access_count": 0, "supersedes": None, "superseded_by": None}
+"""What changes in a record without its date: who read it, and whether its neighbours are still there."""
+
+
+class PreparedEntry(NamedTuple):
+    """An entry with everything that can be known of it without the store."""
+
+    entry: BundleEntry
+    identity: FactIdentity | None = None
+    problem: ConflictReason | None = None
+
+
+class Tally:
+    """What an import did."""
+
+    def __init__(self) -> None:
+        self.imported = self.skipped = self.tombstoned = 0
+        self.conflicts: list[Conflict] = []
+
+    def count(self, entry_id: str, verdict: EntryVerdict) -> None:
+        """Count an entry, once."""
+        if verdict.fate == "import":
+            self.imported += 1
+        elif verdict.fate == "tombstone":
+            self.tombstoned += 1
+        elif verdict.reason is not None:
+            conflict = Conflict(memory_id=entry_id, existing_memory_id=verdict.existing, reason=verdict.reason)
+            self.conflicts.append(conflict)
+        else:
+            self.skipped += 1
+
+    def result(self) -> ImportResult:
+        """The answer."""
+        return ImportResult(
+            imported=self.imported, skipped=self.skipped, conflicts=self.conflicts, tombstoned=self.tombstoned
+        )  # fmt: skip
+
+
+class Intake:
+    """A part of a bundle on one transaction."""
+
+    def __init__(
+        self, tx: Tx, means: Collaborators, vectors: RecordVectors, scopes: Sequence[Scope], began: int
+    ) -> None:  # fmt: skip
+        self._tx = tx
+        self._means = means
+        self._scopes = frozenset(scopes)
+        self._vectors = vectors
+        self._now = means.clock.now()
+        self._began = began
+        self._there: dict[Scope, int] = {}
+        self._changed: set[Scope] = set()
+        self.tally = Tally()
+
+    def take(self, prepared: PreparedEntry) -> None:
+        """Decide on an entry and store what is new of it."""
+        entry = prepared.entry
+        if isinstance(entry, BundleTombstone):
+            self._take_tombstone(entry)
+        elif isinstance(entry, BundleRecord):
+            self._take_record(entry, prepared)
+        else:
+            self._take_candidate(entry, prepared)
+
+    def tell(self) -> None:
+        """Note and tell which scopes changed, once for all of it: an app reads anew what it shows."""
+        for scope in self._changed:
+            note_change(self._tx, self._means, self._there[scope])
+        if self._changed:
+            told = MemoryInvalidated(scopes=sorted(self._changed))
+            self._tx.after_commit(lambda: self._means.notify("memory/invalidated", told))
+
+    def _scope_id(self, scope: Scope) -> int:
+        """The row of an active scope; a workspace or thread that it names must exist. Raises `CallerError`."""
+        if scope not in self._there:
+            if scope.kind == "workspace" and not self._means.workspace_exists(self._tx, scope.key):
+                raise CallerError.missing("workspace")
+            if scope.kind == "thread" and self._means.read_thread(self._tx, scope.key) is None:
+                raise CallerError.missing("thread")
+            self._there[scope] = ensure_scope(self._tx, scope)
+        return self._there[scope]
+
+    # -- records ---------------------------------------------------------------------------------------------------
+
+    def _take_record(self, entry: BundleRecord, prepared: PreparedEntry) -> None:
+        verdict = plan_import(self._of_record(entry, prepared))
+        self.tally.count(entry.memory_id, verdict)
+        if verdict.fate == "import" and prepared.identity is not None:
+            self._store_record(entry, prepared.identity)
+        elif verdict.fate == "attach":
+            self._attach(entry, memory_id=entry.memory_id)
+
+    def _of_record(self, entry: BundleRecord, prepared: PreparedEntry) -> EntrySituation:
+        nothing = EntrySituation(entry.scope in self._scopes, prepared.problem, None, False, False, None, None)
+        if not nothing.is_scope_active or prepared.identity is None:
+            return nothing
+        identity, scope_id = prepared.identity, self._scope_id(entry.scope)
+        found = get_record(self._tx, entry.memory_id)
+        if found is not None:
+            return nothing._replace(twin=self._twin_of_record(entry, found))
+        is_active = effective_status(entry.status, entry.expires_at, self._now) == "active"
+        value = encoded(entry.value) if entry.value is not None else None
+        duplicate = holder = None
+        if is_active:
+            duplicate = self._live(lambda: active_duplicate(self._tx, scope_id, identity, value))
+            holder = self._live(lambda: active_by_key(self._tx, scope_id, identity))
+        if holder is not None and holder.text_hash == identity.text_hash and holder.record.value == entry.value:
+            duplicate = duplicate or holder
+        return nothing._replace(
+            is_id_forgotten=self._is_buried(entry.memory_id),
+            are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=True)
+            or self._is_late(entry, entry.provenance, identity),
+            duplicate=duplicate.record.memory_id if duplicate is not None else None,
+            key_holder=holder.record.memory_id if holder is not None else None,
+        )
+
+    def _twin_of_record(self, entry: BundleRecord, found: Stored) -> Twin:
+        ours = bare_record(found, self._now)
+        bare: dict[str, Any] = {"events": [], "decisions": [], "evidence": [], **DATED_APART}
+        status = effective_status(entry.status, entry.expires_at, self._now)
+        theirs = msgspec.structs.replace(entry, **bare, status=status)
+        is_unchanged = ours.updated_at == entry.updated_at
+        is_same = (ours.scope, ours.key, ours.content) == (entry.scope, entry.key, entry.content)
+        if is_unchanged:
+            is_same = msgspec.structs.replace(ours, **DATED_APART) == theirs
+        return Twin(
+            is_forgotten=found.record.status == "deleted" and ours.scope in self._scopes,
+            is_same_thing=is_same and found.is_intact,
+            is_unchanged=is_unchanged,
+            is_older=ours.updated_at < entry.updated_at,
+            memory_id=found.record.memory_id if ours.scope in self._scopes else None,
+        )
+
+    def _live(self, find: Callable[[], Stored | None]) -> Stored | None:
+        """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
+        while (found := find()) is not None:
+            if effective_status(found.record.status, found.record.expires_at, self._now) == "active":
+                return found
+            expire(self._tx, self._means, found)
+            self._changed.add(found.record.scope)
+        return None
+
+    def _store_record(self, entry: BundleRecord, identity: FactIdentity) -> None:
+        tx, memory_id, scope_id = self._tx, entry.memory_id, self._scope_id(entry.scope)
+        status = effective_status(entry.status, entry.expires_at, self._now)
+        superseded_by = entry.superseded_by or ("" if status == "superseded" else None)
+        stored = add_record(tx, entry.scope, {
+            "memory_id": memory_id, "scope_id": scope_id, "category": entry.category, "kind": entry.kind,
+            "key": identity.key, "alias": entry.alias, "is_single": int(entry.is_single), "content": entry.content,
+            "value": encoded(entry.value) if entry.value is not None else None, "status": status,
+            "sensitivity": entry.sensitivity, "confidence": entry.confidence, "importance": entry.importance,
+            "tags": encoded(entry.tags), "provenance": encoded(entry.provenance),
+            "thread_id": entry.provenance.thread_id, "turn_id": entry.provenance.turn_id,
+            "created_at": entry.created_at, "updated_at": entry.updated_at, "valid_from": entry.valid_from,
+            "expires_at": entry.expires_at, "last_accessed_at": entry.last_accessed_at,
+            "access_count": entry.access_count, "supersedes": entry.supersedes, "superseded_by": superseded_by,
+            "contested": int(entry.contested), "metadata": encoded(entry.metadata), "fingerprint": identity.fingerprint,
+            "text_hash": identity.text_hash,
+        })  # fmt: skip
+        self._attach(entry, memory_id=memory_id, is_new=True)
+        add_event(tx, memory_id, self._now, Change("imported", IMPORTER, None, None, status))
+        add_first_text(tx, stored, self._means.lexicon)
+        self._vectors.expect(tx, stored)
+        self._changed.add(entry.scope)
+
+    # -- candidates ------------------------------------------------------------------------------------------------
+
+    def _take_candidate(self, entry: BundleCandidate, prepared: PreparedEntry) -> None:
+        verdict = plan_import(self._of_candidate(entry, prepared))
+        self.tally.count(entry.candidate_id, verdict)
+        if verdict.fate == "import" and prepared.identity is not None:
+            self._store_candidate(entry, prepared.identity)
+        elif verdict.fate == "attach":
+            self._attach(entry, candidate_id=entry.candidate_id)
+
+    def _of_candidate(self, entry: BundleCandidate, prepared: PreparedEntry) -> EntrySituation:
+        nothing = EntrySituation(entry.scope in self._scopes, prepared.problem, None, False, False, None, None)
+        if not nothing.is_scope_active or prepared.identity is None:
+            return nothing
+        identity, scope_id = prepared.identity, self._scope_id(entry.scope)
+        twin = self._twin_of_candidate(entry)
+        if twin is not None:
+            return nothing._replace(twin=twin)
+        value = encoded(entry.value) if entry.value is not None else None
+        duplicate = None
+        if entry.status == "pending":
+            said = self._live(lambda: active_duplicate(self._tx, scope_id, identity, value))
+            waiting = pending_candidate(self._tx, scope_id, identity, value)
+            duplicate = said.record.memory_id if said else waiting.candidate.candidate_id if waiting else None
+        became = [one for one in (entry.promoted_memory_id, entry.merged_into) if one is not None]
+        return nothing._replace(
+            is_id_forgotten=any(map(self._is_gone, became)),
+            are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=False)
+            or self._is_late(entry, entry.proposal.provenance, identity),
+            duplicate=duplicate,
+        )
+
+    def _twin_of_candidate(self, entry: BundleCandidate) -> Twin | None:
+        found = known_candidate(self._tx, entry.candidate_id)
+        if found is None:
+            return None
+        row = self._tx.one(SQL["touched_at"], {"candidate_id": entry.candidate_id})
+        ours = bare_candidate(found, row[0] if row else found.candidate.created_at)
+        is_unchanged = ours.touched_at == entry.touched_at
+        is_same = (ours.scope, ours.key, ours.content) == (entry.scope, entry.key, entry.content)
+        if is_unchanged:
+            is_same = ours == msgspec.structs.replace(entry, decisions=[], evidence=[])
+        is_visible = ours.scope in self._scopes
+        return Twin(
+            is_forgotten=found.is_forgotten and is_visible, is_same_thing=is_same, is_unchanged=is_unchanged,
+            is_older=ours.touched_at < entry.touched_at, memory_id=entry.candidate_id if is_visible else None,
+        )  # fmt: skip
+
+    def _store_candidate(self, entry: BundleCandidate, identity: FactIdentity) -> None:
+        names = (
+            "candidate_id", "category", "key", "content", "status", "score", "bucket", "reason_code", "evidence_count",
+            "contested_memory_id", "promoted_memory_id", "merged_into", "created_at", "touched_at", "decided_at",
+            "decided_by", "turn_id",
+        )  # fmt: skip
+        self._tx.insert(SQL["import_candidate"], {
+            **{name: getattr(entry, name) for name in names}, "scope_id": self._scope_id(entry.scope),
+            "value": encoded(entry.value) if entry.value is not None else None, "proposal": encoded(entry.proposal),
+            "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
+        })  # fmt: skip
+        self._attach(entry, candidate_id=entry.candidate_id, is_new=True)
+        self._changed.add(entry.scope)
+
+    # -- what hangs on them, and what is forgotten -----------------------------------------------------------------
+
+    def _attach(
+        self,
+        entry: BundleRecord | BundleCandidate,
+        *,
+        memory_id: str | None = None,
+        candidate_id: str | None = None,
+        is_new: bool = False,
+    ) -> None:
+        """Add the evidence, events and decisions; to what was here before, only those that it lacks."""
+        owner = {"memory_id": memory_id, "candidate_id": candidate_id}
+        for one in entry.evidence:
+            values = {**owner, **msgspec.structs.asdict(one)}
+            self._add("has_evidence", "add_evidence", values, is_new=is_new)
+        scope_id = self._scope_id(entry.scope)
+        has_decision = "has_decision" if memory_id is not None else "has_candidate_decision"
+        for one in entry.decisions:
+            values = {**msgspec.structs.asdict(one), **owner, "scope_id": scope_id, "factors": encoded(one.factors)}
+            values["candidate_id"] = candidate_id or one.candidate_id
+            self._add(has_decision, "add_decision", values, is_new=is_new)
+        if isinstance(entry, BundleRecord):
+            for one in entry.events:
+                values = {**msgspec.structs.asdict(one), "memory_id": memory_id, "actor": encoded(one.actor)}
+                self._add("has_event", "add_event", values, is_new=is_new)
+            self._tx.run(SQL["count_up_evidence"], {"memory_id": memory_id})
+
+    def _add(self, has: str, add: str, values: dict[str, Any], *, is_new: bool) -> None:
+        if is_new or not self._tx.one(SQL[has], values):
+            self._tx.run(SQL[add], values)
+
+    def _is_buried(self, memory_id: str) -> bool:
+        return self._tx.one(SQL["get_tombstone"], {"memory_id": memory_id}) is not None
+
+    def _is_gone(self, memory_id: str) -> bool:
+        found = get_record(self._tx, memory_id)
+        return self._is_buried(memory_id) or (found is not None and found.record.status == "deleted")
+
+    def _is_forgotten(self, scope_id: int, identity: FactIdentity, created_at: int, *, is_record: bool) -> bool:
+        row = self._tx.one(SQL["is_forgotten"], {
+            "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
+            "created_at": created_at, "is_record": int(is_record),
+        })  # fmt: skip
+        return bool(row and row[0])
+
+    def _is_late(self, entry: BundleRecord | BundleCandidate, given: Provenance, identity: FactIdentity) -> bool:
+        """Whether it, or what it came from, was forgotten while the bundle was on its way in."""
+        hashes = (identity.text_hash, identity.fingerprint)
+        places = [EvidencePlace(one.turn_id, one.thread_id) for one in (given, *entry.evidence)]
+        return is_forgotten(self._tx, self._means, Lesson(entry.scope, hashes, places, self._began, is_decided=True))
+
+    def _take_tombstone(self, entry: BundleTombstone) -> None:
+        found = get_record(self._tx, entry.memory_id)
+        living = found if found is not None and found.record.status != "deleted" else None
+        verdict = plan_tombstone(
+            is_scope_active=entry.scope in self._scopes,
+            is_known=self._is_buried(entry.memory_id) or (found is not None and living is None),
+            living=entry.memory_id if living is not None else None,
+            is_visible=living is not None and living.record.scope in self._scopes,
+        )
+        self.tally.count(entry.memory_id, verdict)
+        if verdict.fate == "tombstone":
+            self._tx.insert(SQL["import_tombstone"], {
+                "memory_id": entry.memory_id, "scope_id": self._scope_id(entry.scope),
+                "fingerprint": bytes.fromhex(entry.fingerprint), "text_hash": bytes.fromhex(entry.text_hash),
+                "key_hash": bytes.fromhex(entry.key_hash), "erased_at": entry.forgotten_at, "key_id": entry.key_id,
+            })  # fmt: skip

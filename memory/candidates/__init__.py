@@ -1,0 +1,1 @@
+"""Candidates and notes: what a person decides of them."""

@@ -1,0 +1,121 @@
+"""What may be done with notes over the wire: an agent keeps one, a person confirms it.
+
+Rule 1: a note goes through the write pipeline as every proposal does; it creates a record beside what the user said, and changes none.
+Rule 2: what is the user's already is confirmed as it is; confirming twice is confirming once.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from anyio import to_thread
+
+from memory.doorway import Doorway
+from memory.ports import Collaborators
+from memory.proposals.candidate_rows import APPROVER
+from memory.proposals.note_proposals import from_note
+from memory.proposals.proposal import Proposed
+from memory.proposals.proposal_sources import check_bounds
+from memory.read.reads import at_time
+from memory.read.vectors import RecordVectors
+from memory.rows.notes import end_confirmed, is_note, may_note
+from memory.rows.notices import changed, note_change
+from memory.rows.store import SQL, Change, Stored, encoded
+from memory.rows.withheld import find_kept
+from memory.write.adopting import adopt
+from memory.write.answers import note_answer, refusal
+from memory.write.idempotency import tell_after, write_once
+from memory.write.writing import Outcome, RecordWriter
+from protocol import methods as m
+from protocol.base import Scope
+from protocol.errors import CallerError, Refused
+from protocol.memory import ConfirmParams, ConfirmResult, Context, Decision, Factor, NoteParams, NoteResult, Record
+from protocol.methods import Bound, bind
+from protocol.seams.ports import Tx
+
+_WHY = "a person confirmed what an agent had noted"
+CONFIRMED = Decision(
+    action="merge", score=1.0, bucket="high", reason_code="note_confirmed",
+    factors=[Factor(name="confirmed", value=True, weight=0.0, contribution=0.0, why=_WHY)],
+)  # fmt: skip
+
+
+class Notes:
+    """Answers `memory/note` and `memory/confirm`."""
+
+    def __init__(self, means: Collaborators, writer: RecordWriter, vectors: RecordVectors, door: Doorway) -> None:
+        self._means, self._writer, self._vectors, self._door = means, writer, vectors, door
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.MEMORY_NOTE, self.note),
+            bind(m.MEMORY_CONFIRM, self.confirm),
+        ]
+
+    async def note(self, params: NoteParams) -> NoteResult:
+        """Keep an agent's own note; a refusal is a result. Raises `Refused("write_refused")` where notes are switched off."""
+        self._door.require_enabled()
+        check_bounds(params.content, params.value, None)
+        if not may_note(self._means.settings().agent_notes, is_door=True):
+            raise refusal("agent_notes_disabled")
+        agent_id = params.context.agent_id or params.agent_id
+        context = msgspec.structs.replace(params.context, agent_id=agent_id)
+        scopes, workspace_id, began = await self._door.place(context, writes=True)
+        noted = await to_thread.run_sync(from_note, params, scopes, workspace_id)
+        proposed = await self._vectors.meant(noted._replace(began=began))
+        write = partial(self._write, proposed=proposed, context=context, scopes=scopes)
+        request = ["note", msgspec.structs.replace(params, context=context)]
+        outcome = await write_once(self._means, params.idempotency_key, request, workspace_id, write)
+        return note_answer(outcome.result)
+
+    def _write(self, tx: Tx, *, proposed: Proposed, context: Context, scopes: Sequence[Scope]) -> Outcome:
+        self._door.require_writable(tx, context, proposed.scope, scopes)
+        return self._writer.write(tx, proposed, scopes)
+
+    async def confirm(self, params: ConfirmParams) -> ConfirmResult:
+        """Take an agent's note for the user's word, by a person. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+        self._door.require_enabled()
+        scopes = (await self._door.place(params.context)).scopes
+
+        def confirm(tx: Tx) -> ConfirmResult:
+            self._door.require_writable(tx, params.context, None, scopes)
+            found = self._found(tx, params.memory_id, scopes)
+            return ConfirmResult(record=self._take(tx, found) if is_note(found.record) else found.record)
+
+        return await self._means.db.write(confirm)
+
+    def _found(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Stored:
+        found = find_kept(tx, self._means, memory_id, scopes)
+        if found is None:
+            raise CallerError.missing("memory")
+        if at_time(found.record, self._means.clock.now()).status != "active":
+            raise Refused("conflict", "Only an active memory can be confirmed.")
+        return found
+
+    def _take(self, tx: Tx, note: Stored) -> Record:
+        old, now = note.record, self._means.clock.now()
+        provenance = msgspec.structs.replace(
+            old.provenance, source_kind="explicit_user_request", created_by=APPROVER
+        )  # fmt: skip
+        same: dict[str, Any] = {
+            name: getattr(old, name)
+            for name in ("category", "kind", "key", "sensitivity", "confidence", "importance", "valid_from")
+        }
+        values = same | {
+            "alias": note.alias, "is_single": int(note.is_single), "fingerprint": note.fingerprint,
+            "provenance": encoded(provenance), "thread_id": provenance.thread_id, "turn_id": provenance.turn_id,
+            "expires_at": end_confirmed(old), "tags": encoded(old.tags),
+            "value": encoded(old.value) if old.value is not None else None,
+        }  # fmt: skip
+        change = Change("confirmed", APPROVER, CONFIRMED.reason_code, "active", "active")
+        record = adopt(tx, old.memory_id, values, change, now, self._means.lexicon).record
+        tx.run(SQL["add_decision"], {
+            "at": now, "scope_id": note.scope_id, "memory_id": old.memory_id, "candidate_id": None, "thread_id": None,
+            "turn_id": None, "run_id": None, "action": CONFIRMED.action, "score": CONFIRMED.score,
+            "bucket": CONFIRMED.bucket, "reason_code": CONFIRMED.reason_code, "factors": encoded(CONFIRMED.factors),
+        })  # fmt: skip
+        note_change(tx, self._means, note.scope_id)
+        tell_after(tx, self._means, [changed(record, "updated", CONFIRMED.reason_code)])
+        return record

@@ -1,0 +1,72 @@
+"""Where a call comes from, and whether it may change memory: asked once, at the front door.
+
+Rule 1: the context of a call is whole: what the client means is filled in before.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from memory.ports import Collaborators
+from memory.proposals.forgotten_sources import generation
+from memory.rules.scopes import of_context, required
+from protocol.base import Scope
+from protocol.errors import CallerError, Refused, Unavailable
+from protocol.hooks import ReadThread, ThreadFact
+from protocol.memory import Context
+from protocol.seams.ports import Tx
+
+
+class Place(NamedTuple):
+    """Where a call comes from: its active scopes, its workspace, and for a write the generation that it began in."""
+
+    scopes: list[Scope]
+    workspace_id: str | None
+    began: int = 0
+
+
+def begin(tx: Tx, read_thread: ReadThread, thread_id: str | None) -> tuple[ThreadFact | None, int]:
+    """Return the thread that a write names, and the generation: what is forgotten from now on is not written by it."""
+    return read_thread(tx, thread_id) if thread_id is not None else None, generation(tx)
+
+
+class Doorway:
+    """Answers what every call is asked."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    async def place(self, context: Context, *, writes: bool = False) -> Place:
+        """Return where a call comes from, in one read at most. Raises for a context that names a thread of another workspace."""
+        means, thread_id, thread, began = self._means, context.thread_id, None, 0
+        if writes:
+            thread, began = await means.db.read(partial(begin, read_thread=means.read_thread, thread_id=thread_id))
+        elif thread_id is not None:
+            thread = await means.db.read(lambda tx: means.read_thread(tx, thread_id))
+        if thread is not None and context.workspace_id not in {None, thread.workspace_id}:
+            raise Refused("scope_out_of_context", "The context names a thread of another workspace.")
+        return Place(of_context(context, means.settings()), context.workspace_id, began)
+
+    def require_enabled(self) -> None:
+        """Raise while memory is switched off."""
+        if not self._means.settings().enabled:
+            raise Unavailable("memory_disabled")
+
+    def require_normal_thread(self, tx: Tx, context: Context) -> None:
+        """Raise for a thread that may not change memory."""
+        thread = self._means.read_thread(tx, context.thread_id) if context.thread_id is not None else None
+        if thread is not None and thread.memory_mode == "read_only":
+            raise Refused("memory_write_disabled")
+        if thread is not None and thread.memory_mode == "ignored":
+            raise Refused("memory_ignored")
+
+    def require_writable(self, tx: Tx, context: Context, scope: Scope | None, scopes: Sequence[Scope]) -> None:
+        """Raise for a thread that may not write, a scope that is not active, or one that does not exist."""
+        self.require_normal_thread(tx, context)
+        if scope is not None:
+            required(scopes, scope)
+        written = scope or next((s for s in scopes if s.kind == "workspace"), None)
+        if written is not None and written.kind == "workspace" and not self._means.workspace_exists(tx, written.key):
+            raise CallerError.missing("workspace")
+        if scope is not None and scope.kind == "thread" and self._means.read_thread(tx, scope.key) is None:
+            raise CallerError.missing("thread")

@@ -1,0 +1,293 @@
+"""Facts that the user states in so many words, found without a model.
+
+Rule 1: explicit statements only, where a sentence of the user's own begins; precision before yield: what may be a question,
+a quotation, a joke, a text to be worked on or a passing wish is left alone.
+Rule 2: the wording is kept; nothing is inferred, and only a German verb takes the place that it has in a main clause. Forgetting is never done by rule, and a credential is never picked up.
+Rule 3: pure. How a language says it is a row of a table (`wordings.py`), what a kind of statement means a row of `MEANING`.
+"""
+# ruff: noqa: RUF001  # statements of many languages are the subject here
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from memory.extraction.statement_checks import ClauseStatement, beginnings, fits, is_question, is_stated, requests
+from memory.extraction.wordings import AND, Kind, Tongue, code_of, spoken
+from promt.intents import detect
+from promt.layout import mask_quotes
+from promt.own_words import mask_material
+from promt.patterns import compile_late
+from promt.render import shorten
+from protocol.memory import Category, Fact, FactEvidence, SemanticFields
+
+MAX_QUOTE_CHARS = 500
+MAX_CONTENT_CHARS = 800
+MAX_ITEM_CHARS = 20_000  # what people state about themselves is not found further down
+MAX_SENTENCE_CHARS = 1500  # a longer "sentence" is no prose
+MAX_STATEMENTS = 4  # of one sentence: "My name is Anna, I live in Graz and I'm vegan"
+
+
+def _meaning(category: Category, attribute: str = "custom", *, said: bool = False) -> SemanticFields:
+    """What a kind means. What was only `said`, and not asked to be kept, is weighed like any statement of the user."""
+    return SemanticFields(
+        intent="implicit_candidate" if said else "explicit_store",
+        explicitness="explicit",
+        category=category,
+        subject="current_user",
+        attribute=attribute,
+        scope_hint="project_workspace" if category.startswith("project_") else "user_global",
+        durability="project_lifetime" if category.startswith("project_") else "long_lived",
+        sensitivity="personal" if category in {"identity", "relationship"} else "none",
+        certainty="high",
+        cardinality="set" if attribute == "custom" else "single",
+    )
+
+
+MEANING: Mapping[Kind, SemanticFields] = {
+    "remember": _meaning("custom"),
+    "project": _meaning("project_fact"),
+    "decided": _meaning("project_decision"),
+    "name": _meaning("identity", "name"),
+    "nickname": _meaning("identity", "nickname"),
+    "pronouns": _meaning("identity", "pronouns"),
+    "age": _meaning("identity", "age", said=True),
+    "birthday": _meaning("identity", "birthday"),
+    "mother_tongue": _meaning("identity", "native_language", said=True),
+    "home": _meaning("biography", "home", said=True),
+    "job": _meaning("biography", "job_title", said=True),
+    "person": _meaning("relationship", said=True),
+    "constraint": _meaning("constraint", said=True),
+    "favourite": _meaning("preference", said=True),
+    "preference": _meaning("preference"),
+    "style": _meaning("communication_style"),
+    "address": _meaning("communication_style", "form_of_address"),
+    "language": _meaning("recurring_instruction", "preferred_language"),
+    "instruction": _meaning("recurring_instruction"),
+    "policy": _meaning("project_policy"),
+    "no_longer": _meaning("preference"),
+    "no_longer_home": _meaning("biography", "home"),
+    "no_longer_job": _meaning("biography", "job_title"),
+}
+
+_WITH_VALUE = frozenset[Kind](["name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "favourite", "home"])
+_WEAK = compile_late(
+    r"^(?=[^:：]*$).*(?:(?<!a )\bnot(?:e|es|ez|iere?)\b|in mind|\bbeachte|\bwisse|en cuenta|presente|debes saber|\bsache|учти|"
+    r"учитывай|в виду|знай|знал|знать|留意|知道|\bknow\b|\bsepas\b|supieras|\bsaches\b|\bsavoir\b|\bweißt\b|\bwissen\b)"
+    r"|^\W*(?:please |kindly |just |now )?(?:save|store|keep|record|log|retain)\b"
+    r"(?!.*(?:memory|future|later|next|good|ever|project|repo|codebase))"
+    r"|\b(?:exam|test|quiz|klausur|prüfung|examen|экзамен\w*|контрольн\w*)\b|考试"
+    r"|[记記忘][住下得了着]?(?:来|一下)?\s*$"
+    r"|^\W*(?:please |请)?(?:note|nota|notiz|reminder|recordatorio|rappel|mémo|memo|save|store|guarda|anota|apunta|запиши|сохрани|"
+    r"заметка|пометка|напоминание|备注|笔记|保存|speichere|notiere)\s*[:：,，–—-]\s*$",
+    re.IGNORECASE,
+)
+_SENTENCE_END = compile_late(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)(?<!\bbzw)(?<!\be\.g)(?<!\bi\.e)(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+"
+    r"|(?<=[。！？])|\n+"
+)
+_TRAILING = ".!?。！？…;, ，"
+_GAP = compile_late(rf"[\s,;:，；—–-]*(?:{AND}\b)?\s*", re.IGNORECASE)
+_IN_PROJECT = compile_late(
+    r"\b(?:this|diesem|dieses|est[ae]|ce|этом|этого) (?:project|repo|repository|codebase|workspace|projekt|proyecto|projet|dépôt|"
+    r"проект|репозитор)|(?:这个|本|该)(?:项目|仓库)",
+    re.IGNORECASE,
+)
+_DASS = compile_late(r"\bdass\s+$", re.IGNORECASE)
+_MAIN_CLAUSE = compile_late(
+    r"\A(?P<subject>(?:ich|wir|er|sie|es|man)|(?:mein|sein|ihr|unser|eure|d(?:er|ie|as))\w*(?: [a-zäöüß]\w*)? [A-ZÄÖÜ]\w*)"
+    r" (?P<rest>[^,;:]+) (?P<verb>[a-zäöüß]+)\Z"
+)
+"""A German "dass ich in Graz wohne" reads "ich wohne in Graz" when it stands alone; nothing but the verb moves."""
+
+
+class _Said(NamedTuple):
+    """A sentence of a message: where it is, its words, those that are the user's own, and the languages it may be in."""
+
+    start: int
+    end: int
+    sentence: str
+    masked: str
+    tongues: list[Tongue]
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Half-open ranges of the sentences of a text, without the white space around them."""
+    start = 0
+    ends = [found.span() for found in _SENTENCE_END.finditer(text)]
+    for end, following in [*ends, (len(text), len(text))]:
+        sentence = text[start:end]
+        stripped = sentence.strip()
+        if stripped:
+            first = start + sentence.index(stripped[0])
+            yield first, first + min(len(stripped), MAX_SENTENCE_CHARS)
+        start = following
+
+
+def _own_words(text: str) -> str:
+    """The text with what is not the user's own, and every quotation, masked; its length is the same."""
+    return mask_quotes(mask_material(text)).replace("’", "'")
+
+
+def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> ClauseStatement | None:
+    """The first statement that the clause is."""
+    places = beginnings(masked, tongue.lead, start)
+    if clause := tongue.clause.match(masked, places[-1]):
+        places = [*beginnings(masked, tongue.lead, clause.end()), *places]
+    for begins in reversed(places):
+        for kind, pattern in tongue.rows:
+            found = pattern.match(masked, begins)
+            if found is None:
+                continue
+            groups = found.groupdict()
+            part = next((name for name in ("said", "value") if groups.get(name) is not None), 0)
+            first, last = found.span(part)
+            value = sentence[first:last].strip().rstrip(_TRAILING)
+            statement = ClauseStatement(
+                kind, value, begins if part == "value" else first, found.end(), groups.get("about"), tongue
+            )
+            if kind == "remember":
+                opener = masked[begins:first]
+                statement = statement._replace(begins=first, ends=last, is_weak=_WEAK.search(opener) is not None)
+            if is_stated(statement, sentence, masked):
+                return statement
+            if kind == "remember":
+                return None  # what must not be kept is not said otherwise by the same words
+    return None
+
+
+def _remembered(found: ClauseStatement, sentence: str, masked: str) -> ClauseStatement:
+    """What was asked to be kept, by what it is about: "remember that my name is Anna" states a name."""
+    inner = _statement(sentence, masked, found.tongue, found.begins)
+    if inner is not None and inner.kind != "remember":
+        return _refined(inner, sentence)._replace(begins=found.begins, ends=found.ends, is_asked=True)
+    said = sentence[found.begins : found.ends]
+    is_project = found.tongue.project.search(said) is not None
+    kind: Kind = (
+        "decided" if found.tongue.decided.search(said) and is_project else "project" if is_project else "remember"
+    )
+    return found._replace(kind=kind)
+
+
+def _refined(found: ClauseStatement, sentence: str) -> ClauseStatement:
+    """The statement under the kind that its words call for."""
+    said = sentence[found.begins : found.ends]
+    if found.kind == "preference" and found.tongue.answers.search(said):
+        return found._replace(kind="style")
+    if found.kind != "instruction":
+        return found
+    language = found.tongue.answer_in.search(said)
+    if _IN_PROJECT.search(said):
+        return found._replace(kind="policy")
+    if language is None:
+        return found
+    return found._replace(kind="language", value=code_of(language["language"]) or found.value)
+
+
+def _statements(said: _Said) -> list[ClauseStatement]:
+    """What a sentence states, clause after clause, as long as one statement follows on another."""
+    sentence, masked = said.sentence, said.masked
+    for tongue in said.tongues:
+        kept = tongue.kept_after.search(masked)
+        length = kept.start() if kept else len(masked)
+        body, own = sentence[:length], masked[:length]
+        found = _statement(body, own, tongue)
+        if found is None and kept and length and not is_question(sentence):
+            found = _whole(body, own, tongue)
+        if found is None:
+            continue
+        if found.kind == "remember":
+            return [_remembered(found, body, own)]
+        stated: list[ClauseStatement] = []
+        while found is not None and len(stated) < MAX_STATEMENTS:
+            stated.append(_refined(found, body))
+            gap = _GAP.match(own, found.ends)
+            found = _statement(body, own, tongue, gap.end()) if gap and gap.end() > found.ends else None
+        return stated
+    return []
+
+
+def _whole(body: str, own: str, tongue: Tongue) -> ClauseStatement | None:
+    """A sentence of which somebody said "remember that"."""
+    begins = beginnings(own, tongue.lead, 0)[-1]
+    value = body[begins:].strip().rstrip(_TRAILING)
+    found = ClauseStatement("remember", value, begins, len(body), None, tongue, is_weak=True)
+    return found if is_stated(found, body, own) else None
+
+
+def _fact(item_id: str, sentence: str, found: ClauseStatement) -> Fact:
+    words = sentence[found.begins : found.ends].strip().rstrip(_TRAILING)
+    if _DASS.search(sentence[: found.begins]):
+        words = _MAIN_CLAUSE.sub(r"\g<subject> \g<verb> \g<rest>", words)
+    meaning = MEANING[found.kind]
+    if found.is_asked:
+        meaning = msgspec.structs.replace(meaning, intent="explicit_store")
+    if found.about is not None:
+        meaning = msgspec.structs.replace(meaning, custom_attribute=f"favourite {found.about}", cardinality="single")
+    return Fact(
+        content=shorten(words[:1].upper() + words[1:], MAX_CONTENT_CHARS),
+        value=found.value if found.kind in _WITH_VALUE or found.kind == "language" else None,
+        semantic=meaning,
+        evidence=FactEvidence(quote=sentence[:MAX_QUOTE_CHARS], item_id=item_id),
+    )
+
+
+def _is_unreal(said: _Said) -> bool:
+    """Whether from here on nothing is meant: a game, a story."""
+    return any(
+        tongue.unreal.match(said.masked, begins)
+        for tongue in said.tongues
+        for begins in (*beginnings(said.masked, tongue.lead, 0), *requests(said.masked, tongue))
+    )
+
+
+def _asks_to_keep(said: _Said) -> Tongue | None:
+    """The language in which the whole sentence asks that the one before it be kept."""
+    for tongue in said.tongues:
+        if any(tongue.kept.match(said.masked, begins) for begins in beginnings(said.masked, tongue.lead, 0)):
+            return tongue
+    return None
+
+
+def _stated_in(item_id: str, text: str) -> Iterator[Fact]:
+    own = _own_words(text)
+    all_said = [
+        _Said(start, end, text[start:end].replace("’", "'"), own[start:end], spoken(own[start:end], own))
+        for start, end in _sentences(own)
+    ]
+    everyone = {id(tongue): tongue for said in all_said for tongue in said.tongues}
+    if any(tongue.joke.search(own) for tongue in everyone.values()):
+        return
+    before: _Said | None = None
+    for place, said in enumerate(all_said):
+        tongue = _asks_to_keep(said)
+        if tongue is not None and before is not None:
+            whole = None if is_question(before.sentence) else _whole(before.sentence, before.masked, tongue)
+            if whole is not None:
+                kept = _remembered(whole, before.sentence, before.masked)
+                yield _fact(item_id, text[before.start : before.end], kept)
+            before = None
+            continue
+        if _is_unreal(said) or said.masked.rstrip().endswith((":", "：")):
+            return
+        is_kept = place + 1 < len(all_said) and _asks_to_keep(all_said[place + 1]) is not None
+        found = _statements(said)
+        for statement in found:
+            if is_kept or fits(statement, said.masked, (other.masked for other in all_said if other is not said)):
+                yield _fact(
+                    item_id, text[said.start : said.end], statement._replace(is_asked=statement.is_asked or is_kept)
+                )
+        before = None if found else said
+
+
+def extract_statements(user_items: Mapping[str, str]) -> list[Fact]:
+    """The facts that the user's messages (text by item id) state outright, in the order in which they were said."""
+    facts: dict[str, Fact] = {}
+    for item_id, whole in user_items.items():
+        stated = list(_stated_in(item_id, whole[:MAX_ITEM_CHARS]))
+        if stated and detect(whole).no_save:
+            continue
+        for fact in stated:
+            facts.setdefault(fact.content.casefold(), fact)
+    return list(facts.values())

@@ -1,0 +1,200 @@
+"""Whether words that have the form of a statement are meant as one, and for good.
+
+Rule 1: precision before yield. What may be of the moment, about the work at hand, conditional, a role, a joke or a question
+is not meant; the weaker the licence of a kind, the more it takes.
+Rule 2: it judges by form, mood and surroundings of the words; what a language says for them is a row of `wordings.py`.
+"""
+# ruff: noqa: RUF001  # statements of many languages are the subject here
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from memory.extraction.wordings import AND, Kind, Tongue, no_names, spoken
+from promt.layout import MASK
+from promt.patterns import compile_late
+
+MAX_NAME_WORDS = 4
+MIN_CONTENT_CHARS = 3
+MAX_LEADS = 4  # "Hi, thanks! Also please …" and what else comes before a statement
+
+_WISHES = frozenset[Kind](["nickname", "preference", "address", "instruction"])
+_NAMES = frozenset[Kind](["name", "nickname"])
+_ASKS = frozenset[Kind](["remember", "nickname", "address", "instruction"])
+"""What is asked of the assistant: "…, right?" makes it polite, whereas a statement becomes a question by it."""
+_MAY_DEPEND = frozenset[Kind](["remember", "instruction", "address"])
+"""An order may hold under a condition; who somebody is does not."""
+_ORDERS = frozenset[Kind](["instruction", "policy", "language"])
+_KEPT = frozenset[Kind](["remember", "project", "decided"])
+
+_YET = compile_late(r"\s*[,，]?\s*(?:(?:but|aber|doch|pero|mais|но)\b|但|不过)", re.IGNORECASE)
+_QUESTION = compile_late(r"[?？][\s\"”»')\]]*$")
+_ASKED_POLITELY = compile_late(
+    r"[\w ,¿]{0,20}?(?:(?:can|could|would|will) you|kannst du|puedes|peux-tu|можешь|能不能|可以) ?", re.IGNORECASE
+)
+_OPENING = compile_late(r"[\s¡¿*•–—-]*")
+_POLITE = compile_late(
+    r"(?:(?:please|can you|could you|would you|bitte|kannst du|könntest du|puedes|podrías|peux-tu|tu peux|можешь|пожалуйста|"
+    r"你?能不能|能|可以|请|帮我|now|jetzt|теперь)\s*)*",
+    re.IGNORECASE,
+)
+_CLAUSE_END = compile_late(rf"[,.;:!?，。；：！？…—–]|\s{AND}\b", re.IGNORECASE)
+_PARTICLES = frozenset(
+    ["de", "la", "le", "del", "da", "do", "dos", "das", "di", "du", "van", "von", "der", "den", "ter", "zu", "bin", "ibn", "al", "el", "y", "e"]
+)  # fmt: skip
+_TITLES = compile_late(
+    r"(?:(?:el|la|le|the|don|doña|señora?|doctora?|profesora?|monsieur|madame|maître|docteure?|professeure?|доктор|профессор) |l')*"
+)
+_FORMULA = compile_late(r"\w{1,2}\s*(?:[=:+*/^-]|(?:is|equals|ist|es|vale|vaut|est|равно|等于|是))\s*\d", re.IGNORECASE)
+_TITLE = compile_late(r"(?:Always|Never|Only)(?: [A-Z]\w+){2,}")
+"""A name of a work: nobody writes an order with capitals."""
+_QUOTATION_MARKS = str.maketrans("", "", '"“”„«»‹›「」『』')
+_CREDENTIAL = compile_late(
+    r"(?:pass(?:word|wort|phrase|code)|kennwort|contraseña|\bclave\b|mot de passe|парол\w*|密码|密碼|口令|api[- ]?key|"
+    r"(?:access|private|ssh|secret) ?key|api-schlüssel|clave (?:de )?api|clé (?:d')?api|ключ api|密钥|\btoken\b|токен\w*|令牌|"
+    r"\bpin\b|\bпин\b|пин-код\w*|\biban\b|credit card|kreditkarte|tarjeta|carte (?:bleue|bancaire)|银行卡|信用卡|\bssn\b)"
+    r"(?![ -]?(?:polic|manager|rule|reset|field|rotation|richtlinie|verwaltung))"
+    r"|(?:\bcode\b|código|\bкод\w*|\bkode\b|代码)[^.;]{0,30}\d{3}",
+    re.IGNORECASE,
+)
+"""Where one of these is named, a fact may be a credential: it is left to the user's own words elsewhere."""
+
+
+class ClauseStatement(NamedTuple):
+    """What a clause states: the kind, the words that matter, and where the clause begins and ends."""
+
+    kind: Kind
+    value: str
+    begins: int
+    ends: int
+    about: str | None
+    tongue: Tongue
+    is_asked: bool = False
+    """The user asked in so many words that it be kept."""
+    is_weak: bool = False
+    """Asked for in words that often only draw attention to something ("note that …")."""
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a question mark ends the sentence."""
+    return _QUESTION.search(sentence) is not None
+
+
+def beginnings(masked: str, lead: re.Pattern[str], start: int) -> list[int]:
+    """Where the statement of a clause may begin: at once, or after a greeting or the like."""
+    opening = _OPENING.match(masked, start)
+    places = [opening.end() if opening else start]
+    while len(places) <= MAX_LEADS and (found := lead.match(masked, places[-1])):
+        places.append(found.end())
+    return places
+
+
+def requests(masked: str, tongue: Tongue) -> Iterator[int]:
+    """Where a request that the sentence is may begin, past its greetings and kind words."""
+    for begins in beginnings(masked, tongue.lead, 0):
+        polite = _POLITE.match(masked, begins)
+        yield polite.end() if polite else begins
+
+
+def _is_cased_like_a_name(value: str, sentence: str, *, strict: bool) -> bool:
+    first = _TITLES.sub("", value)[:1]
+    return first == first.upper() or (not strict and sentence == sentence.lower())
+
+
+def _is_name(value: str) -> bool:
+    """Whether the words can be a person's name: capitalised where the script knows capitals, or one lower-case word."""
+    words = value.split()
+    if not 1 <= len(words) <= MAX_NAME_WORDS or any(word.casefold() in no_names() for word in words):
+        return False
+    if not all(any(letter.isalpha() for letter in word) for word in words) or any(c.isdigit() for c in value):
+        return False
+    if value[0] != value[0].upper():
+        return len(words) == 1 and len(value) > 1
+    return all(word[0] == word[0].upper() or word in _PARTICLES for word in words)
+
+
+def _is_passing(found: ClauseStatement, sentence: str, masked: str) -> bool:
+    """Whether the words hold for the moment or for one thing only, or are a saying."""
+    tongue = found.tongue
+    end = _CLAUSE_END.search(masked, found.ends)
+    clause = masked[found.begins : end.start() if end else len(masked)]
+    words = masked[found.begins :] if found.kind in _WISHES else clause
+    if tongue.passing.search(words):
+        return True
+    if found.kind in {"remember", "no_longer"} and tongue.hurry.search(words):
+        return True
+    if found.is_weak and tongue.done.search(words):
+        return True
+    if found.kind != "instruction":
+        return False
+    plain = sentence[found.begins :].translate(_QUOTATION_MARKS)
+    return tongue.saying.search(plain) is not None or _TITLE.match(plain) is not None
+
+
+def _is_of_the_work_at_hand(found: ClauseStatement, masked: str) -> bool:
+    """Whether the words choose among what lies at hand, or tell what a piece of work has to be like."""
+    kind, value, tongue = found.kind, found.value, found.tongue
+    if kind == "preference":
+        if tongue.choice.match(value):
+            return True
+        is_general = tongue.habit.search(masked) or tongue.answers.search(value)
+        if tongue.particular.match(value) and not is_general:
+            return True
+        return tongue.work.search(value) is not None and not is_general
+    if kind == "instruction":
+        return tongue.pick.search(masked, found.begins) is not None
+    if kind == "no_longer":
+        return tongue.work.search(masked, found.begins, found.ends) is not None
+    return False
+
+
+def _is_meant_of_user(found: ClauseStatement, sentence: str, masked: str) -> bool:
+    """Whether the words are of the kind that they seem to be."""
+    kind, value, tongue = found.kind, found.value, found.tongue
+    if kind in _NAMES:
+        is_joke = kind == "nickname" and _YET.match(masked, found.ends) is not None
+        return not is_joke and _is_name(value) and _is_cased_like_a_name(value, sentence, strict=kind == "nickname")
+    if kind in {"home", "person"}:
+        is_whole = value == sentence[found.begins : found.ends]
+        return is_whole or _is_cased_like_a_name(value, sentence, strict=kind == "person")
+    words = masked[found.begins : found.ends]
+    is_own = tongue.own.search(words) is not None or tongue.project.search(words) is not None
+    if kind == "remember":
+        is_bare = not is_own and (found.is_weak or tongue.brief.match(value))
+        if is_bare or tongue.you.match(value) or _FORMULA.match(value):
+            return False
+    return any(letter.isalnum() for letter in words.replace(MASK, ""))
+
+
+def is_stated(found: ClauseStatement, sentence: str, masked: str) -> bool:
+    """Whether the words, taken by themselves, are meant as a lasting statement."""
+    if found.ends - found.begins < MIN_CONTENT_CHARS or _CREDENTIAL.search(sentence):
+        return False
+    if _is_passing(found, sentence, masked) or _is_of_the_work_at_hand(found, masked):
+        return False
+    if found.kind not in _MAY_DEPEND and found.tongue.provided.search(masked, found.ends):
+        return False
+    if is_question(sentence):
+        tag = found.tongue.tag if found.kind in _ASKS else found.tongue.assent
+        if not tag.search(sentence):
+            return found.kind == "remember" and _ASKED_POLITELY.match(sentence) is not None
+    return _is_meant_of_user(found, sentence, masked)
+
+
+def fits(found: ClauseStatement, own: str, others: Iterable[str]) -> bool:
+    """Whether its sentence and the other ones of the message let the statement be the user's own, and one for good."""
+    if found.is_asked or found.kind in _KEPT:
+        return True
+    is_order = found.kind in _ORDERS and not found.tongue.lasting.search(own)
+    if found.kind not in _ORDERS and found.tongue.fiction.search(own):
+        return False
+    is_choice = found.kind in {"preference", "style"}
+    for masked in others:
+        for tongue in spoken(masked):
+            if tongue.fiction.search(masked) or (is_choice and tongue.pointing.search(masked)):
+                return False
+            if (is_order or found.kind == "preference") and any(
+                tongue.made.match(masked, place) for place in requests(masked, tongue)
+            ):
+                return False
+    return True

@@ -1,0 +1,77 @@
+"""What goes with a deleted thread or workspace: its own memory, to the last byte, and whatever is under way from it.
+
+Rule 1: what the user was taught there about themselves stays theirs; the scopes of what is deleted are erased, and nothing
+of them can be restored.
+Rule 2: a part is what one transaction does while other writers wait; the files forget once, after the last part.
+"""
+
+from collections.abc import Mapping
+from itertools import islice
+
+from memory.candidates.decisions import Candidates
+from memory.forget.erasing import Eraser
+from memory.forget.forgetting import Forgetter
+from memory.ports import Collaborators
+from memory.proposals.forgotten_sources import (
+    Mark,
+    cancel_runs,
+    generation,
+    is_forgotten_since,
+    note_forgotten,
+    place_of,
+)
+from memory.rows.store import SQL, get_record, scope_id_of
+from memory.write.idempotency import tell_after
+from protocol.base import Cancelled, Scope
+from protocol.memory import Actor
+from protocol.seams.ports import Tx
+
+ERASED_AT_ONCE = 100
+"""Records of one erase: a writer that waits for it waits milliseconds."""
+
+
+class DeletedScopes:
+    """Forgets what other houses delete. Satisfies `Forgettings`."""
+
+    def __init__(self, means: Collaborators, forgetter: Forgetter, eraser: Eraser, candidates: Candidates) -> None:
+        self._means = means
+        self._forgetter = forgetter
+        self._candidates = candidates
+        self.promise = eraser.promise
+        self.keep_promise = eraser.keep_promise
+
+    def generation(self, tx: Tx) -> int:
+        """How much has been forgotten in this home."""
+        return generation(tx)
+
+    def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
+        """Whether a thread was forgotten or deleted after that generation."""
+        return is_forgotten_since(tx, self._means, Mark("thread", thread_id), since)
+
+    def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
+        """Let nothing be learnt from what was said in a thread up to now; the learning that this cancelled."""
+        scope = Scope(kind="thread", key=thread_id)
+        marks = [Mark("thread", thread_id), Mark("scope", str(scope))]
+        if (thread := self._means.read_thread(tx, thread_id)) is not None:
+            marks.append(place_of(thread.workspace_id, thread_id))
+        note_forgotten(tx, self._means, marks)
+        return cancel_runs(tx, self._means, lambda run: run.thread_id == thread_id)
+
+    def forget_workspace(self, tx: Tx, workspace_id: str) -> None:
+        """Let nothing that has begun be written into a workspace's scope."""
+        note_forgotten(tx, self._means, [Mark("scope", str(Scope(kind="workspace", key=workspace_id)))])
+
+    def erase_part(self, tx: Tx, scope: Scope) -> Mapping[str, int]:
+        """Erase some of a scope's memory, forgotten or not; nothing once all of it is gone."""
+        scope_id = scope_id_of(tx, scope)
+        if scope_id is None:
+            return {}
+        self._candidates.drop_scope(tx, scope_id)
+        rows = islice(tx.all(SQL["records_of_scope"], {"scope_id": scope_id}), ERASED_AT_ONCE)
+        found = [stored for (memory_id,) in rows if (stored := get_record(tx, memory_id)) is not None]
+        if not found:
+            return {}
+        forgotten = self._forgetter.erase(tx, found, Actor(kind="system"), restore_superseded=False)
+        tell_after(tx, self._means, forgotten.notices)
+        self.promise(tx)
+        return {"memories": sum(stored.record.status != "deleted" for stored in found)}

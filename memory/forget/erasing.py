@@ -1,0 +1,293 @@
+"""Forgetting to the last byte: every row that holds or names what is erased, then the files, then the word that it is done.
+
+Rule 1: an erase leaves keyed hashes, so that the same does not come back unasked, and nothing else.
+Rule 2: a receipt is `complete` only when no file of the home holds the bytes any more. Until then the tombstone says
+`is_pending`, in the transaction of the erase itself, so that no crash loses the promise; and a job waits from that transaction
+on, so that whoever asked may go away.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from memory.forget.own_terms import ForgottenPhrases, RedactionPlan
+from memory.forget.sources import Sources
+from memory.ports import Collaborators
+from memory.rows.notices import Notice, note_change
+from memory.rows.store import SQL, Change, Stored, add_event, encoded, remove_text
+from memory.rules.identity import value_text
+from memory.write.idempotency import tell_after
+from protocol.errors import Unavailable
+from protocol.memory import Actor, ForgetResult, LeftPlace, Receipt, SourceItem, SourcePlace
+from protocol.notifications import MemoryErased
+from protocol.saying import Saying
+from protocol.seams.ports import JobHandle, RetryJob, Tx
+
+FINISH_DELAY_MS = 2000
+"""The erase itself finishes what it began, in less; after that the job does."""
+TRIES = 3
+"""How often it is searched again for what was said meanwhile: whoever repeats it all the time is named."""
+PLACES_NAMED = 1000
+NOTHING = RedactionPlan([], Saying(()), [])
+IDS_OF_JOB = 500  # what a job names is in an index; so many ids are still a short key
+
+
+class ForgottenRecords(NamedTuple):
+    """What one transaction forgot, and what is told about it."""
+
+    result: ForgetResult
+    notices: list[Notice]
+    said: ForgottenPhrases | None = None
+    """What was erased said."""
+
+
+class Erased(NamedTuple):
+    """How many rows of each store are gone, and the messages that still say it."""
+
+    removed: Counter[str]
+    remaining: list[SourceItem]
+
+
+class _Quote(NamedTuple):
+    """A piece of evidence."""
+
+    thread_id: str | None
+    turn_id: str | None
+    item_id: str | None
+    text: str
+
+
+class RecordEraser:
+    """Removes records with all that hangs on them, on a transaction."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    def erase(self, tx: Tx, found: Sequence[Stored], *, include_sources: bool) -> Erased:
+        """Remove every row that holds or names the records; leave keyed hashes."""
+        quotes = {
+            s.record.memory_id: [_Quote(*row) for row in tx.all(SQL["quotes_of_record"], {"memory_id": s.record.memory_id})]
+            for s in found
+        }  # fmt: skip
+        said = {
+            s.record.memory_id: _words_of(s, [quote.text for quote in quotes[s.record.memory_id]]) for s in found
+        }  # fmt: skip
+        removed = Counter(snapshots=self._means.forget_copies(tx, said) if said else 0)
+        sources = {quote.item_id for evidence in quotes.values() for quote in evidence if quote.item_id is not None}
+        known = self._means.read_items(tx, sources)
+        for stored in found:
+            removed += self._erase_one(tx, stored)
+        kept = [] if include_sources else list(known)
+        remaining = {
+            (quote.thread_id, quote.turn_id, quote.item_id): None
+            for evidence in quotes.values()
+            for quote in evidence
+            if (quote.item_id in kept if quote.item_id is not None else self._has_source(tx, quote))
+        }
+        left = [SourceItem(thread_id=t, turn_id=u, item_id=i) for t, u, i in remaining if t is not None]
+        return Erased(removed, left)
+
+    def _has_source(self, tx: Tx, quote: _Quote) -> bool:
+        """Whether what names no message came from a conversation of the home: a client of MCP has its own elsewhere."""
+        if quote.turn_id is not None:
+            return self._means.read_turn(tx, quote.turn_id) is not None
+        return quote.thread_id is not None and self._means.read_thread(tx, quote.thread_id) is not None
+
+    def _erase_one(self, tx: Tx, stored: Stored) -> Counter[str]:
+        means, record, now = self._means, stored.record, self._means.clock.now()
+        by_id = {"memory_id": record.memory_id}
+        hashes = {"scope_id": stored.scope_id, "fingerprint": stored.fingerprint, "text_hash": stored.text_hash}
+        evidence = tx.one(SQL["count_evidence"], by_id)
+        vectors = tx.one(SQL["count_vectors"], {"row": stored.row})
+        removed = Counter(
+            records=1,
+            fts_rows=remove_text(tx, stored.row),
+            evidence=evidence[0] if evidence else 0,
+            vectors=vectors[0] if vectors else 0,
+        )
+        key_hash = means.keyed.digest("key", f"{record.scope}\n{record.key}")
+        tx.run(SQL["add_tombstone"], {**by_id, **hashes, "key_hash": key_hash, "now": now})
+        for (candidate_id,) in tx.all(SQL["candidates_saying"], {**by_id, **hashes}):
+            tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
+            tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id})
+            removed["candidates"] += 1
+        removed["snapshots"] += tx.run(SQL["erase_answers"], by_id)
+        for name in ("erase_decisions", "erase_events", "erase_recalls", "unlink_superseded", "unlink_doubts"):
+            tx.run(SQL[name], by_id)
+        for text_hash in (stored.text_hash, stored.fingerprint):
+            tx.run(SQL["erase_repetition"], {"scope_id": stored.scope_id, "text_hash": text_hash})
+        tx.run(SQL["erase_record"], by_id)
+        add_event(tx, record.memory_id, now, Change("erased", Actor(kind="system"), None, "deleted", None))
+        note_change(tx, means, stored.scope_id)
+        return removed
+
+
+def _words_of(stored: Stored, quotes: Sequence[str]) -> list[str]:
+    """What a copy of the record would say."""
+    record = stored.record
+    value = [] if record.value is None else [value_text("", record.value)]
+    return list(dict.fromkeys(text for text in (record.content, *quotes, *value) if text.strip()))
+
+
+def _with_places(receipt: Receipt, left: Sequence[LeftPlace], sources: Sequence[SourcePlace]) -> Receipt:
+    """The receipt with the places that the words were taken out of, and those that still say them."""
+    backups = [LeftPlace(place="backup", id=name, reason="may_hold_it") for name in receipt.remaining.backups]
+    places = [*left[:PLACES_NAMED], *backups]
+    remaining = msgspec.structs.replace(receipt.remaining, places=places, more=max(len(left) - PLACES_NAMED, 0))
+    removed = msgspec.structs.replace(receipt.removed, sources=len(sources))
+    return msgspec.structs.replace(receipt, removed=removed, remaining=remaining, sources=list(sources[:PLACES_NAMED]))
+
+
+def _subjects(memory_ids: Sequence[str]) -> list[str]:
+    """What the jobs that finish an erase are about."""
+    return [",".join(memory_ids[n : n + IDS_OF_JOB]) for n in range(0, max(len(memory_ids), 1), IDS_OF_JOB)]
+
+
+def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str], *, delay_ms: int = 0) -> None:
+    """Queue the end of an erase; the jobs name what they are about."""
+    for subject in _subjects(memory_ids):
+        means.jobs.enqueue(tx, "erase_finish", subject, delay_ms=delay_ms)
+
+
+def pending_erases(tx: Tx) -> list[str]:
+    """What was erased and may still lie in the files."""
+    return [row[0] for row in tx.all(SQL["pending_tombstones"])]
+
+
+class _Rehearsed(Exception):
+    """Carries what a rehearsal did out of the transaction, which is rolled back by it."""
+
+    def __init__(self, forgotten: ForgottenRecords) -> None:
+        self.forgotten = forgotten
+        super().__init__()
+
+
+class Eraser:
+    """Runs forgettings and finishes erases."""
+
+    def __init__(self, means: Collaborators, sources: Sources) -> None:
+        self._means = means
+        self._sources = sources
+
+    async def forget(
+        self, work: Callable[[Tx], ForgottenRecords], with_sources_of: Callable[[Tx], Sequence[Stored]] | None = None
+    ) -> ForgetResult:
+        """Run a forgetting and tell it; after an erase the receipt says what is left, and whether every byte is gone.
+
+        The words of what `with_sources_of` finds are taken out of every place that says them.
+        """
+        include_sources = with_sources_of is not None
+        plan = await self._planned(with_sources_of) if with_sources_of is not None else NOTHING
+
+        def told(tx: Tx) -> ForgottenRecords:
+            forgotten = work(tx)
+            receipt = forgotten.result.receipt
+            if receipt is not None:
+                forgotten.notices.extend(self._sources.take_out(tx, plan))
+            if forgotten.result.dry_run:
+                raise _Rehearsed(forgotten)
+            if receipt is not None:
+                finish_later(tx, self._means, receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
+            tell_after(tx, self._means, forgotten.notices)
+            return forgotten
+
+        try:
+            result, _, said = await self._means.db.write(told, is_vital=True)
+        except _Rehearsed as rehearsed:
+            return await self._rehearsed(rehearsed.forgotten, plan if include_sources else None)
+        if result.receipt is None:
+            return result
+        left = await self._rest(said, include_sources=include_sources)
+        is_gone = await self._finish_now(result.receipt.memory_ids)
+        receipt = msgspec.structs.replace(
+            _with_places(result.receipt, left, plan.sources),
+            wal="truncated" if is_gone else "pending",
+            complete=is_gone and not (include_sources and left),
+        )
+        return msgspec.structs.replace(result, receipt=receipt)
+
+    async def _rehearsed(self, forgotten: ForgottenRecords, plan: RedactionPlan | None) -> ForgetResult:
+        """The result of a rehearsal, with what would stay."""
+        result, _, said = forgotten
+        receipt = result.receipt
+        if receipt is None or said is None:
+            return result
+        if plan is None:
+            plan = await self._sources.plan(said, receipt.memory_ids, include_sources=False)
+        return msgspec.structs.replace(result, receipt=_with_places(receipt, plan.left, plan.sources))
+
+    async def _planned(self, targets: Callable[[Tx], Sequence[Stored]]) -> RedactionPlan:
+        """What the words of the targets are to be taken out of."""
+
+        def read(tx: Tx) -> tuple[list[str], ForgottenPhrases]:
+            found = targets(tx)
+            return [stored.record.memory_id for stored in found], self._sources.said(tx, found)
+
+        memory_ids, said = await self._means.db.read(read)
+        return await self._sources.plan(said, memory_ids, include_sources=True)
+
+    async def _rest(self, said: ForgottenPhrases | None, *, include_sources: bool) -> list[LeftPlace]:
+        """What still says it once it is erased; what came while it was searched for is taken out as well."""
+        if said is None:
+            return []
+        plan = await self._sources.plan(said, (), include_sources=include_sources)
+        for _ in range(TRIES):
+            if not plan.taken:
+                break
+            await self._means.db.write(partial(self._take_out, plan=plan), is_vital=True)
+            plan = await self._sources.plan(said, (), include_sources=include_sources)
+        return [*plan.left, *(LeftPlace(place=one.place, id=one.id, reason="still_written") for one in plan.sources)]
+
+    def _take_out(self, tx: Tx, *, plan: RedactionPlan) -> None:
+        tell_after(tx, self._means, self._sources.take_out(tx, plan))
+
+    def promise(self, tx: Tx) -> None:
+        """Queue the end of whatever is pending, for a transaction that deletes more than it can name."""
+        finish_later(tx, self._means, [], delay_ms=FINISH_DELAY_MS)
+
+    async def keep_promise(self) -> bool:
+        """Finish what was deleted now; False where the job has to do it."""
+        return await self._finish_now([])
+
+    async def _finish_now(self, memory_ids: Sequence[str]) -> bool:
+        """Finish what the transaction left to its job, and spare the job; False where the job has to do it."""
+
+        def spare(tx: Tx) -> None:
+            for subject in _subjects(memory_ids):
+                self._means.jobs.cancel(tx, kind="erase_finish", subject=subject)
+
+        try:
+            return await self._finish(memory_ids, spare)
+        except Unavailable:
+            return False  # it is erased, which no failure of the rest changes
+
+    async def _finish(self, memory_ids: Sequence[str], then: Callable[[Tx], object]) -> bool:
+        """Have the files forget as well; False while another reader or writer holds them.
+
+        The files forget everything that was erased before: whoever finishes first does it for all processes of the home.
+        """
+        means, before = self._means, await self._means.db.read(pending_erases)
+        is_done_by_another = bool(memory_ids) and not {*memory_ids} & {*before}
+        if not is_done_by_another and not await means.truncate_wal():
+            left = await means.db.read(pending_erases)
+            is_done_by_another = bool(memory_ids) and not {*memory_ids} & {*left}
+            if not is_done_by_another:
+                return False
+
+        def settle(tx: Tx) -> None:
+            if not is_done_by_another:
+                tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(before)})
+            then(tx)
+
+        await means.db.write(settle, is_vital=True)
+        return True
+
+    async def finish_erase(self, handle: JobHandle) -> None:
+        """The handler of `erase_finish` jobs: finish what the job names, again and again until it succeeds."""
+        memory_ids = [memory_id for memory_id in handle.job.subject.split(",") if memory_id]
+        if not await self._finish(memory_ids, handle.finish):
+            raise RetryJob("wal_busy")
+        self._means.notify("memory/erased", MemoryErased(memory_ids=memory_ids))

@@ -1,0 +1,405 @@
+"""Forgetting: what a target names, tombstones that can be undone, expiry by the clock.
+
+Rule 1: what is forgotten is out of every index in the same transaction, and in no answer that starts after it.
+Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from there.
+Rule 3: whatever is under way from what is forgotten comes too late: it is marked in the same transaction, and named in the answer.
+Rule 4: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memory.forget.erasing import ForgottenRecords, RecordEraser, finish_later
+from memory.forget.sources import Sources
+from memory.ports import Collaborators
+from memory.proposals.candidate_rows import lift_doubt
+from memory.proposals.forgotten_sources import Mark, cancel_in_scope, cancel_runs, marks_of_words, note_forgotten
+from memory.read.vectors import RecordVectors
+from memory.rows.notices import Notice, changed, expire, note_change
+from memory.rows.store import (
+    SQL,
+    Change,
+    Stored,
+    add_event,
+    add_text,
+    get_record,
+    known_candidate,
+    record_by_key,
+    remove_text,
+    scope_id_of,
+    scope_ids_of,
+    set_status,
+)
+from memory.rows.withheld import is_shown, withheld_of
+from memory.rules.identity import key_part
+from memory.rules.scopes import required
+from memory.rules.visibility import ALL, KEPT, View, is_visible
+from memory.write.idempotency import KEEP_ANSWERS_MS
+from protocol.base import Cancelled, Scope
+from protocol.errors import CallerError, Refused
+from protocol.memory import (
+    Actor,
+    ForgetById,
+    ForgetByKey,
+    ForgetByScope,
+    ForgetByThread,
+    ForgetByTurn,
+    ForgetParams,
+    ForgetResult,
+    Receipt,
+    Record,
+    Remaining,
+    RemovedCounts,
+    Status,
+)
+from protocol.notifications import MemoryForgotten
+from protocol.seams.ports import Tx
+
+DAY_MS = 86_400_000
+SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds
+SWEEP_ROWS = 5000  # rows of bookkeeping, which cost a hundredth of a record
+KEPT_MS = {
+    "forget_answers": KEEP_ANSWERS_MS,
+    "forget_changes": DAY_MS,
+    "forget_recalls": 7 * DAY_MS,
+    "forget_decisions": 180 * DAY_MS,
+    "forget_repetitions": 180 * DAY_MS,
+}
+"""How long bookkeeping is kept: long enough for a retry, for every process to look, to ask why last season's message was not kept."""
+
+
+class ForgottenSource(NamedTuple):
+    """A turn or thread that is forgotten."""
+
+    turn_id: str | None
+    thread_id: str | None
+
+
+class Forgetter:
+    """Takes records away, on a transaction."""
+
+    def __init__(self, means: Collaborators, sources: Sources, vectors: RecordVectors) -> None:
+        self._means = means
+        self._sources = sources
+        self._rows = RecordEraser(means)
+        self._vectors = vectors
+
+    def targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
+        """The records that a target names and that the caller may see; an unknown target names none."""
+        found = [get_record(tx, memory_id) for memory_id in self._named(tx, params, scopes)]
+        # a tombstone may be erased, but not made again
+        statuses = ALL if params.mode == "erase" else KEPT
+        view = View(frozenset(scope_ids_of(tx, scopes)), statuses, self._means.clock.now(), shows_regulated=True)
+        return [s for s in found if s is not None and (is_visible(s.seen, view) or _is_hidden_there(s, view))]
+
+    def _named(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[str]:
+        target = params.target
+        if isinstance(target, ForgetById):
+            return [target.memory_id]
+        if isinstance(target, ForgetByKey):
+            scope_id = scope_id_of(tx, required(scopes, target.scope))
+            found = record_by_key(tx, scope_id, target.key, key_part(target.key)) if scope_id is not None else None
+            return [found.record.memory_id] if found is not None else []
+        if isinstance(target, ForgetByScope):
+            return self._in_scope(tx, target, scopes)
+        return [row[0] for row in tx.all(SQL["records_of_source"], _source_of(target)._asdict())]
+
+    def _in_scope(self, tx: Tx, target: ForgetByScope, scopes: Sequence[Scope]) -> list[str]:
+        scope_id = scope_id_of(tx, required(scopes, target.scope))
+        return (
+            [row[0] for row in tx.all(SQL["records_of_scope"], {"scope_id": scope_id})] if scope_id is not None else []
+        )
+
+    def forget(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor) -> ForgottenRecords:
+        """Tombstone or erase what the target names."""
+        if params.include_sources and params.mode != "erase":
+            raise CallerError.at("$.include_sources", "Messages are changed by an erase only: it cannot be undone")
+        return self._forget(tx, params, scopes, actor, self.targets(tx, params, scopes))
+
+    def erase_withheld(self, tx: Tx, memory_ids: Sequence[str], actor: Actor) -> ForgottenRecords:
+        """Erase records that hold a number which is not kept, whatever scope they are of."""
+        return self.erase(tx, withheld_of(tx, memory_ids), actor, restore_superseded=True)
+
+    def erase(self, tx: Tx, found: Sequence[Stored], actor: Actor, *, restore_superseded: bool) -> ForgottenRecords:
+        """Erase just these records, whatever scope they are of."""
+        scopes = list({stored.record.scope for stored in found})
+        params = ForgetParams(target=ForgetById(memory_id=""), mode="erase", restore_superseded=restore_superseded)
+        return self._forget(tx, params, scopes, actor, found)
+
+    def _forget(
+        self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor, found: Sequence[Stored]
+    ) -> ForgottenRecords:
+        is_erase = params.mode == "erase"
+        ids = [stored.record.memory_id for stored in found]
+        notices: list[Notice] = []
+        removed = Counter[str]()
+        cancelled = self._hold(tx, params, scopes, found)
+        for stored in found:
+            if stored.record.status != "deleted":
+                is_last = stored.record.supersedes not in ids  # what it replaced is forgotten with it
+                brings_back = params.restore_superseded and stored.is_single and is_last
+                taken = {"fts_rows": remove_text(tx, stored.row), "vectors": self._unmean(tx, stored)}
+                removed += Counter(taken)
+                notices += self.bury(tx, stored, actor, restore_superseded=brings_back)
+        removed += self._loosen(tx, params, scopes, ids, actor, notices)
+        if ids:
+            reason = params.reason and self._means.scanner.mask(params.reason)
+            notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=reason)))
+        result = ForgetResult(forgotten_memory_ids=ids, dry_run=params.dry_run, cancelled=cancelled)
+        said = self._sources.said(tx, found) if is_erase else None
+        if is_erase and (found or removed):
+            erased = self._rows.erase(tx, found, include_sources=params.include_sources)
+            removed += erased.removed
+            receipt = Receipt(
+                memory_ids=ids,
+                removed=RemovedCounts(**removed),
+                remaining=Remaining(items=erased.remaining, backups=self._means.backups()),
+                wal="pending",
+                complete=False,
+            )
+            result = msgspec.structs.replace(result, receipt=receipt)
+        return ForgottenRecords(result, notices, said)
+
+    def _hold(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]) -> list[Cancelled]:
+        """Forget for what is under way as well: the target, the words of its records, and the turns that taught them."""
+        target = params.target
+        marks = [mark for s in found for mark in marks_of_words(s.record.scope, (s.text_hash, s.fingerprint))]
+        turns = {stored.record.provenance.turn_id or "" for stored in found}
+        for stored in found:
+            quotes = tx.all(SQL["quotes_of_record"], {"memory_id": stored.record.memory_id})
+            turns |= {quote[1] or "" for quote in quotes}
+        turns.discard("")
+        marks += [Mark("taught", turn_id) for turn_id in sorted(turns)]
+        if isinstance(target, ForgetByScope):
+            note_forgotten(tx, self._means, [*marks, Mark("scope", str(target.scope))])
+            return cancel_in_scope(tx, self._means, required(scopes, target.scope))
+        source = ForgottenSource(None, None) if isinstance(target, ForgetById | ForgetByKey) else _source_of(target)
+        if source.turn_id is not None:
+            marks.append(Mark("turn", source.turn_id))
+            turns.add(source.turn_id)
+        if source.thread_id is not None:
+            marks.append(Mark("thread", source.thread_id))
+        note_forgotten(tx, self._means, marks)
+        return cancel_runs(tx, self._means, lambda run: run.turn_id in turns or run.thread_id == source.thread_id)
+
+    # -- what a turn, a thread or a scope leaves beside its records --------------------------------------------------
+
+    def _loosen(
+        self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], gone: Sequence[str], actor: Actor,
+        notices: list[Notice],
+    ) -> Counter[str]:  # fmt: skip
+        """Take a source's quotes from what was learnt elsewhere, and forget the candidates that came from it."""
+        target, removed = params.target, Counter[str]()
+        active = scope_ids_of(tx, scopes)
+        if isinstance(target, ForgetById | ForgetByKey):
+            return removed
+        if isinstance(target, ForgetByScope):
+            scope_id = scope_id_of(tx, required(scopes, target.scope))
+            waiting = tx.all(SQL["candidates_of_scope"], {"scope_id": scope_id})
+        else:
+            source = _source_of(target)
+            removed["evidence"] += self._unquote(tx, source, active, gone, actor, notices)
+            tx.run(SQL["forget_repetition"], {**source._asdict(), "scope_ids": _listed(active)})
+            waiting = tx.all(SQL["candidates_of_source"], source._asdict())
+        end = self._erase_candidate if params.mode == "erase" else self._forget_candidate
+        for (candidate_id,) in waiting:
+            found = known_candidate(tx, candidate_id)
+            if found is not None and found.scope_id in active:
+                removed["candidates"] += end(tx, candidate_id)
+                doubted, system = found.candidate.contested_memory_id, Actor(kind="system")
+                notices += lift_doubt(tx, doubted, system, self._means.clock.now())
+        return +removed
+
+    def _unquote(
+        self,
+        tx: Tx,
+        source: ForgottenSource,
+        active: Collection[int],
+        gone: Sequence[str],
+        actor: Actor,
+        notices: list[Notice],
+    ) -> int:
+        now, removed = self._means.clock.now(), 0
+        for memory_id, candidate_id in tx.all(SQL["quoting"], source._asdict()):
+            if memory_id in gone:
+                continue
+            stored = get_record(tx, memory_id) if memory_id is not None else None
+            waiting = known_candidate(tx, candidate_id) if candidate_id is not None else None
+            holder = stored or waiting
+            if holder is None or holder.scope_id not in active:
+                continue
+            values = {**source._asdict(), "memory_id": memory_id, "candidate_id": candidate_id}
+            removed += tx.run(SQL["drop_quotes"], values)
+            tx.run(SQL["count_quotes_of_candidate"], {"candidate_id": candidate_id})
+            if stored is not None and memory_id is not None:
+                tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": now})
+                add_event(tx, memory_id, now, Change("updated", actor, "source_forgotten"))
+                note_change(tx, self._means, stored.scope_id)
+                if stored.record.status != "deleted" and stored.is_intact:
+                    notices.append(changed(_current(tx, memory_id), "updated", None))
+        return removed
+
+    @staticmethod
+    def _erase_candidate(tx: Tx, candidate_id: str) -> int:
+        tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
+        return min(tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id}), 1)
+
+    def _forget_candidate(self, tx: Tx, candidate_id: str, forgotten_with: str = "") -> int:
+        """A proposal is in no answer any more; it comes back with the record that it was forgotten with, or never."""
+        now = self._means.clock.now()
+        values = {"candidate_id": candidate_id, "forgotten_with": forgotten_with, "now": now}
+        return tx.run(SQL["forget_candidate"], values)
+
+    def bury(self, tx: Tx, stored: Stored, actor: Actor, *, restore_superseded: bool) -> list[Notice]:
+        """Make a tombstone: out of every index now, restorable for a while."""
+        now = self._means.clock.now()
+        remove_text(tx, stored.row)
+        self._unmean(tx, stored)
+        before = stored.record.status
+        set_status(tx, stored, "deleted", now, superseded_by=stored.followed_by)
+        add_event(tx, stored.record.memory_id, now, Change("deleted", actor, None, before, "deleted"))
+        note_change(tx, self._means, stored.scope_id)
+        notices = [_deleted(stored.record), *self._forget_proposals(tx, stored)]
+        if restore_superseded and before == "active" and stored.record.supersedes is not None:
+            notices += self._bring_back(tx, stored.record.supersedes, actor)
+        return notices
+
+    def _forget_proposals(self, tx: Tx, stored: Stored) -> list[Notice]:
+        """What said the same as a record, or became it, is forgotten with it."""
+        memory_id, now = stored.record.memory_id, self._means.clock.now()
+        same = {"scope_id": stored.scope_id, "fingerprint": stored.fingerprint, "text_hash": stored.text_hash}
+        notices: list[Notice] = []
+        for (candidate_id,) in tx.all(SQL["candidates_saying"], {"memory_id": memory_id, **same}):
+            self._forget_candidate(tx, candidate_id, memory_id)
+            found = known_candidate(tx, candidate_id)
+            doubted = found.candidate.contested_memory_id if found is not None else None
+            notices += lift_doubt(tx, doubted, Actor(kind="system"), now)
+        return notices
+
+    @staticmethod
+    def _unmean(tx: Tx, stored: Stored) -> int:
+        return tx.run(SQL["remove_vectors"], {"row": stored.row})
+
+    def _bring_back(self, tx: Tx, memory_id: str, actor: Actor) -> list[Notice]:
+        """A record that the forgotten one had replaced holds again."""
+        old = get_record(tx, memory_id)
+        taken = {"scope_id": old.scope_id, "key": old.record.key, "alias": old.alias} if old is not None else {}
+        if old is None or old.record.status != "superseded" or tx.one(SQL["active_by_key"], taken):
+            return []
+        now = self._means.clock.now()
+        set_status(tx, old, "active", now)
+        add_event(tx, memory_id, now, Change("restored", actor, None, "superseded", "active"))
+        return [changed(_current(tx, memory_id), "restored", None)]
+
+    def restore(self, tx: Tx, memory_id: str, scopes: Sequence[Scope], actor: Actor) -> tuple[Record, list[Notice]]:
+        """Undo a tombstone or a merge: the record is again what it was, and what was brought back in its place is replaced again."""
+        now = self._means.clock.now()
+        stored = get_record(tx, memory_id)
+        view = View(frozenset(scope_ids_of(tx, scopes)), ALL, now, shows_regulated=True)
+        if stored is None or not is_shown(tx, stored, view, self._means.scanner):
+            raise CallerError.missing("memory")
+        if stored.record.status == "superseded" and tx.all(SQL["was_merged"], {"memory_id": memory_id}) == [(1,)]:
+            return self._part(tx, stored, actor)
+        if stored.record.status != "deleted":
+            raise Refused("conflict", "That memory is not forgotten.")
+        before = tx.one(SQL["status_before_deletion"], {"memory_id": memory_id})
+        status: Status = before[0] if before is not None else "active"
+        notices: list[Notice] = []
+        if status == "active":
+            notices = self._replace_again(tx, stored, actor)
+            taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
+            if tx.one(SQL["active_by_key"], taken):
+                raise Refused("conflict", "Another memory has that key now.")
+        followed_by = (stored.followed_by or "") if status == "superseded" else None
+        set_status(tx, stored, status, now, superseded_by=followed_by)
+        add_event(tx, memory_id, now, Change("restored", actor, None, "deleted", status))
+        tx.run(SQL["recall_candidates"], {"memory_id": memory_id})
+        add_text(tx, stored, self._means.lexicon)
+        self._vectors.expect(tx, stored)
+        note_change(tx, self._means, stored.scope_id)
+        record = _current(tx, memory_id)
+        return record, [*notices, changed(record, "restored", None)]
+
+    def _part(self, tx: Tx, stored: Stored, actor: Actor) -> tuple[Record, list[Notice]]:
+        """Undo a merge: both records hold."""
+        memory_id, now = stored.record.memory_id, self._means.clock.now()
+        taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
+        if tx.one(SQL["active_by_key"], taken):
+            raise Refused("conflict", "Another memory has that key now.")
+        set_status(tx, stored, "active", now)
+        add_event(tx, memory_id, now, Change("restored", actor, None, "superseded", "active"))
+        note_change(tx, self._means, stored.scope_id)
+        record = _current(tx, memory_id)
+        return record, [changed(record, "restored", None)]
+
+    def _replace_again(self, tx: Tx, stored: Stored, actor: Actor) -> list[Notice]:
+        """What came back when the record was forgotten steps aside."""
+        old = get_record(tx, stored.record.supersedes) if stored.record.supersedes is not None else None
+        if old is None or old.record.status != "active" or old.scope_id != stored.scope_id:
+            return []
+        memory_id, now = old.record.memory_id, self._means.clock.now()
+        set_status(tx, old, "superseded", now, superseded_by=stored.record.memory_id)
+        add_event(tx, memory_id, now, Change("superseded", actor, None, "active", "superseded"))
+        return [changed(_current(tx, memory_id), "superseded", None)]
+
+    # -- the clock -------------------------------------------------------------------------------------------------
+
+    def sweep(self, tx: Tx, retention_days: int) -> tuple[int, list[Notice]]:
+        """Do a part of what the clock has made due: expiry, the end of retention, old answers. Returns how much was done."""
+        means, now = self._means, self._means.clock.now()
+        expired = _records(tx, "due_expiries", {"now": now, "limit": SWEEP_LIMIT})
+        notices = [expire(tx, means, stored) for stored in expired]
+        over = _records(tx, "due_erasures", {"before": now - retention_days * DAY_MS, "limit": SWEEP_LIMIT})
+        if over:
+            self._rows.erase(tx, over, include_sources=False)
+            finish_later(tx, means, [stored.record.memory_id for stored in over])
+        done = len(expired) + len(over)
+        for name, age in KEPT_MS.items():
+            done += tx.run(SQL[name], {"before": now - age, "limit": SWEEP_ROWS}) // SWEEP_ROWS
+        return done, notices
+
+    def due_at(self, tx: Tx, retention_days: int) -> int | None:
+        """When the next sweep has something to do."""
+        expiry = tx.one(SQL["next_expiry"])
+        erasure = tx.one(SQL["next_erasure"])
+        times = [expiry[0]] if expiry and expiry[0] is not None else []
+        if erasure and erasure[0] is not None:
+            times.append(erasure[0] + retention_days * DAY_MS)
+        return min(times, default=None)
+
+
+def _is_hidden_there(stored: Stored, view: View) -> bool:
+    """Whether it is a damaged or withheld record of the caller's: nobody sees it, but it can be got rid of."""
+    is_there = stored.record.status in view.statuses or stored.record.status not in ALL
+    return (not stored.is_intact or stored.seen.is_withheld) and stored.scope_id in view.scope_ids and is_there
+
+
+def _source_of(target: ForgetByTurn | ForgetByThread) -> ForgottenSource:
+    if isinstance(target, ForgetByTurn):
+        return ForgottenSource(turn_id=target.turn_id, thread_id=None)
+    return ForgottenSource(turn_id=None, thread_id=target.thread_id)
+
+
+def _listed(scope_ids: Collection[int]) -> str:
+    return f",{','.join(map(str, scope_ids))},"
+
+
+def _records(tx: Tx, name: str, values: dict[str, int]) -> list[Stored]:
+    found = [get_record(tx, memory_id) for (memory_id,) in tx.all(SQL[name], values)]
+    return [stored for stored in found if stored is not None]
+
+
+def _current(tx: Tx, memory_id: str) -> Record:
+    stored = get_record(tx, memory_id)
+    if stored is None:
+        raise CallerError.missing("memory")
+    return stored.record
+
+
+def _deleted(record: Record) -> Notice:
+    """A forgetting names the record and not its content."""
+    notice = changed(msgspec.structs.replace(record, status="deleted"), "deleted", None)
+    return Notice(notice.method, msgspec.structs.replace(notice.params, record=None))

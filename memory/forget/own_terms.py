@@ -1,0 +1,210 @@
+"""Which words are a forgotten memory's own, and what becomes of each place that says them.
+
+Rule 1: pure. What a record that the user keeps says as well is not taken from anywhere: it is that one's, too.
+Rule 2: what stays is named with the reason; nothing is left out silently.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from protocol.memory import LeftPlace, LeftReason, SourcePlace
+from protocol.saying import Saying, folded, texts_in
+from protocol.seams.shelves import SayingRow
+
+LEAST_WORD = 3
+LEAST_DIGITS = 4
+YEAR = re.compile(r"(?:19|20)\d\d")
+LEAST_MIXED = 6
+"""Letters with figures: "20th" and "100km" are words of the language."""
+LEAST_UNSPACED = 2
+FIRST_UNSPACED = "\u0e00"
+COMMON_ROWS = 20
+"""A single word that more places say is a word of the language, or of all the user's life, and not the memory's own."""
+LEAST_NAME = 4
+AROUND = ".,;:!?\"'()[]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u2026"
+SENTENCE_END = re.compile(r"[.!?:]\Z")
+NO_VOWEL = re.compile(r"[b-df-hj-np-tv-xz]{5,}")
+GERMAN = frozenset(
+    [
+        "der",
+        "die",
+        "das",
+        "den",
+        "dem",
+        "des",
+        "ein",
+        "eine",
+        "einen",
+        "einem",
+        "und",
+        "mit",
+        "ist",
+        "sind",
+        "ich",
+        "mein",
+        "meine",
+        "nicht",
+        "ohne",
+        "für",
+        "im",
+        "am",
+        "zum",
+        "zur",
+        "auf",
+        "nutzer",
+        "nutzerin",
+    ]
+)
+"""Where one of these stands, every noun is written like a name."""
+PERSONS = frozenset({"user", "user's", "users"})
+
+
+class ForgottenPhrases(NamedTuple):
+    """The phrases of forgotten memories: what they state, and what was said from which they were learnt."""
+
+    stated: Saying
+    quoted: Saying
+    words: frozenset[str]
+    """Those of the stated ones that are a single word: a value, a name, a code."""
+
+    @property
+    def all(self) -> Saying:
+        """Every phrase."""
+        return Saying(self.stated.phrases | self.quoted.phrases)
+
+
+class MemoryWords(NamedTuple):
+    """What one memory says."""
+
+    content: str
+    value: Any
+    quotes: Sequence[str]
+
+
+def said_by(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) -> ForgottenPhrases:
+    """The phrases of some memories; `is_telling` knows a function word."""
+    values = [
+        value for one in memories for value in (*_values(one.value, is_telling), *_names(one.content, is_telling))
+    ]
+    stated = [text for one in memories for text in _wordings(one.content, is_telling)]
+    quoted = [text for one in memories for quote in one.quotes for text in _wordings(quote, is_telling)]
+    words = Saying(value for value in values if " " not in value.strip())
+    return ForgottenPhrases(Saying([*stated, *values]), Saying(quoted), words.phrases)
+
+
+def _wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
+    """A statement as it stands, and without who it is about: an echo says "your" where the user said "my"."""
+    yield text
+    words = folded(text).split()
+    place = next((n for n, word in enumerate(words) if word not in PERSONS and is_telling(word)), len(words))
+    if place and sum(map(is_telling, words[place:])) > 1:
+        yield " ".join(words[place:])
+
+
+def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
+    """The texts of a value that say something by themselves."""
+    for text in texts_in(list(value.values()) if isinstance(value, dict) else value):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+        flat = folded(text)
+        figures = flat.replace(".", "").replace("-", "")
+        least = LEAST_UNSPACED if flat[:1] >= FIRST_UNSPACED else LEAST_WORD
+        is_own = _is_own_number(figures) if figures.isdigit() else len(flat) >= least
+        if is_own and is_telling(flat):
+            yield text
+
+
+def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
+    """The words of a statement that name one thing alone: codes, and names in a language that writes other words small."""
+    words = content.split()
+    has_names = GERMAN.isdisjoint(map(str.casefold, words))
+    for before, told in pairwise(["", *words]):
+        word = told.strip(AROUND)
+        is_name = has_names and before and word[:1].isupper() and not SENTENCE_END.search(before)
+        if len(word) >= LEAST_NAME and (is_name or _is_code(word)) and is_telling(folded(word)):
+            yield word
+
+
+def _is_code(word: str) -> bool:
+    """Whether no language has such a word: a number, letters with figures, letters that nobody can say."""
+    if word.isdigit():
+        return _is_own_number(word)
+    is_mixed = len(word) >= LEAST_MIXED and ":" not in word and any(map(str.isdigit, word))
+    return (is_mixed and any(map(str.isalpha, word))) or NO_VOWEL.fullmatch(word.casefold()) is not None
+
+
+def _is_own_number(digits: str) -> bool:
+    return len(digits) >= LEAST_DIGITS and not YEAR.fullmatch(digits)
+
+
+class RedactionPlan(NamedTuple):
+    """What the words are taken out of, which words those are, and what stays."""
+
+    taken: list[SayingRow]
+    saying: Saying
+    left: list[LeftPlace]
+
+    @property
+    def sources(self) -> list[SourcePlace]:
+        """The places out of which the words are taken."""
+        return list(dict.fromkeys(SourcePlace(place=one.place, id=one.id) for one in self.taken))
+
+
+class KeptRecords(NamedTuple):
+    """What the user keeps: records by id that are there, those that can be restored, and those that are forgotten now."""
+
+    active: Collection[str]
+    restorable: Collection[str]
+    forgotten: Collection[str]
+
+
+OF_MEMORY = frozenset({"evidence", "decision", "answer"})
+"""What hangs on a record, and is named with it."""
+
+
+def plan_of(
+    found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords, *, include_sources: bool
+) -> RedactionPlan:
+    """What becomes of each place that was found."""
+    others = [one for one in found if not (one.place in {"memory", *OF_MEMORY} and one.id in kept.forgotten)]
+    theirs = _kept_phrases(others, said, kept)
+    common = _common_phrases(others, said) - theirs
+    saying = said.all.without(theirs | common)
+    taken: list[SayingRow] = []
+    left: dict[LeftPlace, None] = {}
+    named = {one.id for one in others if one.place == "memory"}
+
+    def leave(one: SayingRow, reason: LeftReason) -> None:
+        if one.place not in OF_MEMORY or one.id not in named:
+            left[LeftPlace(place=one.place, id=one.id, reason=reason)] = None
+
+    for one in others:
+        if one.place == "memory":
+            leave(one, "restorable" if one.id in kept.restorable else "another_memory")
+        elif not include_sources:
+            leave(one, "sources_kept")
+        else:
+            if one.in_texts & saying.phrases:
+                taken.append(one)
+            if held := one.in_texts - saying.phrases:
+                leave(one, "another_memory" if held & theirs else "common_word")
+            if one.in_names:
+                leave(one, "identifier")
+    return RedactionPlan(taken, saying, list(left))
+
+
+def _kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords) -> frozenset[str]:
+    """What a kept record says, and quotes that it rests upon."""
+    stated = (one.in_names for one in found if one.place == "memory" and one.id in kept.active)
+    quoted = (
+        (one.in_texts & said.quoted.phrases) - said.stated.phrases
+        for one in found
+        if one.place == "evidence" and one.id in kept.active
+    )
+    return frozenset[str]().union(*stated, *quoted)
+
+
+def _common_phrases(found: Sequence[SayingRow], said: ForgottenPhrases) -> frozenset[str]:
+    rows = Counter(word for one in found if one.place != "memory" for word in one.in_texts & said.words)
+    return frozenset(word for word, count in rows.items() if count > COMMON_ROWS)

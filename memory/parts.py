@@ -1,0 +1,39 @@
+"""The parts of this house that its services share: each is built once.
+
+Rule 1: nothing is decided here.
+"""
+
+from dataclasses import dataclass
+
+from memory.doorway import Doorway
+from memory.forget.erasing import Eraser
+from memory.forget.forgetting import Forgetter
+from memory.forget.sources import Sources
+from memory.ports import Collaborators
+from memory.read.reads import RecordReader
+from memory.read.recall import Recaller
+from memory.read.vectors import RecordVectors
+from memory.write.writing import RecordWriter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What service, turns and passes work with."""
+
+    means: Collaborators
+    door: Doorway
+    reader: RecordReader
+    recaller: Recaller
+    vectors: RecordVectors
+    writer: RecordWriter
+    forgetter: Forgetter
+    eraser: Eraser
+
+
+def build_parts(means: Collaborators) -> Parts:
+    """Build every part."""
+    reader, vectors, sources = RecordReader(means), RecordVectors(means), Sources(means)
+    return Parts(
+        means=means, door=Doorway(means), reader=reader, recaller=Recaller(means, reader), vectors=vectors,
+        writer=RecordWriter(means, vectors), forgetter=Forgetter(means, sources, vectors), eraser=Eraser(means, sources),
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""How what an agent notes becomes a proposal, whichever door it came through.
+
+Rule 1: pure; whether the words of a note ask for something is found here, before any transaction.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from memory.proposals.proposal import Proposed, cleaned
+from memory.rows.notes import NOTE_SOURCE, scope_of_note
+from memory.rules.identity import value_text
+from memory.rules.obligations import Ask, find_ask
+from protocol.base import Scope
+from protocol.memory import Actor, Evidence, NoteParams, Provenance, RememberParams, SemanticFields
+
+IN_USER_SCOPE: Final = Ask("user_scope", "a note is not kept with what is the user's own: give a workspace or an agent")
+
+
+def _ask_of(proposed: Proposed) -> Ask | None:
+    """Why a proposal may not become a note: what it asks, or that it is in the user's scope; None where it may."""
+    if proposed.scope is not None and proposed.scope.kind == "user":
+        return IN_USER_SCOPE
+    texts = [proposed.content, *proposed.tags, proposed.alias or ""]
+    if proposed.value is not None:
+        texts.append(value_text("", proposed.value))
+    found = (find_ask(text, proposed.semantic.category) for text in texts if text.strip())
+    return next((ask for ask in found if ask is not None), None)
+
+
+def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | None) -> Proposed:
+    """An agent's note as a proposal."""
+    author = Actor(kind=params.agent_kind, id=params.agent_id)
+    members: Mapping[str, Any] = {
+        "scope": scope_of_note(active, params.scope), "value": params.value, "kind": params.kind, "tags": params.tags,
+        "importance": params.importance, "expires_at": params.expires_at,
+    }  # fmt: skip
+    place = Provenance(thread_id=params.context.thread_id)
+    return _note(params.content, SemanticFields(category=params.category), author, place, workspace_id, members)
+
+
+def note_of_tool(proposed: Proposed, params: RememberParams, agent_id: str | None, active: Sequence[Scope]) -> Proposed:
+    """What a model's `memory_remember` proposed, as a note of its own."""
+    members: Mapping[str, Any] = {
+        "scope": scope_of_note(active, params.scope), "value": params.value, "kind": "observation",
+        "owner": proposed.owner, "forbidden": proposed.forbidden,
+    }  # fmt: skip
+    semantic = SemanticFields(category=params.category)
+    author = Actor(kind="assistant", id=agent_id)
+    return _note(params.content, semantic, author, proposed.provenance, proposed.workspace_id, members)
+
+
+def _note(
+    content: str, semantic: SemanticFields, author: Actor, place: Provenance, workspace_id: str | None,
+    members: Mapping[str, Any],
+) -> Proposed:  # fmt: skip
+    provenance = msgspec.structs.replace(place, source_kind=NOTE_SOURCE, created_by=author)
+    said = Evidence(
+        quote=content[:2000], thread_id=place.thread_id, turn_id=place.turn_id, source_kind=NOTE_SOURCE
+    )  # fmt: skip
+    semantic = msgspec.structs.replace(semantic, subject="current_agent")  # a key that no word of the user has
+    proposed = Proposed(
+        semantic=semantic, content=content, workspace_id=workspace_id, evidence=[said], provenance=provenance,
+        is_note=True,
+    )._replace(**members)  # fmt: skip
+    return proposed._replace(ask=_ask_of(cleaned(proposed)))

@@ -1,0 +1,240 @@
+"""How each door turns what it is given into a proposal: the wire, a tool, the extractor, a correction.
+
+Rule 1: pure; a door never decides what becomes of a proposal.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from memory.proposals.proposal import Proposed
+from memory.proposals.same_matter import corrects
+from memory.rows.notes import end_confirmed, is_note
+from memory.rows.store import Stored, encoded
+from memory.rules.quotes import Borne, Claim, bear_out, compared, find_sentence
+from memory.rules.scopes import PROJECT_CATEGORIES
+from memory.rules.sensitivity import clean
+from promt.intents import detect
+from protocol.errors import CallerError
+from protocol.hooks import TurnContext
+from protocol.memory import (
+    MAX_CONTENT_BYTES,
+    MAX_METADATA_BYTES,
+    MAX_VALUE_BYTES,
+    Actor,
+    Evidence,
+    Fact,
+    FactEvidence,
+    Provenance,
+    ReasonCode,
+    RememberParams,
+    SemanticFields,
+    UpdateParams,
+    WriteParams,
+)
+from protocol.seams.ports import Lexicon
+
+EXTRACTOR = Actor(kind="extractor")
+RULES = Actor(kind="extractor", id="rules")
+"""Who found a fact: a model, or the rules that read explicit statements without one."""
+
+
+def explicit_fields(params: RememberParams) -> SemanticFields:
+    """What an explicit wish claims about its fact."""
+    is_project = params.category in PROJECT_CATEGORIES
+    return SemanticFields(
+        intent="explicit_store",
+        explicitness="explicit",
+        category=params.category,
+        subject="project" if is_project else "current_user",
+        attribute=params.attribute or "custom",
+        cardinality="single" if params.attribute is not None else None,
+        durability="project_lifetime" if is_project else "long_lived",
+        certainty="high",
+        sensitivity="regulated" if params.sensitivity == "regulated" else "none",
+    )
+
+
+def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | None) -> None:
+    """Sizes that the schema cannot say, in bytes. Raises `CallerError`."""
+    for path, size, limit in (
+        ("$.content", len(content.encode()) if content is not None else 0, MAX_CONTENT_BYTES),
+        ("$.value", len(encoded(value).encode()) if value is not None else 0, MAX_VALUE_BYTES),
+        ("$.metadata", len(encoded(metadata).encode()) if metadata else 0, MAX_METADATA_BYTES),
+    ):
+        if size > limit:
+            raise CallerError.at(path, f"It is larger than {limit} bytes")
+
+
+def forbidden_in(turn: TurnContext) -> ReasonCode | None:
+    """Why a turn may not write durable memory at all, or None."""
+    is_closed = turn.memory_mode != "normal" or turn.mode == "chat" or turn.parent_thread_id is not None
+    return "memory_write_disabled" if is_closed else None
+
+
+def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: str | None) -> Proposed:
+    """An explicit wish: the words themselves are its evidence."""
+    evidence = Evidence(
+        quote=params.content[:2000], thread_id=provenance.thread_id, turn_id=provenance.turn_id,
+        source_kind=provenance.source_kind,
+    )  # fmt: skip
+    return Proposed(
+        semantic=explicit_fields(params), content=params.content, workspace_id=workspace_id, scope=params.scope,
+        value=params.value, alias=params.key, evidence=[evidence], is_explicit=True, disposition="accept_active",
+        kind=params.kind, tags=params.tags, confidence=params.confidence, importance=params.importance,
+        valid_from=params.valid_from, expires_at=params.expires_at, metadata=params.metadata, provenance=provenance,
+        declared=params.sensitivity, supersedes=params.supersedes,
+    )  # fmt: skip
+
+
+def is_explicit(params: WriteParams) -> bool:
+    """Whether a proposal is the user's own wish: said so, and meant to be kept."""
+    return params.semantic.intent == "explicit_store" and params.semantic.explicitness == "explicit"
+
+
+def is_malformed(fact: Fact) -> bool:
+    """Whether a fact says nothing, or more than a record holds."""
+    try:
+        check_bounds(fact.content, fact.value, None)
+    except CallerError:
+        return True
+    return not clean(fact.content).strip()
+
+
+def from_fact(
+    turn: TurnContext,
+    fact: Fact,
+    run_id: str,
+    user_items: Mapping[str, str],
+    *,
+    lexicon: Lexicon,
+    policy_allows: bool,
+    is_by_rule: bool = False,
+) -> Proposed:
+    """A fact of the extractor, as far as the user's own words of this turn bear it out; what a rule found is their words."""
+    item_id = _item_with(fact.evidence, user_items)
+    borne = _as_found(fact) if is_by_rule else _borne(fact, user_items.get(item_id or "", ""), lexicon)
+    evidence = Evidence(
+        quote=fact.evidence.quote, thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id or "itm_none"
+    )  # fmt: skip
+    refused: ReasonCode | None = None if policy_allows else "no_memory_requested"
+    refused = refused or forbidden_in(turn) or ("malformed_fact" if is_malformed(fact) else None)
+    semantic, content, value, sentence = fact.semantic, fact.content, fact.value, fact.evidence.quote
+    if isinstance(borne, Borne):
+        content, value, sentence = borne.content, borne.value, borne.sentence
+    else:
+        refused = refused or borne
+    is_asked = is_by_rule or corrects(sentence) or detect(user_items.get(item_id or "", "")).remember
+    if semantic.intent == "explicit_store" and not is_asked:
+        semantic = msgspec.structs.replace(semantic, intent="implicit_candidate")
+    return Proposed(
+        semantic=semantic, content=content, workspace_id=turn.workspace_id, value=value,
+        evidence=[evidence], run_id=run_id, same_as=None if is_by_rule else fact.same_as, heard="\n".join(user_items.values()), forbidden=refused,
+        is_explicit=semantic.intent == "explicit_store" and semantic.explicitness == "explicit",
+        owner="user" if turn.origin == "user" else turn.origin, retold=None if is_by_rule else sentence,
+        provenance=Provenance(
+            source_kind="user_statement", thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id,
+            created_by=RULES if is_by_rule else EXTRACTOR,
+        ),
+    )  # fmt: skip
+
+
+def _as_found(fact: Fact) -> Borne:
+    return Borne(fact.content, fact.value, fact.evidence.quote, fact.evidence.quote)
+
+
+def _borne(fact: Fact, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
+    claim = Claim(fact.content, fact.value, fact.semantic.category, fact.evidence.quote)
+    return bear_out(claim, text, lexicon)
+
+
+def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | None:
+    """The message that holds the quote: the named one, else the only one; without a name the first.
+
+    Where no message holds it in the user's own words, one that holds it at all tells the reason.
+    """
+    holding = [item_id for item_id, text in user_items.items() if find_sentence(evidence.quote, text) is not None]
+    if evidence.item_id in holding:
+        return evidence.item_id
+    if len(holding) == 1 or (holding and evidence.item_id is None):
+        return holding[0]
+    if holding:  # several do, and the name is wrong: nobody can say which was meant
+        return None
+    wanted = compared(evidence.quote)
+    return next((item_id for item_id, text in user_items.items() if wanted in compared(text)), None)
+
+
+def correction(params: UpdateParams, stored: Stored, content: str, workspace_id: str | None) -> Proposed:
+    """New words for a record: an explicit correction that keeps its scope, key, thread and everything not changed."""
+    old = stored.record
+    lasting = end_confirmed(old) if is_note(old) else old.expires_at
+    remember = RememberParams(
+        content=content,
+        category=old.category if params.category is UNSET else params.category,
+        scope=old.scope,
+        key=stored.alias or (old.key if stored.is_single else None),
+        kind=old.kind,
+        value=old.value if params.value is UNSET else params.value,
+        tags=old.tags if params.tags is UNSET else params.tags,
+        sensitivity=old.sensitivity,
+        confidence=old.confidence,
+        importance=old.importance if params.importance is UNSET else params.importance,
+        valid_from=old.valid_from,
+        expires_at=lasting if params.expires_at is UNSET else params.expires_at,
+        metadata=old.metadata if params.metadata is UNSET else params.metadata,
+        supersedes=old.memory_id,
+    )
+    thread_id = params.context.thread_id or old.provenance.thread_id
+    return explicit_wish(remember, Provenance(source_kind="user_correction", thread_id=thread_id), workspace_id)
+
+
+def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
+    """A proposal of a client; its place is that of its first evidence unless it says otherwise."""
+    first = params.evidence[0] if params.evidence else None
+    provenance = params.provenance or Provenance(
+        source_kind="user_statement",
+        thread_id=(first.thread_id if first else None) or params.context.thread_id,
+        turn_id=first.turn_id if first else None,
+        item_id=first.item_id if first else None,
+    )
+    return Proposed(
+        semantic=params.semantic,
+        content=params.content,
+        workspace_id=workspace_id,
+        scope=params.scope,
+        value=params.value,
+        alias=params.key,
+        evidence=params.evidence,
+        is_explicit=is_explicit(params),
+        disposition=params.disposition,
+        kind=params.kind,
+        tags=params.tags,
+        confidence=params.confidence,
+        importance=params.importance,
+        valid_from=params.valid_from,
+        expires_at=params.expires_at,
+        metadata=params.metadata,
+        provenance=provenance,
+    )
+
+
+def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None) -> Proposed:
+    """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn; `said` is their sentence."""
+    given = params.provenance or Provenance()
+    source = "explicit_user_request" if explicit else "assistant_inference"
+    provenance = msgspec.structs.replace(
+        given,
+        source_kind=source,
+        thread_id=turn.thread_id,
+        turn_id=turn.turn_id,
+        created_by=Actor(kind="assistant", id=given.created_by.id if given.created_by is not None else None),
+    )
+    proposed = explicit_wish(params, provenance, turn.workspace_id)._replace(
+        owner="user" if turn.origin == "user" else turn.origin, forbidden=forbidden_in(turn), retold=said
+    )
+    if not explicit:
+        semantic = msgspec.structs.replace(proposed.semantic, intent="implicit_candidate", explicitness="implicit")
+        proposed = proposed._replace(semantic=semantic, is_explicit=False)
+    return proposed

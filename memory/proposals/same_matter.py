@@ -1,0 +1,74 @@
+"""Whether two statements are about the same matter, so that the new one may take the place of the old one.
+
+Rule 1: a key that a model chose proves nothing: the words do, or the service's own key for what they state.
+"""
+# words of many languages are the subject here
+
+import re
+from typing import Final
+
+import msgspec
+
+from memory.extraction.rule_extraction import extract_statements
+from memory.ports import Collaborators
+from memory.proposals.proposal import Proposed
+from memory.rows.store import active_by_key
+from memory.rules.identity import FactIdentity, identify
+from memory.rules.quotes import holds, telling_terms
+from memory.rules.same_words import stands_in
+from protocol.base import Scope
+from protocol.memory import Record, SemanticFields
+from protocol.seams.ports import Lexicon, Tx
+
+_CORRECTS: Final = re.compile(
+    r"\b(?:instead|no longer|not any ?more|correction|stattdessen|nicht mehr|korrektur|en (?:vez|lugar) de|ya no|corrección|au lieu de|plus [^.]{0,20}mais|"
+    r"désormais|вместо|больше не|поправка)\b|不再|改成|改为|更正|訂正",
+    re.IGNORECASE,
+)
+"""Says in so many words that something takes the place of something else."""
+
+
+def corrects(words: str) -> bool:
+    """Whether the words say that something takes the place of something else."""
+    return _CORRECTS.search(words) is not None
+
+
+def is_same_matter(one: str, other: str, lexicon: Lexicon) -> bool:
+    """Whether the rules see the same attribute in both, or half of the telling words of the shorter one are in both."""
+    if _attributes(one) & _attributes(other):
+        return True
+    ours, theirs = set(telling_terms(one, lexicon)), set(telling_terms(other, lexicon))
+    shared = [term for term in ours if holds(term, theirs)]
+    return bool(shared) and 2 * len(shared) >= min(len(ours), len(theirs))
+
+
+def restates(proposed: Proposed, known: Record, lexicon: Lexicon) -> bool:
+    """Return whether all figures, names and denials of what is said stand in a record, its value is no other one, and nothing is corrected."""
+    said = [proposed.content, *(evidence.quote for evidence in proposed.evidence)]
+    if proposed.value not in (None, known.value) or any(map(corrects, [proposed.retold or "", *said])):
+        return False
+    return all(stands_in(words, known.content, lexicon) for words in said)
+
+
+def _attributes(text: str) -> set[str]:
+    stated = extract_statements({"": text})
+    return {fact.semantic.attribute for fact in stated} - {SemanticFields().attribute}
+
+
+def without_foreign_key(
+    tx: Tx, means: Collaborators, place: tuple[Scope, int], proposed: Proposed, identity: FactIdentity
+) -> tuple[Proposed, FactIdentity]:
+    """The proposal and its identity, both without a key that a model chose where it belongs to another matter.
+
+    `place` is the scope with its row.
+    """
+    scope, scope_id = place
+    if proposed.retold is None:
+        return proposed, identity
+    named = identity._replace(key=proposed.alias, alias=None) if proposed.alias is not None else identity
+    met = active_by_key(tx, scope_id, identity) or active_by_key(tx, scope_id, named)
+    if met is None or corrects(proposed.retold) or is_same_matter(met.record.content, proposed.content, means.lexicon):
+        return proposed, identity
+    semantic = msgspec.structs.replace(proposed.semantic, attribute="custom", custom_attribute=None, cardinality="set")
+    bare = proposed._replace(semantic=semantic, alias=None)
+    return bare, identify(scope, semantic, bare.content, bare.value, None, means.keyed)

@@ -1,0 +1,350 @@
+"""Why something was, or was not, saved or recalled: gate by gate, from what was stored at the time.
+
+Rule 1: an explanation never shows another record's text, a stored secret or a transcript.
+Rule 2: what the caller may not see is explained exactly like what does not exist.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from memory.ports import Collaborators
+from memory.read.recall import NEAR_MISSES, Recall
+from memory.rows.store import SQL, Stored, decision_of, get_record, known_candidate, scope_ids_of
+from memory.rules.visibility import ALL, View, effective_status, hidden_by
+from protocol.base import Scope
+from protocol.errors import CallerError
+from protocol.gateway import HookRun
+from protocol.hooks import TurnTrace
+from protocol.memory import (
+    BudgetUse,
+    CandidateStatus,
+    Decision,
+    ExplainResult,
+    ExplainRun,
+    ExplainTarget,
+    Gate,
+    GateName,
+    Missing,
+    RankedCandidate,
+    ReasonCode,
+    Status,
+)
+from protocol.seams.ports import Tx
+from protocol.threads import PromptManifest
+
+RECALL_HOOKS = frozenset({"memory.deterministic_recall", "memory.active_recall"})
+MAX_DECISIONS = 20
+
+GATE_OF: dict[ReasonCode, GateName] = {
+    "own_context_block": "fact_valid", "malformed_fact": "fact_valid", "too_many_facts": "fact_valid",
+    "secret_detected": "secret", "no_memory_requested": "policy", "memory_write_disabled": "policy",
+    "not_own_words": "own_words", "quote_too_short": "own_words", "beyond_quote": "own_words",
+    "invalid_scope": "scope", "quote_not_found": "quote", "missing_evidence": "quote", "task_owned": "eligibility",
+    "source_forgotten": "eligibility", "thread_owned": "eligibility", "system_source": "eligibility", "assistant_inference": "eligibility",
+    "tool_or_web_source": "eligibility", "generated_summary": "eligibility", "regulated_needs_request": "admission",
+    "transient": "admission", "session_only": "admission", "suppressed_by_rejection": "duplicate",
+    "duplicate_active": "duplicate", "duplicate_candidate": "duplicate", "near_duplicate": "duplicate",
+    "low_score": "admission", "review_disabled_middle_confidence": "admission", "proactive_writes_disabled": "admission",
+    "note_would_instruct": "instruction", "agent_notes_disabled": "policy",
+    "candidate_created": "admission", "contradiction_candidate": "admission",
+}  # fmt: skip
+"""The gate at which a reason stops a proposal."""
+
+WRITE_GATES: tuple[GateName, ...] = (
+    "fact_valid",
+    "secret",
+    "policy",
+    "scope",
+    "instruction",
+    "quote",
+    "own_words",
+    "eligibility",
+    "duplicate",
+    "admission",
+)
+"""In the order in which a proposal meets them."""
+
+SKIP_GATES: dict[str, GateName] = {
+    "memory_disabled": "memory_enabled", "extraction_disabled": "extraction_enabled", "hook_disabled": "extraction_enabled",
+    "not_succeeded": "turn_succeeded", "extractor_unavailable": "extractor", "no_user_text": "eligibility",
+    "no_own_words": "own_words",
+    "source_forgotten": "eligibility", "system_or_tool_only": "eligibility", "subagent": "eligibility", "task_owned": "eligibility",
+}  # fmt: skip
+"""The gate that a skipped extraction stands for; every other skip reason is the turn's policy."""
+
+OUTCOMES: dict[str, str] = {
+    "activate": "saved", "merge": "merged", "supersede": "superseded", "candidate": "candidate", "reject": "rejected",
+    "suppress": "rejected",
+}  # fmt: skip
+
+SENTENCES: dict[str, str] = {
+    "saved": "It was saved: {reason}.",
+    "merged": "It was known already; its evidence was added to the record.",
+    "superseded": "It was saved and replaced what was believed before: {reason}.",
+    "candidate": "It waits as a candidate: {reason}.",
+    "rejected": "It was not saved: {reason}.",
+    "recalled": "Recalled would be {count} of what is remembered.",
+    "not_recalled": "Nothing would be recalled: {reason}.",
+    "unknown": "Nothing is stored that tells: {reason}.",
+}
+
+
+FORMER: dict[Status, str] = {
+    "superseded": "It was saved, and something else is believed in its place since: {reason}.",
+    "deleted": "It was saved, and forgotten since: {reason}.",
+    "expired": "It was saved, and its time is over: {reason}.",
+    "archived": "It was saved, and put aside since: {reason}.",
+}
+"""What is said of a record that is not believed any more."""
+
+CANDIDATE_ENDS: dict[CandidateStatus, tuple[str, str | None]] = {
+    "pending": ("candidate", None), "approved": ("saved", "approved"), "merged": ("merged", "merged"),
+    "rejected": ("rejected", "rejected_by_a_person"), "suppressed": ("rejected", "not_wanted_any_more"),
+    "expired": ("rejected", "no_longer_in_question"),
+}  # fmt: skip
+"""What came of a candidate, and in which words; None: why it waits."""
+
+_CANDIDATES: Final = msgspec.json.Decoder(list[RankedCandidate])
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
+
+def words(code: str) -> str:
+    """A reason code as a person reads it."""
+    return code.replace("_", " ")
+
+
+class Told(NamedTuple):
+    """The parts of an explanation before they are put together."""
+
+    outcome: str
+    reason: str
+    gates: list[Gate]
+    decisions: list[Decision] = []
+    candidates: list[RankedCandidate] = []
+    runs: list[HookRun] = []
+    budgets: list[BudgetUse] = []
+    missing: list[Missing] = []
+    status: Status = "active"
+
+
+def result_of(told: Told) -> ExplainResult:
+    """An explanation with its one plain sentence."""
+    recalled = sum(1 for candidate in told.candidates if candidate.cut_by is None)
+    sentence = FORMER.get(told.status, SENTENCES[told.outcome])
+    summary = sentence.format(reason=words(told.reason), count=recalled)
+    values: dict[str, Any] = {"outcome": told.outcome}
+    return ExplainResult(
+        **values,
+        summary=summary,
+        gates=told.gates,
+        decision=told.decisions[-1] if told.decisions else None,
+        candidates=told.candidates,
+        hook_runs=[
+            ExplainRun(run_id=run.run_id, hook_id=run.hook_id, status=run.status, diagnostics=run.diagnostics)
+            for run in told.runs
+        ],
+        budgets=told.budgets,
+        missing=told.missing,
+        decisions=told.decisions,
+    )
+
+
+def gates_of(decision: Decision) -> list[Gate]:
+    """The gates that a decided proposal passed, up to the one that stopped it."""
+    stopped = GATE_OF.get(decision.reason_code) if decision.action not in {"activate", "supersede"} else None
+    gates: list[Gate] = []
+    for name in WRITE_GATES:
+        passed = name != stopped
+        gates.append(Gate(gate=name, passed=passed, reason_code=None if passed else decision.reason_code))
+        if not passed:
+            break
+    return gates
+
+
+class Explainer:
+    """Looks up what was stored about a target."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    def explain(self, tx: Tx, target: ExplainTarget, scopes: Sequence[Scope]) -> ExplainResult:
+        """Why a memory, candidate, turn or run became what it is. Raises `CallerError` for what is not there."""
+        by_kind = {"memory": self._memory, "candidate": self._candidate, "turn": self._turn, "hook_run": self._run}
+        return result_of(by_kind[target.kind](tx, target.id, scopes))
+
+    def _view(self, tx: Tx, scopes: Sequence[Scope]) -> View:
+        return View(frozenset(scope_ids_of(tx, scopes)), ALL, self._means.clock.now(), shows_regulated=True)
+
+    def _memory(self, tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> Told:
+        stored = get_record(tx, memory_id)
+        view = self._view(tx, scopes)
+        if stored is None or stored.scope_id not in view.scope_ids:
+            raise CallerError.missing("memory")
+        rows = tx.all(SQL["decisions_of_record"], {"memory_id": memory_id, "limit": MAX_DECISIONS})
+        decisions = [decision_of(row) for row in reversed(rows)]
+        runs = [run for row in rows if row[5] and (run := self._means.read_run(tx, row[5])) is not None]
+        gates = [*(gates_of(decisions[0]) if decisions else []), *self._visibility(stored, view)]
+        missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
+        outcome = OUTCOMES[decisions[0].action] if decisions else "unknown"
+        reason = decisions[0].reason_code if decisions else "no_decision"
+        status = effective_status(stored.record.status, stored.record.expires_at, view.now)
+        if status == "superseded":
+            outcome = "superseded"
+        return Told(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)
+
+    def _visibility(self, stored: Stored, view: View) -> list[Gate]:
+        shown_by = hidden_by(
+            stored.seen, view._replace(statuses=frozenset({"active"}), shows_regulated=False, is_prompt=True)
+        )
+        order: tuple[GateName, ...] = ("scope_active", "integrity", "status", "expiry", "voice", "sensitivity")
+        return [
+            Gate(
+                gate=name,
+                passed=shown_by is None or shown_by[0] != name,
+                reason_code=shown_by[1] if shown_by and shown_by[0] == name else None,
+            )
+            for name in order
+        ]
+
+    def _candidate(self, tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> Told:
+        found = known_candidate(tx, candidate_id)
+        if found is None or found.scope_id not in self._view(tx, scopes).scope_ids:
+            raise CallerError.missing("candidate")
+        rows = tx.all(SQL["decisions_of_candidate"], {"candidate_id": candidate_id, "limit": MAX_DECISIONS})
+        decisions = [decision_of(row) for row in reversed(rows)]
+        runs = [run for row in rows if row[5] and (run := self._means.read_run(tx, row[5])) is not None]
+        outcome, reason = CANDIDATE_ENDS[found.candidate.status]
+        if decisions and decisions[-1].action == "supersede":
+            outcome = "superseded"
+        is_closed = found.candidate.status in {"rejected", "suppressed", "expired"}
+        gates = _closed_gates(decisions) if is_closed else gates_of(decisions[-1]) if decisions else []
+        missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
+        return Told(outcome, reason or found.candidate.reason_code, gates, decisions, runs=runs, missing=missing)
+
+    def _turn(self, tx: Tx, turn_id: str, scopes: Sequence[Scope]) -> Told:
+        trace = self._means.read_turn(tx, turn_id)
+        if trace is None or Scope(kind="workspace", key=trace.turn.workspace_id) not in scopes:
+            raise CallerError.missing("turn")
+        decisions = [
+            decision_of(row) for row in tx.all(SQL["decisions_of_turn"], {"turn_id": turn_id, "limit": MAX_DECISIONS})
+        ]
+        runs = [run for run in trace.runs if run.hook_id.startswith(("memory.", "thread_episodic."))]
+        gates, stopped = self._turn_gates(trace)
+        recall = self._recall(tx, trace)
+        budgets = _budgets(trace.turn.prompt_manifest)
+        told = Told("unknown", "", [*gates, *recall.gates], candidates=recall.candidates, runs=runs, budgets=budgets)
+        if decisions:
+            best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
+            gates = [
+                *gates,
+                *gates_of(best),
+                *recall.gates,
+            ]  # what was kept is what one asks of a turn; then what was recalled
+            told = told._replace(
+                outcome=OUTCOMES[best.action], reason=best.reason_code, gates=gates, decisions=decisions
+            )
+            return told._replace(missing=recall.missing)
+        if stopped is not None:
+            return told._replace(outcome="rejected", reason=stopped, missing=recall.missing)
+        waiting = any(run.completed_at is None for run in trace.runs)
+        reason = "post_turn_work_is_not_done" if waiting else "nothing_was_proposed"
+        return told._replace(reason=reason, missing=[*recall.missing, Missing(kind="decision", reason=reason)])
+
+    def _recall(self, tx: Tx, trace: TurnTrace) -> Told:
+        """Why a turn's prompt was given something to remember, or nothing; the ranked list where it was kept."""
+        manifest = trace.turn.prompt_manifest
+        if manifest is None:
+            return Told("not_recalled", "not_prepared", [])
+        policy, recall = manifest.policy.recall, manifest.recall
+        is_on, code = recall.status != "off", policy.reason_code
+        gates = [Gate(gate="recall_enabled", passed=is_on, reason_code=None if is_on else recall.reason)]
+        gates.append(Gate(gate="policy", passed=policy.allowed, reason_code=None if policy.allowed else code))
+        if is_on and policy.allowed:
+            found = bool(recall.memory_ids)
+            gates.append(Gate(gate="floor", passed=found, reason_code=None if found else recall.reason))
+        lists = [ranked for (ranked,) in tx.all(SQL["recalls_of_turn"], {"turn_id": trace.turn.turn_id})]
+        considered = [c for ranked in lists if ranked for c in _CANDIDATES.decode(ranked)]
+        missing = [Missing(kind="ranking", reason="debug_trace_disabled")] if lists and None in lists else []
+        outcome = "recalled" if recall.memory_ids else "not_recalled"
+        return Told(outcome, recall.reason, gates, candidates=considered[:NEAR_MISSES], missing=missing)
+
+    def _turn_gates(self, trace: TurnTrace) -> tuple[list[Gate], str | None]:
+        """The gates before any fact was looked at, and the reason that stopped the turn there."""
+        turn, manifest = trace.turn, trace.turn.prompt_manifest
+        succeeded = turn.status == "completed"
+        gates = [
+            Gate(
+                gate="memory_enabled",
+                passed=manifest is None or manifest.policy.extraction.reason_code != "memory_disabled",
+                reason_code=None,
+            ),
+            Gate(gate="turn_succeeded", passed=succeeded, reason_code=None if succeeded else "not_succeeded"),
+        ]
+        stopped = None if succeeded else "not_succeeded"
+        for run in trace.runs:
+            if run.hook_id == "memory.post_turn_extractor" and run.status == "skipped" and run.diagnostics:
+                stopped = run.diagnostics[0].code
+                gates.append(Gate(gate=SKIP_GATES.get(stopped, "policy"), passed=False, reason_code=stopped))
+            elif run.hook_id == "memory.post_turn_extractor" and run.error is not None:
+                stopped = run.error.code
+                gates.append(Gate(gate="extractor", passed=False, reason_code=stopped))
+        if stopped is None and manifest is not None and not manifest.policy.extraction.allowed:
+            stopped = manifest.policy.extraction.reason_code
+            gates.append(Gate(gate="policy", passed=False, reason_code=stopped))
+        return gates, stopped
+
+    def _run(self, tx: Tx, run_id: str, scopes: Sequence[Scope]) -> Told:
+        run = self._means.read_run(tx, run_id)
+        trace = self._means.read_turn(tx, run.turn_id) if run is not None else None
+        if run is None or trace is None or Scope(kind="workspace", key=trace.turn.workspace_id) not in scopes:
+            raise CallerError.missing("hook run")
+        decisions = [
+            decision_of(row) for row in tx.all(SQL["decisions_of_run"], {"run_id": run_id, "limit": MAX_DECISIONS})
+        ]
+        if decisions:
+            best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
+            return Told(OUTCOMES[best.action], best.reason_code, gates_of(best), decisions, runs=[run])
+        if run.hook_id in RECALL_HOOKS:
+            told = self._recall(tx, trace)
+            shown = "recalled" if run.contribution_count and told.outcome == "recalled" else "not_recalled"
+            return told._replace(outcome=shown, runs=[run])
+        code = run.diagnostics[0].code if run.diagnostics else run.status
+        return Told("unknown", code, [], runs=[run], missing=[Missing(kind="decision", reason=code)])
+
+
+def _closed_gates(decisions: Sequence[Decision]) -> list[Gate]:
+    """A candidate that ended without a record had passed every gate but the last."""
+    reason = decisions[-1].reason_code if decisions else None
+    passed = [Gate(gate=name, passed=True, reason_code=None) for name in WRITE_GATES if name != "admission"]
+    return [*passed, Gate(gate="admission", passed=False, reason_code=reason)]
+
+
+def _budgets(manifest: PromptManifest | None) -> list[BudgetUse]:
+    return (
+        [BudgetUse(name=b.name, limit=b.limit, used=b.used) for b in manifest.budgets] if manifest is not None else []
+    )
+
+
+def explain_recall(
+    recall: Recall | None, *, is_enabled: bool, limit: int, are_unwanted: bool = False
+) -> ExplainResult:  # fmt: skip
+    """Why a query would, or would not, recall something now; and whether just these words were forgotten or rejected."""
+    enabled = Gate(gate="memory_enabled", passed=is_enabled, reason_code=None if is_enabled else "memory_disabled")
+    if recall is None:
+        return result_of(Told("not_recalled", "memory_disabled", [enabled]))
+    kept = [candidate for candidate in recall.considered if candidate.cut_by is None]
+    gates = [
+        enabled,
+        Gate(gate="candidate", passed=bool(recall.considered), reason_code=None if recall.considered else "no_match"),
+        Gate(
+            gate="floor", passed=bool(kept), reason_code=None if kept else recall.reason, detail=f"{recall.floor:.3f}"
+        ),
+    ]
+    cut = sum(1 for candidate in recall.considered if candidate.cut_by == "budget")
+    budget = BudgetUse(name="memories", limit=limit, used=len(kept), cut=cut)
+    outcome = "recalled" if kept else "not_recalled"
+    missing = [Missing(kind="memory", reason="these_words_were_forgotten_or_rejected")] if are_unwanted else []
+    considered = recall.considered[:NEAR_MISSES]
+    return result_of(Told(outcome, recall.reason, gates, candidates=considered, budgets=[budget], missing=missing))

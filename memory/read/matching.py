@@ -1,0 +1,235 @@
+"""What a question could be about: candidates by words and by meaning, scored before any of them is read whole.
+
+Rule 1: filter first, cut after; what is not visible or not asked for takes no place among the candidates.
+Rule 2: user text is never query syntax: it becomes quoted terms, at most 32 of them.
+Rule 3: what a query costs is bounded: of words that are in more records than can be looked through, those that tell most count.
+Rule 4: what is chosen is chosen by the weights that score it, and those come from the scopes in view alone.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memory.read.ranking import COSINE_FLOOR, QueryTerms, Score, Scored, rarity, score_all, weight_of
+from memory.rows.notes import noted_by_bytes
+from memory.rows.record_terms import SQL, placed, words_of
+from memory.rows.store import body_terms, gist_of, stored_of
+from memory.rows.text_scan import rows_of_terms
+from memory.rules.scopes import NEARNESS
+from memory.rules.visibility import Seen, View, is_visible
+from promt.person import is_about_user
+from protocol.base import Scope
+from protocol.memory import Filters
+from protocol.seams.ports import Lexicon, Nearness, Row, Tx, Vector
+from retrieval.weights import best_of
+
+MATCH_BUDGET = 10_000
+"""Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked through whole."""
+
+
+BY_WORDS = 40
+BY_MEANING = 50
+"""Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one order of them, whatever
+its size; what comes after them is another order of as many."""
+FULL = min(BY_WORDS, BY_MEANING)
+"""Fewer candidates than this are all that there are."""
+WALKED = 4000
+"""Of the nearest, how many are looked at for some that may be shown and are asked for."""
+
+
+class RecordQuery(NamedTuple):
+    """A query: its words, their terms, what it means where a model can tell, and whether the user asks about themselves."""
+
+    text: str
+    terms: Sequence[str]
+    vector: Vector | None
+    is_about_user: bool = False
+
+    @property
+    def asked(self) -> QueryTerms:
+        """What ranking needs of it."""
+        return QueryTerms(self.terms, self.vector is not None, self.is_about_user)
+
+
+class RecordCandidate(NamedTuple):
+    """As much of a record as its score and the gate need."""
+
+    row: int
+    memory_id: str
+    seen: Seen
+    tags: str
+    importance: float
+    confidence: float
+    evidence_count: int
+    updated_at: int
+    terms: bytes | None
+    is_about_user: bool
+
+
+class Match(NamedTuple):
+    """A record by its row and id, and its score."""
+
+    row: int
+    memory_id: str
+    score: Score
+
+
+def match_of(scope_ids: Sequence[int], together: Sequence[str]) -> str:
+    """The MATCH of records in any of the scopes that have all of the terms: quoted strings, nothing else."""
+    scopes = [f"s{scope_id}" for scope_id in scope_ids]
+    return " OR ".join(" AND ".join(f'"{placed(scope, term)}"' for term in together) for scope in scopes)
+
+
+def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: int) -> list[int]:
+    """The newest records in the scopes that have all of the terms."""
+    found = tx.one(SQL["matches"], {"match": match_of(scope_ids, together), "limit": limit})
+    return msgspec.json.decode(found[0], type=list[int]) if found else []
+
+
+class RecordFinder:
+    """Finds and ranks candidates within one snapshot and one view."""
+
+    def __init__(
+        self, tx: Tx, lexicon: Lexicon, scopes: Mapping[int, Scope], view: View, filters: Filters, *,
+        is_looked_through: bool = False,
+    ) -> None:  # fmt: skip
+        self.tx = tx
+        self._lexicon = lexicon
+        self._scopes = scopes
+        self.scope_ids = sorted(scopes)
+        self._view = view
+        self._filters = filters
+        self._rows_of = rows_of_terms(tx, self.scope_ids, lexicon) if is_looked_through else None
+        self._population = sum(self._count("count_in_scope", {"scope_id": scope_id}) for scope_id in self.scope_ids)
+
+    def find(self, question: RecordQuery, near: Nearness | None, known: AbstractSet[int]) -> list[Match]:
+        """The next candidates beside the known ones, best first: by words and, with a vector, by meaning alone."""
+        found = self._by_words(question.terms, BY_WORDS, known)
+        if near is None:
+            return self._rank(question.asked, found, {}, {})
+        found += self._by_meaning(near, BY_MEANING, known | {c.row for c in found})
+        rows = [c.row for c in found]
+        return self._rank(question.asked, found, near.of(rows), near.crowding(rows))
+
+    def _by_words(self, terms: Sequence[str], enough: int, known: AbstractSet[int]) -> list[RecordCandidate]:
+        """Those that share the most telling words with the query, beside the known ones."""
+        if not terms:
+            return []
+        counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
+        alternatives = self._alternatives(counts) if counts else [[term] for term in terms]
+        listed = [self._listed(together, counts) for together in alternatives]
+        return best_of(listed, enough, lambda rows: self._read([row for row in rows if row not in known]))
+
+    def _by_meaning(self, near: Nearness, enough: int, known: AbstractSet[int]) -> list[RecordCandidate]:
+        """Those that are nearest in meaning, beside the known ones."""
+        found: list[RecordCandidate] = []
+        ranked = islice(near.ranked(COSINE_FLOOR), WALKED)
+        while (room := enough - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
+            found += self._read([row for row in rows if row not in known])
+        return found
+
+    def _rank(
+        self,
+        asked: QueryTerms,
+        found: Sequence[RecordCandidate],
+        cosines: Mapping[int, float],
+        crowding: Mapping[int, float],
+    ) -> list[Match]:
+        """Candidates by score, equal ones by id."""
+        words = [self._words(candidate) for candidate in found]
+        weights = rarity(asked.terms, [own for own, _ in words], self._population)
+        records = [
+            Scored(
+                terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
+                importance=c.importance, confidence=c.confidence, evidence_count=c.evidence_count,
+                cosine=cosines.get(c.row), crowding=crowding.get(c.row), is_about_user=c.is_about_user,
+            )
+            for c, (own, gist) in zip(found, words, strict=True)
+        ]  # fmt: skip
+        scores = score_all(asked, records, weights, self._view.now)
+        matches = [Match(c.row, c.memory_id, one) for c, one in zip(found, scores, strict=True)]
+        return sorted(matches, key=lambda match: (-match.score.log_odds, match.memory_id))
+
+    def _listed(self, together: Sequence[str], counts: Mapping[str, int]) -> tuple[float, list[int]]:
+        """The records that have all of some terms, and what the terms weigh."""
+        rows = self._rows_with(together)
+        return sum(weight_of(counts.get(term, len(rows)), self._population) for term in together), rows
+
+    def _alternatives(self, counts: Mapping[str, int]) -> list[list[str]]:
+        """Of terms that are in too many records to look through all, the rarest ones, and the others together."""
+        room, rare, common = MATCH_BUDGET, list[str](), list[str]()
+        for term in sorted(counts, key=lambda term: (counts[term], term)):
+            room -= counts[term]
+            (common if room < 0 else rare).append(term)
+        room = MATCH_BUDGET - sum(counts[term] for term in rare)
+        together = range(min(2, len(common)), len(common))  # as few at once as are few enough records
+        size = next((size for size in together if self._matches(common[:size]) <= room), len(common))
+        return [*([term] for term in rare), *([common[:size]] if common else [])]
+
+    def _matches(self, together: Sequence[str]) -> int:
+        """In how many records terms stand together, or one more than can be looked through."""
+        if self._rows_of is not None:
+            return len(self._rows_with(together))
+        return self._count("count_matches", {"match": match_of(self.scope_ids, together), "limit": MATCH_BUDGET + 1})
+
+    def _rows_with(self, together: Sequence[str]) -> list[int]:
+        """The newest records that have all of the terms: as the index tells, or, where that is in doubt, the records themselves."""
+        if self._rows_of is None:
+            return rows_with(self.tx, self.scope_ids, together, MATCH_BUDGET)
+        first, *others = (self._rows_of.get(term, ()) for term in together)
+        return [row for row in first if all(row in other for other in others)]
+
+    def _count(self, name: str, values: Mapping[str, Any]) -> int:
+        row = self.tx.one(SQL[name], values)
+        return row[0] if row else 0
+
+    def _read(self, rows: Sequence[int]) -> list[RecordCandidate]:
+        """What may be shown and is asked for, in the order of the rows."""
+        view, filters = self._view, self._filters
+        stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}  # until a sweep comes by
+        values = {
+            "rows": json.dumps(list(rows)), "statuses": ",".join(sorted(stored_as)), "shows_regulated": int(view.shows_regulated),
+            "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
+            "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
+            "voices": f",{','.join(filters.voices)}," if filters.voices is not None else None,
+        }  # fmt: skip
+        found = {
+            candidate.row: candidate for candidate in map(_candidate_of, self.tx.all(SQL["candidates_by_row"], values))
+        }
+        return [
+            c for row in rows if (c := found.get(row)) is not None and is_visible(c.seen, view) and self._has_tags(c)
+        ]
+
+    def _has_tags(self, candidate: RecordCandidate) -> bool:
+        if self._filters.tags is None:
+            return True
+        try:
+            return set(msgspec.json.decode(candidate.tags, type=list[str])).issuperset(self._filters.tags)
+        except msgspec.DecodeError:  # damaged: reading it whole will tell
+            return False
+
+    def _words(self, candidate: RecordCandidate) -> tuple[frozenset[str], Sequence[str]]:
+        """A record's terms, and those of them that say what it is about."""
+        kept = words_of(candidate.terms or b"")
+        row = None if any(kept[0]) else self.tx.one(SQL["records_by_row"], {"rows": json.dumps([candidate.row])})
+        if row is None:
+            return kept
+        stored = stored_of(row)  # the terms are lost or damaged: what they were made of is still there
+        own = body_terms(stored.record, stored.alias, self._lexicon)
+        return frozenset(own), gist_of(stored.record, self._lexicon)
+
+
+def _candidate_of(row: Row) -> RecordCandidate:
+    """A row of `candidates_by_row`, of a damaged record too: the gate sees the whole of it before anybody else does."""
+    texts: Any = [value.decode("utf-8", "replace") for value in row[2:6]]
+    memory_id, status, sensitivity, tags = texts
+    author = noted_by_bytes(row[-2]) if row[-2] is not None else None
+    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True, noted_by=author)
+    rest: Any = row[7:-2]
+    head: Any = row[-1]
+    is_users = is_about_user(head.decode("utf-8", "replace"))
+    return RecordCandidate(row[0], memory_id, seen, tags, *rest, is_about_user=is_users)

@@ -1,0 +1,46 @@
+"""What the later pages of an answer rest on: which question a cursor belongs to, and the ranking that it goes on with.
+
+Rule 1: all pages of a search are one ranking: what is written meanwhile moves nothing, and what is forgotten is left out.
+Rule 2: a ranking is kept as ids and scores, never as text, and only so many of them; one that is gone is made anew.
+"""
+
+import zlib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from memory.read.matching import Match
+from memory.rows.store import encoded
+from protocol.memory import CandidateListParams, Context, ListParams, SearchParams, SimilarParams
+
+KEPT_RANKINGS = 16
+"""A ranking has 70 matches, and 240 more for each time that somebody turned every page: a few MB in all, and more than one person pages at a time."""
+
+
+def mark_of(params: SearchParams | ListParams | CandidateListParams | SimilarParams) -> int:
+    """What every page of a question has in common: all that was asked but the page itself and who asks."""
+    return zlib.crc32(encoded(msgspec.structs.replace(params, cursor=None, limit=1, context=Context())).encode())
+
+
+def listed(names: Iterable[str] | None) -> str | None:
+    """Names between commas, for a membership test in SQL; None lets everything through."""
+    return f",{','.join(names)}," if names is not None else None
+
+
+class Rankings:
+    """The latest rankings that had more than one page."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, list[Match]] = {}
+        self._last = 0
+
+    def of(self, ticket: int) -> list[Match] | None:
+        """The ranking of a ticket, unless too many came after it."""
+        return self._kept.get(ticket)
+
+    def keep(self, matches: Sequence[Match]) -> int:
+        """Keep a ranking; its ticket."""
+        self._last += 1
+        self._kept[self._last] = list(matches)
+        self._kept.pop(self._last - KEPT_RANKINGS, None)
+        return self._last

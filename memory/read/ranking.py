@@ -1,0 +1,222 @@
+"""How likely a record is to be what a query needs: 0 to 1, for any size of memory, with and without a model.
+
+Rule 1: pure, and only from what the caller may see: no statistic of another scope has a part in a score.
+Rule 2: a score is a logistic function of a weighted sum of few features; `benchmarks recall` prints what each kind of data says of it.
+
+The features of a record, given a query:
+
+- `lexical`: overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view), 0 to 1;
+- `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells little;
+- `semantic`: the cosine of both vectors;
+- `crowding`: the mean cosine of the record to its nearest neighbours. Records that lie close together are near to every query;
+  the correction is that of cross-domain similarity local scaling (Conneau et al., 2018, arXiv 1710.04087);
+- whether the record is about the user, and whether the user asks about themselves.
+"""
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, chain
+from typing import NamedTuple
+
+from retrieval.weights import logistic
+
+RECALL_FLOOR = 0.05
+"""The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of some 25 tokens:
+at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the curve)."""
+RECALL_ODDS = 5.0
+"""Records whose odds are at most so many times lower than those of the best are recalled with it."""
+SEARCH_FLOOR = 0.002
+COSINE_FLOOR = 0.1
+"""Records that are less near than this to a query are no candidates by meaning."""
+USUAL_COSINE = 0.2  # of a record whose vector is not made yet
+USUAL_CROWDING = 0.25  # of a record with no neighbours
+RECORD_SIDE = 0.85  # a short record that the query covers whole is a good hit, a little less than the other way round
+MIN_SHARED = 2
+COINCIDENCE = 0.5  # one shared word of several is as likely a coincidence as a hit
+POPULATION_FLOOR = 50  # in a memory of three records every word is "rare"; statistics begin to mean something here
+DAY_MS = 86_400_000
+RECENCY_DAYS = 30.0
+RECENCY_GAIN = 0.03
+IMPORTANCE_GAIN = 0.04
+CONFIDENCE_GAIN = 0.02
+EVIDENCE_GAIN = 0.01
+RIVALS = 10
+RARE_WORD = 5.0  # about the weight of a word that one record of a hundred has: what `distinct` is measured against
+BOOST_POWER = 2.0  # odds grow by so many powers of the boosts, which makes a score of 0.3 differ by a few hundredths
+
+
+class RecordGains(NamedTuple):
+    """What each feature adds to the sum, and the logistic function that makes a score of it."""
+
+    lexical: float
+    distinct: float
+    semantic: float
+    crowding: float
+    about_user: float
+    asked_by_user: float
+    slope: float
+    center: float
+
+
+BY_WORDS = RecordGains(
+    lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.22
+)  # fmt: skip
+BY_MEANING = RecordGains(
+    lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0, center=0.62
+)  # fmt: skip
+"""Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's observations, each kind
+weighing the same, with a transformer's and a static model's vectors; both want the same gains. `python -m benchmarks recall`."""
+
+
+class Scored(NamedTuple):
+    """A record's terms, those of them that are no function words, and the other properties that its score is made of."""
+
+    terms: Collection[str]
+    gist: Sequence[str]
+    nearness: float
+    updated_at: int
+    importance: float
+    confidence: float
+    evidence_count: int
+    cosine: float | None = None
+    crowding: float | None = None
+    is_about_user: bool = False
+
+
+class QueryTerms(NamedTuple):
+    """A query's terms, whether it has a vector, and whether the user asks about themselves."""
+
+    terms: Sequence[str]
+    has_vector: bool = False
+    is_about_user: bool = False
+
+
+BOOSTS = ("scope", "recency", "importance", "confidence", "evidence")
+
+
+class Score(NamedTuple):
+    """A record's log odds of being relevant, the features that they are made of, and the query's terms that it has."""
+
+    log_odds: float
+    lexical: float
+    distinct: float
+    cosine: float | None
+    crowding: float | None
+    boosts: tuple[float, ...]
+    shared: list[str]
+
+    @property
+    def total(self) -> float:
+        """The score: 0 to 1."""
+        return round(logistic(self.log_odds), 4)
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Each feature by its name."""
+        near = {"semantic": self.cosine, "crowding": self.crowding}
+        known = {name: value for name, value in near.items() if value is not None}
+        return {
+            "lexical": self.lexical,
+            "distinct": self.distinct,
+            **known,
+            **dict(zip(BOOSTS, self.boosts, strict=True)),
+        }
+
+
+def weight_of(count: int, population: int) -> float:
+    """The weight of a term that so many records of so many have: idf, always above zero."""
+    total = max(population, POPULATION_FLOOR, count)
+    return math.log(1 + (total - count + 0.5) / (count + 0.5)) + 0.1
+
+
+def rarity(query: Sequence[str], records: Sequence[Collection[str]], population: int) -> dict[str, float]:
+    """The weight of each term: as many of the records as have it, over the population in view."""
+    frequency = Counter(chain.from_iterable(map(frozenset, records)))
+    total = max(population, len(records))
+    weights = {count: weight_of(count, total) for count in {0, *frequency.values()}}
+    unknown = dict.fromkeys(query, weights[0])
+    return unknown | {term: weights[count] for term, count in frequency.items()}
+
+
+class _Shared(NamedTuple):
+    """The query's terms that a record has, and their weight together."""
+
+    terms: list[str]
+    weight: float
+
+
+def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: _Shared) -> float:
+    """Return the share of the query's weight that the record has, or of the record's where the record is the shorter: 0 to 1."""
+    share = shared.weight / (sum(map(weights.__getitem__, query)) or 1.0)
+    if len(shared.terms) >= MIN_SHARED and (
+        has := sum([weights[term] for term in record.gist if term in record.terms])
+    ):
+        share = max(share, RECORD_SIDE * shared.weight / has)
+    elif len(query) >= MIN_SHARED:
+        share *= COINCIDENCE
+    return min(1.0, share)
+
+
+def _boosts_of(record: Scored, now: int) -> tuple[float, ...]:
+    return (
+        record.nearness,
+        1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
+        1 + IMPORTANCE_GAIN * (record.importance - 0.5),
+        1 + CONFIDENCE_GAIN * (record.confidence - 1),
+        1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
+    )
+
+
+def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str, float], now: int) -> list[Score]:
+    """Return how likely each record is to be what the query needs, in the order of the records.
+
+    A record without a vector counts as one of usual nearness.
+    """
+    gains = BY_MEANING if asked.has_vector else BY_WORDS
+    shared: list[_Shared] = []
+    for record in records:
+        terms = [term for term in asked.terms if term in record.terms]
+        shared.append(_Shared(terms, sum([weights[term] for term in terms])))
+    rivals = RARE_WORD + sum(sorted([own.weight for own in shared], reverse=True)[:RIVALS])
+    found: list[Score] = []
+    for record, own in zip(records, shared, strict=True):
+        lexical, distinct = lexical_of(asked.terms, record, weights, own), own.weight / rivals
+        boosts = _boosts_of(record, now)
+        total = (
+            gains.lexical * lexical
+            + gains.distinct * distinct
+            + gains.semantic * (USUAL_COSINE if record.cosine is None else record.cosine)
+            + gains.crowding * (USUAL_CROWDING if record.crowding is None else record.crowding)
+            + gains.about_user * record.is_about_user
+            + gains.asked_by_user * asked.is_about_user
+        )
+        log_odds = gains.slope * (total - gains.center) + BOOST_POWER * math.log(math.prod(boosts))
+        found.append(Score(log_odds, lexical, distinct, record.cosine, record.crowding, boosts, own.terms))
+    return found
+
+
+def recallable(scores: Sequence[float]) -> int:
+    """Return how many of some scores' log odds, highest first, are worth a place in a prompt.
+
+    None where the best is below the floor; else those whose odds are close enough to the best.
+    """
+    if not scores or logistic(scores[0]) < RECALL_FLOOR:
+        return 0
+    least = scores[0] - math.log(RECALL_ODDS)
+    return sum(1 for value in scores if value >= least)
+
+
+def snippet(content: str, words: Sequence[str], max_chars: int) -> str:
+    """A part of the content around the first of the words."""
+    if len(content) <= max_chars:
+        return content
+    low = content.casefold()
+    places = [place for word in words if (place := low.find(word)) >= 0]
+    place = min(places, default=0)
+    if len(low) != len(content):  # folding made the text longer: "ß" is "ss"
+        place = bisect_right(list(accumulate(len(char.casefold()) for char in content)), place)
+    start = max(0, min(place - max_chars // 4, len(content) - max_chars + 2))
+    piece = content[start : start + max_chars - 2].strip()
+    return ("…" if start else "") + piece + ("…" if start + max_chars - 2 < len(content) else "")

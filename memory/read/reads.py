@@ -1,0 +1,355 @@
+"""Reading durable memory: search, get, list. Every record passes the one visibility gate.
+
+Rule 1: filter first, cut after; what is not visible takes no place in a result.
+Rule 2: which records answer a question, and how well, is decided in `matching.py` and `ranking.py`.
+Rule 3: a query has one order of records: a page of any size is a part of it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from memory.ports import Collaborators
+from memory.read.matching import FULL, Match, RecordFinder, RecordQuery
+from memory.read.pages import Rankings, listed, mark_of
+from memory.read.ranking import SEARCH_FLOOR, Score, snippet
+from memory.read.vectors import TABLE, records_by_row
+from memory.rows.store import (
+    SQL,
+    Stored,
+    encoded,
+    get_record,
+    record_by_key,
+    scope_id_of,
+    scope_ids_of,
+)
+from memory.rows.text_scan import is_doubted
+from memory.rows.withheld import holds_number, is_looked_through
+from memory.rules.identity import key_part
+from memory.rules.scopes import required
+from memory.rules.visibility import ACTIVE, ALL, KEPT, View, effective_status, is_visible
+from promt.person import speaks_of_self
+from protocol.base import Diagnostic, Elsewhere, Scope
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
+from protocol.memory import (
+    Filters,
+    GetParams,
+    GetResult,
+    Hit,
+    ListParams,
+    ListResult,
+    Order,
+    Provenance,
+    Record,
+    SearchMode,
+    SearchParams,
+    SearchResult,
+    SemanticState,
+)
+from protocol.seams.ports import Tx, Vector
+
+T = TypeVar("T")
+
+SNIPPET_CHARS = 280
+SEARCH_PATIENCE = (
+    1.5  # seconds that a search waits for its query's vector: the first one may have to wait for the model
+)
+QUERY_SECONDS = 0.25  # a query that takes longer is hostile or the machine is in trouble; either way the caller is told
+LAST = 2**62
+MOST_ELSEWHERE = 200
+"""Workspaces that are looked in where a search finds nothing: more than a person has, and one query in any case."""
+HITS_ELSEWHERE = 100
+ORDERS: dict[Order, str] = {
+    "updated_at": "list_by_update", "created_at": "list_by_creation", "importance": "list_by_importance",
+}  # fmt: skip
+"""The statement of each order; each has an index."""
+
+
+class FoundRecord(NamedTuple):
+    """A hit, its place among the matches, and its match."""
+
+    place: int
+    hit: Hit
+    match: Match
+
+    @property
+    def log_odds(self) -> float:
+        """The log odds that its score is made of."""
+        return self.match.score.log_odds
+
+
+class PromptAudience(NamedTuple):
+    """Whose prompt records are read for; notes are shown to the agent that wrote them."""
+
+    agent_id: str | None
+
+
+class WantedHits(NamedTuple):
+    """How many hits, from which place, of which ranking; None: of a new one."""
+
+    limit: int
+    begin: int = 0
+    matches: list[Match] | None = None
+
+
+class RankedHits(NamedTuple):
+    """As many of the best hits as were wanted, in order, of which matches, whether there may be more, and how far meaning took part."""
+
+    found: list[FoundRecord]
+    matches: list[Match]
+    may_be_more: bool
+    semantic: SemanticState
+
+
+def at_time(record: Record, now: int) -> Record:
+    """The record as it is at this moment: what has expired says so."""
+    status = effective_status(record.status, record.expires_at, now)
+    return record if status == record.status else msgspec.structs.replace(record, status=status)
+
+
+class RecordReader:
+    """Answers reads within a list of active scopes."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+        self._has_met_damage = False
+        self._has_told_damage = False
+        self._is_looked_through = False
+        self._rankings = Rankings()
+
+    def _shows(self, tx: Tx, stored: Stored, view: View) -> bool:
+        self._has_met_damage |= not stored.is_intact and stored.scope_id in view.scope_ids
+        if not is_visible(stored.seen, view):
+            return False
+        self._is_looked_through = self._is_looked_through or is_looked_through(tx)
+        return self._is_looked_through or not holds_number(stored.record, self._means.scanner)
+
+    async def _read(self, read: Callable[[Tx], T], deadline: float | None = None) -> T:
+        """Run a read, and tell of damage that it met for the first time."""
+        result = await self._means.db.read(read, deadline)
+        if self._has_met_damage and not self._has_told_damage:
+            self._has_told_damage = True
+            self._means.report_damage(1)
+            await self._means.db.jot(lambda tx: self._means.jobs.enqueue(tx, "repair", "deep"))
+        return result
+
+    # -- search ----------------------------------------------------------------------------------------------------
+
+    async def search(self, params: SearchParams, scopes: Sequence[Scope]) -> SearchResult:
+        """Hits, best first."""
+        mark = mark_of(params)
+        begin, ticket, _ = _place(params.cursor, (0, 0, mark))
+        matches = self._rankings.of(ticket)
+        question = await self.ask(params.query, params.mode, SEARCH_PATIENCE)
+        diagnostics = [Diagnostic(code="semantic_off")] if params.mode != "lexical" and question.vector is None else []
+        floor = SEARCH_FLOOR if params.min_score is None else params.min_score
+        wanted = WantedHits(params.limit + 1, begin, matches)  # one more tells of a next page
+        ranking = await self.rank(question, params, scopes, wanted)
+        hits = [found for found in ranking.found if found.hit.score >= floor]
+        page = [found.hit for found in hits[: params.limit]]
+        if not params.include_provenance:
+            page = [_without_provenance(hit) for hit in page]
+        following = None
+        is_cut = len(hits) > params.limit
+        if is_cut or (ranking.may_be_more and len(hits) == len(ranking.found)):
+            ticket = ticket if len(matches or ()) == len(ranking.matches) else self._rankings.keep(ranking.matches)
+            following = cursor_of(hits[params.limit].place if is_cut else len(ranking.matches), ticket, mark)
+        is_asked = params.count_elsewhere and not hits and params.cursor is None
+        elsewhere = await self._elsewhere(question, params, scopes, floor) if is_asked else []
+        return SearchResult(
+            hits=page, next_cursor=following, semantic=ranking.semantic, diagnostics=diagnostics, elsewhere=elsewhere
+        )
+
+    async def _elsewhere(
+        self, question: RecordQuery, params: SearchParams, scopes: Sequence[Scope], floor: float
+    ) -> list[Elsewhere]:
+        """How many hits other workspaces have, most first; nothing where no workspace was to be searched."""
+        here = [scope for scope in scopes if scope.kind == "workspace"]
+        if params.scopes is not None and not here:
+            return []
+        rows = await self._read(lambda tx: tx.all(SQL["workspace_scopes"], {"limit": MOST_ELSEWHERE}))
+        others = [scope for (key,) in rows if (scope := Scope(kind="workspace", key=key)) not in here]
+        try:
+            found = (await self.rank(question, params, others, WantedHits(HITS_ELSEWHERE))).found
+        except Unavailable:  # a hint is not worth an error
+            return []
+        counts = Counter(one.hit.record.scope.key for one in found if one.hit.score >= floor)
+        return [Elsewhere(workspace_id=key, count=count) for key, count in counts.most_common()]
+
+    async def ask(self, text: str, mode: SearchMode, patience: float) -> RecordQuery:
+        """A query with its terms, and its vector where a model makes one in time."""
+        terms = self._means.lexicon.query_terms(text)
+        is_about_user = speaks_of_self(text)
+        if not terms or mode == "lexical":
+            return RecordQuery(text, terms, None, is_about_user)
+        vector = await self._means.meaning.of_query(text, patience)
+        return RecordQuery(text, [] if mode == "semantic" else terms, vector, is_about_user)
+
+    async def rank(
+        self, question: RecordQuery, filters: Filters, scopes: Sequence[Scope], wanted: WantedHits, prompt: PromptAudience | None = None
+    ) -> RankedHits:  # fmt: skip
+        """The best hits of a query in some scopes, in order, as far as they may go into that prompt.
+
+        Raises `Unavailable` where the store takes too long.
+        """
+        state = self._means.meaning.state()
+        if not question.terms and question.vector is None:
+            return RankedHits([], [], may_be_more=False, semantic=state)
+        now = self._means.clock.now()
+        statuses = frozenset(filters.statuses) if filters.statuses is not None else ACTIVE
+
+        def read(tx: Tx, vector: Vector | None, *, is_looked_through: bool) -> RankedHits:
+            ids = scope_ids_of(tx, scopes)
+            if not ids:
+                return RankedHits([], [], may_be_more=False, semantic=state)
+            view = _into(View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive), prompt)
+            is_looked_through = is_looked_through or is_doubted(tx)
+            finder = RecordFinder(tx, self._means.lexicon, ids, view, filters, is_looked_through=is_looked_through)
+            near = None
+            if vector is not None:
+                near = self._means.meaning.nearness(tx, TABLE, finder.scope_ids, vector)
+            matches = list(wanted.matches or ())
+            may_be_more = not matches or len(matches) >= FULL  # who turned every page is shown what fits less
+            enough = wanted.begin + (wanted.limit if wanted.matches is None else 1)
+            while may_be_more and len(matches) < enough:
+                further = finder.find(question._replace(vector=vector), near, {match.row for match in matches})
+                matches += further
+                may_be_more = len(further) >= FULL
+            found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
+            waits = tx.one(SQL["has_pending"]) if state == "ready" else None
+            is_behind = (waits and waits[0]) or not (near is None or near.is_whole)
+            return RankedHits(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
+
+        try:
+            return await self._read(partial(read, vector=question.vector, is_looked_through=False), QUERY_SECONDS)
+        except IndexDamaged as failure:  # whoever mends it was told; the records themselves are whole
+            vector = None if isinstance(failure, PagesDamaged) else question.vector
+            return await self._read(partial(read, vector=vector, is_looked_through=True), QUERY_SECONDS)
+
+    def _found(
+        self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
+    ) -> Iterator[FoundRecord]:
+        """The best matches, read whole; what another scope says in the same words of the same value is shown once."""
+        words = self._words(question.text, question.terms)
+        told: dict[tuple[str, str], int] = {}
+        for start in range(0, len(matches), wanted.limit):
+            batch = matches[start : start + wanted.limit]
+            stored = records_by_row(tx, [match.row for match in batch])
+            for place, match in enumerate(batch, start):
+                whole = stored.get(match.row)
+                if whole is None or whole.record.memory_id != match.memory_id or not self._shows(tx, whole, view):
+                    continue
+                said = " ".join(whole.record.content.casefold().split()), encoded(whole.record.value)
+                if told.setdefault(said, whole.scope_id) != whole.scope_id:
+                    continue
+                if place >= wanted.begin:
+                    yield FoundRecord(place, self._hit(whole.record, match.score, words, view.now), match)
+
+    def _hit(self, record: Record, score: Score, words: Sequence[tuple[str, set[str]]], now: int) -> Hit:
+        matched = [word for word, of_word in words if not of_word.isdisjoint(score.shared)]
+        return Hit(
+            record=at_time(record, now),
+            score=score.total,
+            breakdown={name: round(part, 4) for name, part in score.parts.items()},
+            snippet=snippet(record.content, matched, SNIPPET_CHARS),
+            matched_terms=matched,
+        )
+
+    def _words(self, query: str, terms: Sequence[str]) -> list[tuple[str, set[str]]]:
+        """The query's words as the user wrote them, each with its terms."""
+        wanted = set(terms)
+        words = dict.fromkeys(word.strip(".,;:!?\"'()[]").casefold() for word in query.split())
+        return [(word, set(self._means.lexicon.index_terms(word)) & wanted) for word in words if word]
+
+    def shown(
+        self, tx: Tx, question: RecordQuery, matches: Sequence[Match], scopes: Sequence[Scope], prompt: PromptAudience
+    ) -> list[FoundRecord]:  # fmt: skip
+        """The records of a ranking as they are now, those left out that may not go into that prompt any more."""
+        ids = scope_ids_of(tx, scopes)
+        view = _into(View(frozenset(ids), ACTIVE, self._means.clock.now(), shows_regulated=False), prompt)
+        return list(self._found(tx, question, matches, view, WantedHits(len(matches) or 1)))
+
+    # -- get and list ----------------------------------------------------------------------------------------------
+
+    async def get(self, params: GetParams, scopes: Sequence[Scope]) -> GetResult:
+        """One record by id or key, or null."""
+        now = self._means.clock.now()
+        statuses = ALL if params.include_deleted else KEPT
+
+        def read(tx: Tx) -> Record | None:
+            view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, shows_regulated=True)
+            stored = _find(tx, params, scopes)
+            return at_time(stored.record, now) if stored is not None and self._shows(tx, stored, view) else None
+
+        record = await self._read(read)
+        if record is not None:
+            values = {"memory_id": record.memory_id, "now": now}
+            await self._means.db.jot(lambda tx: tx.run(SQL["note_access"], values))
+        return GetResult(record=record)
+
+    async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
+        """Records in an order, each exactly once over all pages."""
+        now = self._means.clock.now()
+        statuses = frozenset(params.statuses) - {"deleted"} if params.statuses is not None else ACTIVE
+        mark = mark_of(params)
+        start = _place(params.cursor, (LAST, LAST, mark))[:2]
+
+        def read(tx: Tx) -> ListResult:
+            view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, params.include_sensitive)
+            page = list(islice(self._listed(tx, params, view, start), params.limit + 1))
+            following = cursor_of(*page[params.limit - 1][1], mark) if len(page) > params.limit else None
+            return ListResult(records=[record for record, _ in page[: params.limit]], next_cursor=following)
+
+        return await self._read(read)
+
+    def _listed(
+        self, tx: Tx, params: ListParams, view: View, place: tuple[int, int]
+    ) -> Iterator[tuple[Record, tuple[int, int]]]:
+        """Records after a place with their places: of each scope the first ones, of these the first of all."""
+        limit = params.limit + 1
+        asked = {
+            "statuses": listed(view.statuses), "categories": listed(params.categories), "kinds": listed(params.kinds),
+            "voices": listed(params.voices),
+            "tags": encoded(params.tags) if params.tags is not None else None, "now": view.now,
+            "shows_regulated": int(view.shows_regulated), "limit": limit,
+        }  # fmt: skip
+        places = [place]
+        while places:
+            asked |= {"place": places[-1][0], "row": places[-1][1]}
+            found = [tx.all(SQL[ORDERS[params.order]], {**asked, "scope_id": scope_id}) for scope_id in view.scope_ids]
+            places = sorted(((at, row) for rows in found for at, row in rows), reverse=True)[:limit]
+            stored = records_by_row(tx, [row for _, row in places])
+            for at, row in places:
+                if self._shows(tx, stored[row], view):
+                    yield at_time(stored[row].record, view.now), (at, row)
+
+
+def _into(view: View, prompt: PromptAudience | None) -> View:
+    return view if prompt is None else view._replace(is_prompt=True, agent_id=prompt.agent_id)
+
+
+def _place(cursor: str | None, start: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Where a page begins; the last part of `start` is the mark of what was asked."""
+    first, second, mark = place_of(cursor, start)
+    if mark != start[-1]:
+        raise CallerError.at("$.cursor", "This cursor belongs to another query")
+    return first, second, mark
+
+
+def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope]) -> Stored | None:
+    if params.memory_id is not None:
+        return get_record(tx, params.memory_id)
+    if params.scope is None or params.key is None:
+        raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
+    scope_id = scope_id_of(tx, required(scopes, params.scope))
+    return record_by_key(tx, scope_id, params.key, key_part(params.key)) if scope_id is not None else None
+
+
+def _without_provenance(hit: Hit) -> Hit:
+    bare = Provenance(source_kind=hit.record.provenance.source_kind)
+    return msgspec.structs.replace(hit, record=msgspec.structs.replace(hit.record, provenance=bare))

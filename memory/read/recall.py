@@ -1,0 +1,255 @@
+"""What a turn is given of durable memory: the best few of each scope, within budgets, and the same again for the same words.
+
+Rule 1: each scope is a query of its own with tokens of its own, so that no scope crowds another out.
+Rule 2: nothing is recalled for a query whose best record is below the floor; with the best come those that are nearly as likely.
+Rule 3: the cache holds ids and scores, never text; what it gives passes the visibility gate at each use, and any change empties it.
+Rule 4: a scope that fails or is late is left out, and the outcome says that it is partial.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from memory.ports import Collaborators
+from memory.ports_hooks import ALREADY_SHOWN
+from memory.read.matching import Match, RecordQuery
+from memory.read.presentation import is_presentable, text_of
+from memory.read.ranking import RECALL_FLOOR, recallable
+from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
+from memory.rows.notes import MAX_IN_PROMPT, is_note
+from memory.rows.store import SQL, encoded
+from memory.rules.identity import folded
+from memory.rules.same_words import words_in_order
+from promt.tokens import estimated_tokens
+from protocol.base import Scope
+from protocol.errors import Unavailable
+from protocol.memory import Filters, Hit, RankedCandidate
+from protocol.seams.ports import Tx
+from protocol.settings import RecallSettings
+
+EMBEDDING_PATIENCE = 0.25  # seconds that a turn waits for its query's vector: it has its words
+ENOUGH_TERMS = 3
+"""A message of fewer terms ("and in winter?") is searched together with what was said just before."""
+NEAR_MISSES = 20
+CACHED = 64
+
+
+class Recall(NamedTuple):
+    """What is worth showing a model, what was considered, and why there is no more.
+
+    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing was found and a scope failed.
+    """
+
+    hits: list[Hit]
+    floor: float
+    considered: list[RankedCandidate]
+    reason: str
+    is_partial: bool = False
+
+
+class Given(NamedTuple):
+    """The hits of one scope, best first, with the tokens that they may have together."""
+
+    found: Sequence[FoundRecord]
+    tokens: int
+
+
+class _Kept(NamedTuple):
+    """A ranking of each scope as the cache has it."""
+
+    at: float
+    generation: tuple[int, ...]
+    matches: Mapping[Scope, Sequence[Match]]
+
+
+def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
+    """Return what is searched for a message: its beginning, after what was said just before where it says too little itself."""
+    own = text.strip()[:max_chars]
+    is_repeated = any(folded(part) == folded(own) for part in before)
+    if is_repeated or count_terms(own) >= ENOUGH_TERMS:
+        return own
+    context = " ".join(part.strip() for part in before if part.strip())
+    return f"{context[: max(0, max_chars - len(own) - 1)]} {own}".strip()
+
+
+def choose(scopes: Sequence[Given], most: int) -> list[FoundRecord]:
+    """Return at most so many hits of all scopes by score: the best of each scope, then the others, each scope within its tokens.
+
+    The user's come first; of notes there are at most `MAX_IN_PROMPT`. Hits of the same words and value are one; `similar` ones are not.
+    """
+    fitting: list[tuple[bool, FoundRecord]] = []
+    for given in scopes:
+        room, is_first = given.tokens, True
+        for found in given.found:
+            size = estimated_tokens(text_of(found.hit))
+            if size <= room:
+                fitting.append((is_first, found))
+                room, is_first = room - size, False
+    chosen: list[FoundRecord] = []
+    said: set[tuple[tuple[str, ...], str]] = set()
+    notes = 0
+    for _, found in sorted(fitting, key=lambda entry: (is_noted(entry[1]), not entry[0], -entry[1].log_odds)):
+        same = words_in_order(found.hit.record.content), encoded(found.hit.record.value)
+        if same not in said and len(chosen) < most and (not is_noted(found) or notes < MAX_IN_PROMPT):
+            said.add(same)
+            chosen.append(found)
+            notes += is_noted(found)
+    return sorted(chosen, key=lambda found: (is_noted(found), -found.log_odds))
+
+
+def is_noted(found: FoundRecord) -> bool:
+    """Whether a hit is an agent's note: it comes after all that is the user's."""
+    return is_note(found.hit.record)
+
+
+def nearly_as_good(ranked: Sequence[FoundRecord]) -> list[FoundRecord]:
+    """The best of a ranking with those that are nearly as likely; notes among themselves, so that none pushes out what is the user's."""
+    voices = ([one for one in ranked if is_noted(one) is noted] for noted in (False, True))
+    return [one for voice in voices for one in voice[: recallable([found.log_odds for found in voice])]]
+
+
+class Recaller:
+    """Recalls for turns; one in a process, because its cache is."""
+
+    def __init__(self, means: Collaborators, reader: RecordReader) -> None:
+        self._means = means
+        self._reader = reader
+        self._cache: OrderedDict[bytes, _Kept] = OrderedDict()
+
+    def _tokens(self, scope: Scope, settings: RecallSettings) -> int:
+        by_kind = {"workspace": settings.workspace_tokens, "user": settings.user_tokens}
+        return by_kind.get(scope.kind, settings.other_tokens)
+
+    async def recall(
+        self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = (),
+        agent_id: str | None = None, turn_id: str | None = None, is_rehearsal: bool = False,
+    ) -> Recall:  # fmt: skip
+        """What is worth a place in an agent's prompt for some words; a rehearsal neither uses the cache nor leaves a trace."""
+        begun = time.perf_counter()
+        means, settings, prompt = self._means, self._means.recall_settings(), PromptAudience(agent_id)
+        searched = query_of(text, before, lambda part: len(means.lexicon.query_terms(part)), settings.query_chars)
+        question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE)
+        key = means.keyed.digest(
+            "recall",
+            encoded([folded(searched), scopes, agent_id, question.vector is not None, means.settings(), settings]),
+        )
+        generation = () if is_rehearsal else await means.db.read(_generation)
+        kept = None if is_rehearsal else self._cached(key, generation, settings)
+        if kept is not None:
+            shown = partial(self._shown, question=question, kept=kept, prompt=prompt)
+            found, is_partial = await means.db.read(shown), False
+        else:
+            found, is_partial = await self._search(
+                question, scopes, begun + settings.deadline_ms.turn / 1000, max(NEAR_MISSES, limit), prompt
+            )
+            if not (is_rehearsal or is_partial):
+                self._keep(key, generation, found, settings)
+        result = self._result(found, limit, exclude, settings, is_partial=is_partial)
+        if kept is not None and result.hits:
+            result = result._replace(reason="cached")
+        if not is_rehearsal:
+            await self._note(question, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
+        return result
+
+    def _shown(
+        self, tx: Tx, question: RecordQuery, kept: _Kept, prompt: PromptAudience
+    ) -> dict[Scope, list[FoundRecord]]:
+        """The kept rankings as their records are now."""
+        return {
+            scope: self._reader.shown(tx, question, matches, [scope], prompt) for scope, matches in kept.matches.items()
+        }
+
+    async def _search(
+        self, question: RecordQuery, scopes: Sequence[Scope], until: float, most: int, prompt: PromptAudience
+    ) -> tuple[dict[Scope, list[FoundRecord]], bool]:
+        """The best hits of each scope, and whether one is missing because it failed or came too late."""
+        found: dict[Scope, list[FoundRecord]] = {}
+        is_partial = False
+        for scope in scopes:
+            if time.perf_counter() >= until:
+                return found, True
+            try:
+                found[scope] = (await self._reader.rank(question, Filters(), [scope], WantedHits(most), prompt)).found
+            except Unavailable:
+                is_partial = True
+        return found, is_partial
+
+    def _result(
+        self, found: Mapping[Scope, Sequence[FoundRecord]], limit: int, exclude: Sequence[str], settings: RecallSettings, *,
+        is_partial: bool,
+    ) -> Recall:  # fmt: skip
+        given: list[Given] = []
+        is_shown = False
+        for scope, ranked in found.items():
+            best = nearly_as_good(ranked)
+            good = [one for one in best if is_presentable(one.hit, settings.floors)]
+            fresh = [one for one in good if one.hit.record.memory_id not in exclude]
+            is_shown |= len(fresh) < len(good)
+            given.append(Given(fresh, self._tokens(scope, settings)))
+        hits = [one.hit for one in choose(given, min(limit, settings.items))]
+        seen = sorted((one for ranked in found.values() for one in ranked), key=lambda one: -one.log_odds)
+        good_ids = {one.hit.record.memory_id for part in given for one in part.found}
+
+        def cut_of(hit: Hit) -> str | None:
+            if hit in hits:
+                return None
+            if hit.record.memory_id in exclude:
+                return ALREADY_SHOWN
+            return "budget" if hit.record.memory_id in good_ids else "floor"
+
+        considered = [_considered(n, one.hit, cut_of(one.hit)) for n, one in enumerate(seen[:NEAR_MISSES], 1)]
+        missed = ALREADY_SHOWN if is_shown else "below_floor" if seen else "no_match"
+        empty = "scope_unavailable" if is_partial else missed
+        return Recall(hits, RECALL_FLOOR, considered, "recalled" if hits else empty, is_partial)
+
+    # -- the cache -------------------------------------------------------------------------------------------------
+
+    def _cached(self, key: bytes, generation: tuple[int, ...], settings: RecallSettings) -> _Kept | None:
+        kept = self._cache.get(key)
+        if kept is None:
+            return None
+        if self._means.clock.monotonic() - kept.at <= settings.cache_seconds and generation == kept.generation:
+            self._cache.move_to_end(key)
+            return kept
+        del self._cache[key]
+        return None
+
+    def _keep(
+        self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, Sequence[FoundRecord]], settings: RecallSettings
+    ) -> None:  # fmt: skip
+        if settings.cache_seconds:
+            matches = {scope: [one.match for one in ranked] for scope, ranked in found.items()}
+            self._cache[key] = _Kept(self._means.clock.monotonic(), generation, matches)
+        if len(self._cache) > CACHED:
+            self._cache.popitem(last=False)
+
+    # -- the trace -------------------------------------------------------------------------------------------------
+
+    async def _note(self, question: RecordQuery, recall: Recall, turn_id: str | None, latency_us: int) -> None:
+        means = self._means
+        ranked = encoded(recall.considered) if means.settings().debug_trace_enabled else None
+        values = {
+            "at": means.clock.now(), "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
+            "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered), "returned": len(recall.hits),
+            "latency_us": latency_us, "cut_reason": None if recall.hits else recall.reason, "ranked": ranked,
+        }  # fmt: skip
+
+        def note(tx: Tx) -> None:
+            tx.run(SQL["add_recall_event"], values)
+            for hit in recall.hits:
+                tx.run(SQL["note_access"], {"memory_id": hit.record.memory_id, "now": values["at"]})
+
+        means.db.trace(note)
+
+
+def _considered(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:
+    return RankedCandidate(
+        rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id, lexical_rank=rank
+    )  # fmt: skip
+
+
+def _generation(tx: Tx) -> tuple[int, ...]:
+    """Numbers that another change of any scope, or another vector, makes others."""
+    return tuple(tx.all(SQL["generation_of_recall"])[0])

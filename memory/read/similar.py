@@ -1,0 +1,146 @@
+"""Find records that look alike, for a person to merge. Nothing is stored: a link is computed when somebody asks.
+
+Rule 1: two records are linked within one scope only, and only where figures, names and denials agree; a value in both is the same.
+Rule 2: beyond that they have the same words, or are near in meaning and share a telling word. Without vectors only words count.
+Rule 3: a link merges nothing and hides nothing. What a call may not show has no links.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from memory.ports import Collaborators
+from memory.read.pages import mark_of
+from memory.read.shared_words import ScopedCategory, sharing_words
+from memory.read.vectors import TABLE, records_by_row
+from memory.rows.notes import is_note
+from memory.rows.store import SQL, Stored, scope_ids_of
+from memory.rows.withheld import is_shown
+from memory.rules.same_words import agree, words_in_order
+from memory.rules.visibility import ACTIVE, View
+from protocol.base import Scope
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError
+from protocol.memory import Record, SimilarPair, SimilarParams, SimilarResult, SimilarTo
+from protocol.seams.ports import Lexicon, Tx, Vector
+
+NEAR_COSINE = 0.6
+"""From here on two statements that agree are linked. With all-MiniLM-L6-v2 these are 0.65 to 0.78 of the labelled paraphrases, with the
+static model 0.56 to 0.73 (`pytest -s tests/corpora/test_identity_corpus.py`), and no two of 200 English facts of sixteen persons.
+It is no bound of being the same: opposites reach 0.98."""
+NEAREST = 32
+MOST_LINKS = 5
+LOOKED_AT = 50
+"""Records of one page that are compared with all others: each takes a millisecond or two."""
+LAST = 2**62
+
+
+class LinkedRecord(NamedTuple):
+    """Another record that looks alike; the cosine is None where only the words are known to be the same."""
+
+    stored: Stored
+    cosine: float | None
+
+
+def look_alike(one: str, other: str, lexicon: Lexicon, cosine: float | None) -> bool:
+    """Return whether two statements are linked; `cosine` is that of their vectors, None where one has none."""
+    if words_in_order(one) == words_in_order(other):
+        return True
+    if cosine is None or cosine < NEAR_COSINE or not agree(one, other):
+        return False
+    return not set(lexicon.query_terms(one)).isdisjoint(lexicon.query_terms(other))
+
+
+def _has_no_other_value(one: Record, other: Record) -> bool:
+    return one.value is None or other.value is None or one.value == other.value
+
+
+class Similar:
+    """Answers `memory/similar`, and which records a record is like."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+
+    async def of_record(self, record: Record, scopes: Sequence[Scope]) -> list[SimilarTo]:
+        """Return at most `MOST_LINKS` active records that look like an active one, the nearest first."""
+        if record.status != "active":
+            return []
+
+        def read(tx: Tx) -> list[SimilarTo]:
+            found = tx.one(SQL["row_of_record"], {"memory_id": record.memory_id})
+            stored = records_by_row(tx, [found[0]]).get(found[0]) if found is not None else None
+            links = self._links(tx, stored, self._view(tx, scopes, shows_regulated=True)) if stored is not None else []
+            return [SimilarTo(memory_id=link.stored.record.memory_id) for link in links[:MOST_LINKS]]
+
+        return await self._means.db.read(read)
+
+    async def pairs(self, params: SimilarParams, scopes: Sequence[Scope]) -> SimilarResult:
+        """Return a page of pairs, each once, those of the newest records first. A page may be empty and have a next one."""
+        mark = mark_of(params)
+        begin, skipped, marked = place_of(params.cursor, (LAST, 0, mark))
+        if marked != mark:
+            raise CallerError.at("$.cursor", "This cursor belongs to another query")
+
+        def read(tx: Tx) -> SimilarResult:
+            view = self._view(tx, scopes, shows_regulated=params.include_sensitive)
+            rows = [row for (row,) in tx.all(SQL["active_rows_before"], {
+                "scope_ids": json.dumps(list(view.scope_ids)), "row": begin, "limit": LOOKED_AT + 1,
+            })]  # fmt: skip
+            found = islice(self._pairs(tx, rows[:LOOKED_AT], view), skipped, skipped + params.limit + 1)
+            pairs = list(found)
+            if len(pairs) > params.limit:
+                following = cursor_of(begin, skipped + params.limit, mark)
+            else:
+                following = cursor_of(rows[LOOKED_AT - 1], 0, mark) if len(rows) > LOOKED_AT else None
+            return SimilarResult(pairs=pairs[: params.limit], next_cursor=following)
+
+        return await self._means.db.read(read)
+
+    def _view(self, tx: Tx, scopes: Sequence[Scope], *, shows_regulated: bool) -> View:
+        return View(frozenset(scope_ids_of(tx, scopes)), ACTIVE, self._means.clock.now(), shows_regulated)
+
+    def _pairs(self, tx: Tx, rows: Sequence[int], view: View) -> Iterator[SimilarPair]:
+        stored = records_by_row(tx, rows)
+        for row in rows:
+            for link in self._links(tx, stored[row], view):
+                if link.stored.row < row:
+                    yield SimilarPair(record=stored[row].record, other=link.stored.record, cosine=link.cosine)
+
+    def _links(self, tx: Tx, stored: Stored, view: View) -> list[LinkedRecord]:
+        """Everything that looks like a record, the nearest first; what only has its words comes last."""
+        if not self._is_linked(tx, stored, view):
+            return []
+        near = self._near(tx, stored)
+        terms = self._means.lexicon.query_terms(stored.record.content)
+        others = {
+            one.row: one for one in sharing_words(tx, ScopedCategory(stored.scope_id, stored.record.category), terms)
+        }
+        others |= records_by_row(tx, list(near))
+        links = [
+            LinkedRecord(other, near.get(row))
+            for row, other in others.items()
+            if row != stored.row
+            and self._is_linked(tx, other, view)
+            and _has_no_other_value(stored.record, other.record)
+            and look_alike(stored.record.content, other.record.content, self._means.lexicon, near.get(row))
+        ]
+        return sorted(links, key=lambda link: (-(link.cosine or 0.0), -link.stored.row))
+
+    def _is_linked(self, tx: Tx, stored: Stored, view: View) -> bool:
+        return is_shown(tx, stored, view, self._means.scanner) and not is_note(stored.record)
+
+    def _near(self, tx: Tx, stored: Stored) -> dict[int, float]:
+        """Rows of what is near in meaning with their cosines, the nearest first; none where no vectors are kept.
+
+        Vectors are compared with one another, so that no model has to be loaded.
+        """
+        space = self._means.searched_space(tx)
+        if space is None:
+            return {}
+        place = {"subjects": json.dumps([stored.row]), "partitions": json.dumps([stored.scope_id]), "space": space}
+        own = tx.one(SQL["vectors_of_records"], place)
+        if own is None:
+            return {}
+        near = self._means.meaning.nearness(tx, TABLE, [stored.scope_id], Vector(space, own[1]))
+        return dict(islice(near.ranked(NEAR_COSINE), NEAREST))

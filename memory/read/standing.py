@@ -1,0 +1,136 @@
+"""The standing records of a turn: read only when one of them has changed, and shown only if the user stands for their words.
+
+Rule 1: every record passes the visibility gate; regulated ones never stand in a prompt.
+Rule 2: whose words may stand there is decided by the rows of `VOUCHERS`, and nowhere else.
+"""
+
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from memory.ports import Collaborators
+from memory.proposals.candidate_rows import APPROVER
+from memory.proposals.proposal_sources import EXTRACTOR, RULES
+from memory.read.vectors import records_by_row
+from memory.rows.store import SQL, Stored, scope_ids_of
+from memory.rules.visibility import ACTIVE, View, is_visible
+from promt.brief import Brief, StandingStatement, compose
+from protocol.base import Scope
+from protocol.memory import ActorKind, Provenance, SourceKind
+from protocol.seams.ports import Tx
+
+KEPT_BRIEFS = 64
+"""One for each set of scopes that hold anything: of each workspace in use, most of the time."""
+
+_OWN_AUTHORS: frozenset[ActorKind] = frozenset({"user", "import"})
+_OWN_SOURCES: frozenset[SourceKind] = frozenset({"explicit_user_request", "user_correction", "import"})
+
+
+@dataclass(frozen=True)
+class Voucher:
+    """Why the words of a record count as the user's own, and for which records it holds."""
+
+    reason: str
+    holds: Callable[[Provenance], bool]
+
+
+def _is_own(provenance: Provenance) -> bool:
+    """Whether a person or their host wrote it; words that name a message as their source are judged by that message."""
+    author = provenance.created_by.kind if provenance.created_by is not None else "import"
+    return author in _OWN_AUTHORS and provenance.source_kind in _OWN_SOURCES and provenance.item_id is None
+
+
+def _is_borne_out(provenance: Provenance) -> bool:
+    """Whether a model kept the words, and they were held against the user's own words of a turn."""
+    is_found = provenance.created_by == EXTRACTOR and provenance.item_id is not None
+    author = provenance.created_by.kind if provenance.created_by is not None else None
+    is_wished = author == "assistant" and provenance.source_kind == "explicit_user_request"
+    return provenance.turn_id is not None and (is_found or is_wished)
+
+
+VOUCHERS: tuple[Voucher, ...] = (
+    Voucher("written by a person or their host, corrected by them, or brought in with their bundle", _is_own),
+    Voucher("approved by a person", lambda provenance: provenance.created_by == APPROVER),
+    Voucher("stated in so many words, found by rule", lambda provenance: provenance.created_by == RULES),
+    Voucher("kept by a model, and borne out by the user's own words of its turn", _is_borne_out),
+)
+"""What a model inferred, or found in words that are not the user's own, is not here."""
+
+
+def voucher_of(provenance: Provenance) -> Voucher | None:
+    """The reason for which a record's words may stand in every prompt; None where there is none."""
+    return next((voucher for voucher in VOUCHERS if voucher.holds(provenance)), None)
+
+
+class _Kept(NamedTuple):
+    """A brief, the records that it was made from by what each of them was, and the time within which it holds."""
+
+    state: str
+    records: Mapping[str, Stored]
+    since: int
+    until: float
+    brief: Brief
+
+
+_Name: TypeAlias = tuple[tuple[int, ...], int]
+"""The rows of the scopes that a brief is of, and its budget."""
+
+
+class Standing:
+    """Reads the brief of a turn's scopes."""
+
+    def __init__(self, means: Collaborators) -> None:
+        self._means = means
+        self._kept: OrderedDict[_Name, _Kept] = OrderedDict()
+
+    async def read(self, scopes: Sequence[Scope]) -> Brief:
+        """Return what stands in the prompts of these scopes, within the budget of the settings."""
+        room, now = self._means.settings().standing_chars, self._means.clock.now()
+
+        def read(tx: Tx) -> tuple[_Name, _Kept]:
+            name = (tuple(scope_ids_of(tx, scopes)), room)
+            return name, _current(tx, name, now, self._kept.get(name))
+
+        name, kept = await self._means.db.read(read)
+        self._kept[name] = kept
+        self._kept.move_to_end(name)
+        while len(self._kept) > KEPT_BRIEFS:
+            self._kept.popitem(last=False)
+        return kept.brief
+
+
+def _current(tx: Tx, name: _Name, now: int, before: _Kept | None) -> _Kept:
+    """The brief as it was, if nothing that it was made from has changed or expired; else a new one."""
+    ids, room = name
+    row = tx.one(SQL["standing_state"], {"scope_ids": json.dumps(ids)})
+    state = row[0] if row is not None else ""
+    if before is not None and before.state == state and before.since <= now < before.until:
+        return before
+    records = _records(tx, state.split(",") if state else [], before.records if before is not None else {})
+    view = View(frozenset(ids), ACTIVE, now, shows_regulated=False)
+    shown = [one for one in records.values() if is_visible(one.seen, view)]
+    until = min((one.record.expires_at for one in shown if one.record.expires_at is not None), default=math.inf)
+    return _Kept(state, records, now, until, compose(map(_statement, filter(_may_stand, shown)), room))
+
+
+def _records(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[str, Stored]:
+    """The records of these marks, which begin with their rows; what is known under its mark is not read again."""
+    rows = {mark: int(mark.partition(":")[0]) for mark in marks}
+    found = records_by_row(tx, [row for mark, row in rows.items() if mark not in known])
+    return {mark: known[mark] if mark in known else found[row] for mark, row in rows.items()}
+
+
+def _may_stand(stored: Stored) -> bool:
+    return voucher_of(stored.record.provenance) is not None
+
+
+def _statement(stored: Stored) -> StandingStatement:
+    """A record as a brief takes it: its key without the scope, so that what two scopes say of one thing meets."""
+    record = stored.record
+    key = record.key.removeprefix(f"{record.scope.kind}:{record.scope.key}:")
+    return StandingStatement(
+        record.memory_id, record.category, key, record.content, record.updated_at, record.created_at
+    )

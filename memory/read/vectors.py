@@ -1,0 +1,123 @@
+"""Vectors of records: which are missing, how they are made, and which records a text is near to.
+
+Rule 1: a vector is derived: whatever is missing is made again from the words, and a record is found by its words meanwhile.
+Rule 2: a partition is a scope; what another scope holds has no part in an answer.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memory.ports import Collaborators
+from memory.proposals.proposal import Proposed
+from memory.rows.store import SQL, Stored, stored_of
+from memory.rules.sensitivity import clean
+from protocol.seams.checks import digest_of
+from protocol.seams.ports import Coverage, Space, SqlValue, Tx, Vector, VectorTable
+from retrieval.filling import FillingStatements, Made, VectorFilling, count_coverage
+
+TABLE = VectorTable(
+    name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
+    numbers=SQL["vectors_of_records"],
+)  # fmt: skip
+
+FILLING = FillingStatements(
+    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"], lacking=SQL["without_vector"],
+    look=SQL["look_for_lack"], end_of_look=SQL["end_of_records"], drop=SQL["drop_vectors"], coverage=SQL["count_vectors_of_space"],
+)  # fmt: skip
+
+SUBJECT = "memory"
+"""The subject of this house's `embed` job."""
+WRITE_PATIENCE = 0.25  # seconds that a write waits for its meaning; then it is embedded afterwards
+
+
+class _Wanted(NamedTuple):
+    """A record that lacks a vector."""
+
+    row: int
+    scope_id: int
+    content: str
+
+
+def records_by_row(tx: Tx, rows: Sequence[int]) -> dict[int, Stored]:
+    """Records by row number."""
+    found = tx.all(SQL["records_by_row"], {"rows": json.dumps(list(rows))})
+    return {stored.row: stored for stored in map(stored_of, found)}
+
+
+def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
+    """Keep a record's vector; it is found by its meaning from this commit on."""
+    tx.run(SQL["add_vector"], {
+        "space": vector.space_id, "scope_id": scope_id, "row": row, "numbers": vector.numbers,
+        "digest": digest_of(vector.numbers)})  # fmt: skip
+
+
+def coverage(tx: Tx, space_id: int) -> Coverage:
+    """Return how many records can have a vector of the space, and how many have one."""
+    return count_coverage(tx, FILLING, space_id)
+
+
+class RecordVectors(VectorFilling[_Wanted]):
+    """The vectors that this house holds."""
+
+    def __init__(self, means: Collaborators) -> None:
+        super().__init__(db=means.db, jobs=means.jobs, meaning=means.meaning, statements=FILLING, subject=SUBJECT)
+        self._means = means
+
+    def reconsider(self, tx: Tx, rows: Sequence[int], space: Space | None) -> None:
+        """Decide anew whether some records wait for a vector of the space; None: nothing waits."""
+        tx.run(
+            SQL["reconsider_vectors"],
+            {"rows": json.dumps(list(rows)), "space": space.id if space is not None else None},
+        )
+        if space is not None:
+            self.queue(tx)
+
+    def keep(self, tx: Tx, stored: Stored, vector: Vector | None) -> Stored:
+        """Keep what a written record means; where that is not known yet the record waits for it."""
+        spaces = self._means.meaning.to_fill(tx)
+        if vector is None or all(space.id != vector.space_id for space in spaces):
+            return self.expect(tx, stored)
+        add_vector(tx, stored.row, stored.scope_id, vector)
+        if len(spaces) > 1:
+            self.queue(tx)
+        return stored
+
+    def expect(self, tx: Tx, stored: Stored) -> Stored:
+        """A record has no vector: it waits for one, unless there will be none."""
+        if self._means.meaning.state() == "off":
+            return stored
+        tx.run(SQL["set_index_state"], {"row": stored.row, "state": "pending"})
+        self.queue(tx)
+        return stored._replace(record=msgspec.structs.replace(stored.record, index_state="pending"))
+
+    async def meant(self, proposed: Proposed) -> Proposed:
+        """The proposal with what it means, where a model is there that says so in time."""
+        content = clean(proposed.content)
+        if self._means.meaning.state() != "ready" or not content.strip():
+            return proposed  # a write does not wait for a model to be loaded
+        return proposed._replace(meant=await self._means.meaning.of_query(content, WRITE_PATIENCE))
+
+    def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[_Wanted]:
+        """Return the records that a statement names."""
+        return [_Wanted(*row) for row in tx.all(statement, values)]
+
+    async def texts_of(self, rows: Sequence[_Wanted]) -> list[str | None]:
+        """Return the content of each record."""
+        return [one.content for one in rows]
+
+    def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[_Wanted]], *, is_searched: bool) -> None:
+        """Keep the vectors of records that say the same as when their vector was begun."""
+        present = records_by_row(tx, [one.row for one, _ in made])
+        for one, numbers in made:
+            stored = present.get(one.row)
+            if stored is None or stored.record.status == "deleted" or stored.record.content != one.content:
+                continue  # forgotten or changed while its vector was made
+            if numbers is None:
+                tx.run(SQL["set_index_state"], {"row": one.row, "state": "repair_needed"})
+                continue
+            add_vector(tx, one.row, one.scope_id, Vector(space.id, numbers))
+            if is_searched:
+                tx.run(SQL["set_index_state"], {"row": one.row, "state": "indexed"})

@@ -1,0 +1,1 @@
+"""Rows of durable memory: records, notes, changes, terms of records."""

@@ -1,0 +1,51 @@
+"""What is told about a change: to the client after the commit, to other processes through the change table.
+
+Rule 1: regulated content stays at home; a notification names the record without it.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from memory.ports import Collaborators
+from memory.rows.store import SQL, Change, Stored, add_event, set_status
+from protocol.memory import Actor, ChangeKind, Origin, Provenance, Record
+from protocol.notifications import MemoryChanged
+from protocol.seams.ports import Tx
+
+
+class Notice(NamedTuple):
+    """A notification to send once the transaction is committed."""
+
+    method: str
+    params: msgspec.Struct
+
+
+def changed(record: Record, kind: ChangeKind, reason_code: str | None, cause: Provenance | None = None) -> Notice:
+    """`memory/changed` for a record; its origin is the cause, or else where the record comes from."""
+    source = cause or record.provenance
+    return Notice(
+        "memory/changed",
+        MemoryChanged(
+            memory_id=record.memory_id,
+            scope=record.scope,
+            change_kind=kind,
+            record=record if record.sensitivity != "regulated" else None,
+            origin=Origin(turn_id=source.turn_id, source_kind=source.source_kind, reason_code=reason_code),
+        ),
+    )
+
+
+def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
+    """A record's time has come: its row says so from now on."""
+    memory_id, now = stored.record.memory_id, means.clock.now()
+    set_status(tx, stored, "expired", now)
+    add_event(tx, memory_id, now, Change("expired", Actor(kind="system"), None, "active", "expired"))
+    note_change(tx, means, stored.scope_id)
+    record = msgspec.structs.replace(stored.record, status="expired", contested=False, updated_at=now)
+    return changed(record, "expired", None)
+
+
+def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:
+    """Let other processes of the home know that a scope changed."""
+    tx.run(SQL["note_change"], {"scope_id": scope_id, "owner": means.owner, "at": means.clock.now()})

@@ -1,0 +1,91 @@
+"""Looking back over durable memory: what happened to a record, and how much of what there is.
+
+Rule 1: only within the caller's scopes; what is outside answers like what does not exist.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from memory.rows.store import SQL, get_record, scope_id_of, scope_ids_of
+from memory.rules.identity import text_hash_of
+from protocol.base import Scope
+from protocol.errors import CallerError
+from protocol.memory import Actor, DecisionCounts, Event, IndexCounts, Record, RecordCounts, ScopeCount, StatsResult
+from protocol.seams.ports import KeyedHash, Tx
+
+_ACTOR: Final = msgspec.json.Decoder(Actor)
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
+
+def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]:
+    """The events of a record's whole supersession chain, oldest first."""
+    stored = get_record(tx, memory_id)
+    if stored is None or stored.scope_id not in scope_ids_of(tx, scopes):
+        raise CallerError.missing("memory")
+    chain = chain_of(tx, stored.record)
+    rows = [row for member in chain for row in tx.all(SQL["events_of"], {"memory_id": member})]
+    # the rows of what was imported are younger than what they tell of
+    return [event_of(row) for row in sorted(rows, key=lambda row: (row[0], row[7]))]
+
+
+def words_are_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedHash) -> bool:
+    """Whether just these words were forgotten, erased or rejected in one of the scopes: keyed hashes tell, no content is left."""
+    for scope in scopes:
+        scope_id, words = scope_id_of(tx, scope), text_hash_of(scope, text, keyed)
+        found = tx.one(SQL["is_suppressed"], {"scope_id": scope_id, "text_hash": words, "fingerprint": words})
+        if scope_id is not None and found is not None and found[0]:
+            return True
+    return False
+
+
+def chain_of(tx: Tx, record: Record) -> list[str]:
+    """Ids of everything that a record replaced or was replaced by, without end in any direction."""
+    ids = [record.memory_id]
+    older, newer = record.supersedes, record.superseded_by
+    while older is not None and older not in ids:
+        ids.append(older)
+        found = get_record(tx, older)
+        older = found.record.supersedes if found is not None else None
+    while newer is not None and newer not in ids:
+        ids.append(newer)
+        found = get_record(tx, newer)
+        newer = found.record.superseded_by if found is not None else None
+    return ids
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """An event row."""
+    return Event(
+        at=row[0], event=row[1], actor=_ACTOR.decode(row[2]), reason_code=row[3], from_status=row[4],
+        to_status=row[5], memory_id=row[6],
+    )  # fmt: skip
+
+
+def read_stats(tx: Tx, scopes: Sequence[Scope], now: int) -> StatsResult:
+    """Counts of the scopes at this moment."""
+    by_scope: list[ScopeCount] = []
+    totals: dict[str, dict[str, int]] = {
+        "category": {},
+        "status": {},
+        "index": {},
+        "candidates": {},
+        "reasons": {},
+    }
+    for scope_id, scope in scope_ids_of(tx, scopes).items():
+        counted = 0
+        for category, status, index, count in tx.all(SQL["count_records"], {"scope_id": scope_id, "now": now}):
+            counted += count if status == "active" else 0
+            kept = (("category", category),) if status == "active" else ()
+            kept = (*kept, ("index", index)) if status != "deleted" else kept
+            for name, key in (("status", status), *kept):
+                totals[name][key] = totals[name].get(key, 0) + count
+        by_scope.append(ScopeCount(scope=scope, count=counted))
+        for name, query in (("candidates", "count_candidates"), ("reasons", "count_decisions")):
+            for key, count in tx.all(SQL[query], {"scope_id": scope_id}):
+                totals[name][key] = totals[name].get(key, 0) + count
+    records = RecordCounts(by_scope=by_scope, by_category=totals["category"], by_status=totals["status"])
+    index = IndexCounts(**totals["index"])
+    decisions = DecisionCounts(by_reason_code=totals["reasons"])
+    return StatsResult(records=records, candidates=totals["candidates"], decisions=decisions, index=index)

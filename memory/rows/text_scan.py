@@ -1,0 +1,52 @@
+"""Where words are, told by the records themselves while the full-text index is in doubt.
+
+Rule 1: what is looked through is bounded: of more records than that the newest.
+Rule 2: that the index is in doubt stands in the home, so that every process knows; repair takes the mark away.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from memory.rows.record_terms import words_of
+from memory.rows.store import SQL, body_terms, stored_of
+from protocol.seams.ports import Lexicon, Tx
+
+LOOKED_THROUGH = 10_000
+"""Records whose terms are unpacked for one query: some 50 ms, and more than a person has."""
+MARK = "doubted_texts"
+TEXT_CHECKS = frozenset({"unvouched_texts", "wrong_texts", "forgotten_texts", "missing_texts"})
+"""Damage by which a search by words may miss a record."""
+
+
+def is_doubted(tx: Tx) -> bool:
+    """Whether the full-text index may lack something."""
+    return tx.one(SQL["get_fact"], {"name": MARK}) is not None
+
+
+def doubt(tx: Tx) -> None:
+    """Have searches look through records until a repair has ended."""
+    tx.run(SQL["put_fact"], {"name": MARK, "value": "1"})
+
+
+def trust(tx: Tx) -> None:
+    """Have searches use the index again."""
+    tx.run(SQL["drop_fact"], {"name": MARK})
+
+
+def rows_of_terms(tx: Tx, scope_ids: Sequence[int], lexicon: Lexicon) -> Mapping[str, Sequence[int]]:
+    """The rows of records in some scopes by each of their terms, newest first; terms that are lost are made again."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    lost: list[int] = []
+    values = {"scopes": json.dumps(list(scope_ids)), "limit": LOOKED_THROUGH}
+    for row, terms in tx.all(SQL["terms_of_scopes"], values):
+        words = words_of(terms or b"")[0]
+        if not any(words):
+            lost.append(row)
+        for word in words:
+            found[word].append(row)
+    for entry in tx.all(SQL["records_by_row"], {"rows": json.dumps(lost)}):
+        stored = stored_of(entry)
+        for word in set(body_terms(stored.record, stored.alias, lexicon)):
+            found[word].append(stored.row)
+    return {word: sorted(rows, reverse=True) for word, rows in found.items()}

@@ -1,0 +1,94 @@
+"""Records of an earlier time that hold a number which is not kept any more: a card's, a bank account's, a person's.
+
+Rule 1: such a record is in no answer; it can be erased, and nothing else happens to it unasked.
+Rule 2: a home is looked through once for each edition of the numbers, by repair, a page at a time. Until that is done a read
+looks at what it is about to show.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from memory.ports import Collaborators
+from memory.rows.store import SQL, Change, Stored, add_event, encoded, get_record, scope_ids_of, seal, stored_of
+from memory.rules.identity import value_text
+from memory.rules.sensitivity import NUMBER_KINDS
+from memory.rules.visibility import KEPT, WITHHELD, View, is_visible
+from protocol.base import Scope
+from protocol.memory import Actor, Candidate, Record
+from protocol.seams.ports import SecretScanner, Tx
+
+EDITION: Final = "1"
+"""Which numbers are known; another one has every home looked through again."""
+PAGE = 100
+"""Records of one look: some milliseconds."""
+LEAST_DIGITS = 5
+"""No number that is not kept has fewer, and most facts have none: these are not scanned at all."""
+
+
+def holds_number(said: Record | Candidate, scanner: SecretScanner) -> bool:
+    """Whether it says a number that is not kept."""
+    texts = [said.content, *(said.tags if isinstance(said, Record) else ())]
+    if said.value is not None:
+        texts.append(value_text("", said.value))
+    told = [text for text in texts if sum(map(str.isdigit, text)) >= LEAST_DIGITS]
+    return any(span.kind in NUMBER_KINDS for text in told for span in scanner.find(text))
+
+
+def is_looked_through(tx: Tx) -> bool:
+    """Whether every record that holds such a number is marked."""
+    known = tx.one(SQL["get_fact"], {"name": "numbers"})
+    return known is not None and known[0] == EDITION
+
+
+def is_shown(tx: Tx, stored: Stored, view: View, scanner: SecretScanner) -> bool:
+    """Whether an answer may show the record, also in a home that was not looked through yet."""
+    return is_visible(stored.seen, view) and (is_looked_through(tx) or not holds_number(stored.record, scanner))
+
+
+def find_kept(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequence[Scope]) -> Stored | None:
+    """Return a record of the scopes that is kept, whatever its status, also a regulated one; None where an answer may not show it."""
+    stored = get_record(tx, memory_id)
+    view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, means.clock.now(), shows_regulated=True)
+    return stored if stored is not None and is_shown(tx, stored, view, means.scanner) else None
+
+
+def note_looked_through(tx: Tx) -> None:
+    """Remember that the home was looked through."""
+    tx.run(SQL["put_fact"], {"name": "numbers", "value": EDITION})
+
+
+def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple[int]], int | None]:
+    """The rows of a page that hold such a number unmarked, and where the next page begins; a home is looked through once."""
+    if after == 0 and is_looked_through(tx):
+        return [], None
+    page = [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]
+    found = [(s.row,) for s in page if s.is_intact and not s.seen.is_withheld and holds_number(s.record, scanner)]
+    return found, page[-1].row if len(page) == PAGE else None
+
+
+def withhold(tx: Tx, stored: Stored, now: int) -> None:
+    """Mark a record so that no answer shows it."""
+    memory_id, metadata = stored.record.memory_id, encoded({**stored.record.metadata, WITHHELD: True})
+    tx.run(SQL["withhold_record"], {"memory_id": memory_id, "metadata": metadata})
+    seal(tx, memory_id)
+    add_event(tx, memory_id, now, Change("updated", Actor(kind="system"), "secret_detected"))
+
+
+def withheld_ids(tx: Tx) -> list[str]:
+    """Every record that is marked."""
+    return [memory_id for (memory_id,) in tx.all(SQL["withheld_records"], {"name": f'"{WITHHELD}"'})]
+
+
+def withheld_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
+    """The marked ones of some records."""
+    found = [get_record(tx, memory_id) for memory_id in memory_ids]
+    return [stored for stored in found if stored is not None and stored.seen.is_withheld]
+
+
+def count_numbers(tx: Tx, scanner: SecretScanner) -> int:
+    """How many records hold such a number, marked or not: a look of the doctor, who reads everything."""
+    after, count = 0, 0
+    while page := [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]:
+        count += sum(s.seen.is_withheld or (s.is_intact and holds_number(s.record, scanner)) for s in page)
+        after = page[-1].row
+    return count

@@ -1,0 +1,141 @@
+"""When two facts are the same fact: canonical keys and fingerprints.
+
+Rule 1: pure. What is compared is folded the same way everywhere: NFKC, case, white space, terminal punctuation.
+Rule 2: digits and negation are kept: a number or a "not" makes another fact.
+"""
+
+import unicodedata
+from typing import Any, NamedTuple
+
+import msgspec
+
+from promt.patterns import compile_late
+from protocol.base import Scope
+from protocol.memory import Cardinality, SemanticFields
+from protocol.seams.ports import KeyedHash
+
+ITEM_HEX = 16
+"""64 bits of the fingerprint tell apart the members of a set; a scope holds thousands of facts, not billions."""
+
+SINGLE_ATTRIBUTES = frozenset(
+    {"name", "nickname", "birthday", "age", "preferred_language", "native_language", "time_zone", "home", "employer",
+     "job_title", "communication_style", "pronouns", "email", "phone", "spouse"}
+)  # fmt: skip
+"""Attributes of which a subject has one at a time; every other one is a set unless the proposer says otherwise."""
+
+UNNAMED = ":custom"
+"""How the key of a fact ends whose attribute has no name."""
+
+_TERMINAL = compile_late(r"[\s.!?\u3002\uff01\uff1f\u2026;,:]+$")
+_MARKS = frozenset({"Mn", "Mc"})
+"""Vowel signs and tones: in many scripts they alone tell two words apart."""
+_SELECTORS = compile_late("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")  # how a character looks, not which it is
+
+
+class FactIdentity(NamedTuple):
+    """What a fact is, apart from its wording."""
+
+    key: str
+    alias: str | None
+    fingerprint: bytes
+    text_hash: bytes
+    is_single: bool
+
+
+def folded(text: str) -> str:
+    """The text as it is compared."""
+    flat = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return _TERMINAL.sub("", flat)
+
+
+def key_part(text: str) -> str:
+    """A part of a key: folded, everything but letters and digits of any script as `_`."""
+    flat = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    part = ""
+    for char in _SELECTORS.sub("", flat):
+        if char.isalnum() or (unicodedata.category(char) in _MARKS and not part.endswith("_") and part):
+            part += char
+        elif not part.endswith("_"):
+            part += "_"
+    return part.strip("_") or "_"
+
+
+def cardinality_of(semantic: SemanticFields) -> Cardinality:
+    """One value or many, as the proposer says or as the attribute usually is."""
+    if semantic.cardinality is not None:
+        return semantic.cardinality
+    return "single" if key_part(semantic.attribute) in SINGLE_ATTRIBUTES else "set"
+
+
+def value_text(content: str, value: Any) -> str:
+    """What the fact says: its value where it has one, else its words."""
+    if value is None:
+        return content
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+
+
+def identify(
+    scope: Scope, semantic: SemanticFields, content: str, value: Any, alias: str | None, keyed: KeyedHash
+) -> FactIdentity:
+    """The canonical key and the fingerprints of a fact."""
+    subject = semantic.subject
+    if semantic.subject_key:
+        subject = f"{subject}.{key_part(semantic.subject_key)}"
+    attribute = key_part(semantic.attribute)
+    if attribute == "custom" and semantic.custom_attribute:
+        attribute = key_part(semantic.custom_attribute)
+    base = f"{scope.kind}:{scope.key}:{semantic.category}:{subject}:{attribute}"
+    named = key_part(alias) if alias is not None else None
+    is_single = named is not None or cardinality_of(semantic) == "single"
+    return _identity(scope, base, named, content, value, keyed, is_single=is_single)
+
+
+def identity_at(
+    scope: Scope, key: str, alias: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
+) -> FactIdentity:
+    """The identity of a fact that was stored under a key, perhaps in a home with another secret: the key stays as it is."""
+    base = key
+    if alias is not None:
+        base = key.removesuffix(f":{alias}")
+    elif not is_single:
+        base = base_of(key)
+    return _identity(scope, base, alias, content, value, keyed, is_single=is_single)._replace(key=key)
+
+
+def identity_with(known: FactIdentity, scope: Scope, content: str, value: Any, keyed: KeyedHash) -> FactIdentity:
+    """The identity of a fact once it has another value: of a set it is another member, by whatever name it keeps its key."""
+    found = identity_at(scope, known.key, known.alias, content, value, keyed, is_single=known.is_single)
+    if known.is_single:
+        return found
+    return found._replace(key=f"{base_of(known.key)}:{found.fingerprint.hex()[:ITEM_HEX]}")
+
+
+def base_of(key: str) -> str:
+    """The key of a member of a set without what tells the members apart."""
+    return key.rpartition(":")[0]
+
+
+def _words(content: str) -> str:
+    return folded(content) or content.strip()  # nothing but punctuation says that
+
+
+def text_hash_of(scope: Scope, content: str, keyed: KeyedHash) -> bytes:
+    """What tells the same words in the same scope, whatever they are filed under."""
+    return keyed.digest("text", f"{scope.kind}:{scope.key}\n{_words(content)}")
+
+
+def _identity(
+    scope: Scope, base: str, named: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
+) -> FactIdentity:
+    words = _words(content)
+    said = words if value is None else folded(value_text(content, value))
+    text_hash = text_hash_of(scope, content, keyed)
+    if named is not None:  # two names are two facts, also where they say the same; other words under a name are news
+        fingerprint = keyed.digest("fact", f"{base}:{named}\n{said}\n{words}")
+        return FactIdentity(f"{base}:{named}", named, fingerprint, text_hash, is_single=True)
+    if base.endswith(UNNAMED):  # nobody said what the value is of: only the words do
+        said = f"{said}\n{words}"
+    fingerprint = keyed.digest("fact", f"{base}\n{said}")
+    if is_single:
+        return FactIdentity(base, None, fingerprint, text_hash, is_single=True)
+    return FactIdentity(f"{base}:{fingerprint.hex()[:ITEM_HEX]}", None, fingerprint, text_hash, is_single=False)

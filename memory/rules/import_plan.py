@@ -1,0 +1,90 @@
+"""What becomes of an entry of a bundle, given what is here.
+
+Rule 1: pure; the first row of a table that holds decides.
+Rule 2: nothing here is overwritten, and nothing forgotten here comes back.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from protocol.memory import ConflictReason
+
+Fate: TypeAlias = Literal["import", "attach", "skip", "tombstone", "conflict"]
+"""`attach`: the same is here; what hangs on it and is not here yet is added. `tombstone`: it is forgotten, and stays so."""
+
+
+class EntryVerdict(NamedTuple):
+    """What to do with an entry."""
+
+    fate: Fate
+    reason: ConflictReason | None = None
+    existing: str | None = None
+
+
+class Twin(NamedTuple):
+    """What is here under an entry's id."""
+
+    is_forgotten: bool
+    is_same_thing: bool
+    """It is in the entry's scope and says what the entry says."""
+    is_unchanged: bool
+    """Everything that a change would date is equal, too."""
+    is_older: bool
+    memory_id: str | None
+    """Its id as the caller may see it; None where it is outside of the caller's scopes."""
+
+
+class EntrySituation(NamedTuple):
+    """Everything that the fate of a record or a candidate depends on."""
+
+    is_scope_active: bool
+    problem: ConflictReason | None
+    """Why its text is not taken in anywhere."""
+    twin: Twin | None
+    is_id_forgotten: bool
+    are_words_forgotten: bool
+    duplicate: str | None
+    """The active record, or waiting candidate, that says the same, where the entry would be another one of these."""
+    key_holder: str | None
+    """The active record that has its key and says something else."""
+
+
+def plan_import(s: EntrySituation) -> EntryVerdict:
+    """The fate of a record or a candidate."""
+    if not s.is_scope_active:
+        return EntryVerdict("conflict", "scope_out_of_context")
+    if s.problem is not None:
+        return EntryVerdict("conflict", s.problem)
+    if s.twin is not None:
+        return _of_twin(s.twin)
+    if s.is_id_forgotten or s.are_words_forgotten:
+        return EntryVerdict("tombstone")
+    if s.duplicate is not None:
+        return EntryVerdict("skip")
+    if s.key_holder is not None:
+        return EntryVerdict("conflict", "key_taken", s.key_holder)
+    return EntryVerdict("import")
+
+
+def _of_twin(twin: Twin) -> EntryVerdict:
+    if twin.is_forgotten:
+        return EntryVerdict("tombstone")
+    if not twin.is_same_thing:
+        return EntryVerdict("conflict", "different_record", twin.memory_id)
+    if twin.is_unchanged:
+        return EntryVerdict("attach")
+    return EntryVerdict("conflict", "newer_there", twin.memory_id) if twin.is_older else EntryVerdict("skip")
+
+
+def plan_tombstone(*, is_scope_active: bool, is_known: bool, living: str | None, is_visible: bool) -> EntryVerdict:
+    """The fate of a tombstone: a record that lives here goes on living, and its owner is told."""
+    if not is_scope_active:
+        return EntryVerdict("conflict", "scope_out_of_context")
+    if is_known:
+        return EntryVerdict("skip")
+    if living is not None:
+        return (
+            EntryVerdict("conflict", "forgotten_there", living)
+            if is_visible
+            else EntryVerdict("conflict", "different_record")
+        )
+    return EntryVerdict("tombstone")

@@ -1,0 +1,35 @@
+"""The memory part of the local plan: which memory a message wants, and which memory tools it may need.
+
+Rule 1: pure, and silent unless the user's own words ask for memory: deterministic recall has looked already.
+Rule 2: a plan names targets and tools; whether it may be carried out is the policy's matter.
+"""
+
+from promt.intents import detect
+from protocol.hooks import DurablePlan, TurnContext
+from protocol.memory import Category
+
+ABOUT_THE_USER: tuple[Category, ...] = (
+    "identity",
+    "preference",
+    "biography",
+    "relationship",
+    "communication_style",
+    "recurring_instruction",
+)
+"""What "what do you know about me" means: its words are in no record, so that a search for them finds nothing."""
+
+
+def propose_durable(text: str, context: TurnContext) -> tuple[DurablePlan, list[str]]:
+    """What of durable memory the turn should look up, and the memory tools that should be visible."""
+    if context.mode == "chat" or context.memory_mode == "ignored":
+        return DurablePlan(), []
+    said = detect(text)
+    wanted = (
+        (said.asks_memory, ("memory_search", "memory_list")),
+        (said.remember, ("memory_remember",)),
+        (said.forget, ("memory_search", "memory_forget")),
+    )
+    tools = dict.fromkeys(name for is_wanted, names in wanted if is_wanted for name in names)
+    if not said.asks_memory or said.no_recall:
+        return DurablePlan(), list(tools)
+    return DurablePlan(status="recall", modes=["category"], targets=list(ABOUT_THE_USER)), list(tools)

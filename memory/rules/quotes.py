@@ -1,0 +1,327 @@
+"""What the user's own words bear out: a quote stands for nothing but what it says.
+
+Rule 1: pure. A quote counts where it stands in the user's own words, and is long enough to be a statement.
+Rule 2: a claim may lack words of its quote and add those that any telling adds; with more it is somebody else's claim.
+Rule 3: what a model obeys is kept as it was said, never as it was retold.
+"""
+# ruff: noqa: RUF001  # words of many languages are the subject here
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple, cast
+
+from memory.extraction.rule_extraction import extract_statements
+from memory.extraction.unspaced import UNSPACED, pieces_of
+from memory.rules.hygiene import NOBODY, find_junk
+from memory.rules.identity import folded
+from memory.rules.same_words import denials_in, figures_in
+from promt.intents import detect
+from promt.layout import sentences
+from promt.own_words import KEEPS, is_about_user, own_stretches
+from promt.patterns import compile_late
+from protocol.memory import Category, ReasonCode
+from protocol.saying import TYPOGRAPHY
+from protocol.seams.ports import Lexicon
+
+MIN_TERMS: Final = 4
+MIN_UNSPACED_CHARS: Final = 8
+MAX_SENTENCES: Final = 4
+"""A quote runs over so many sentences at most; a fact is a sentence or two."""
+MAX_SAID_CHARS: Final = 1200
+"""A longer sentence is not kept as it was said: it is no fact."""
+MAX_LEAVES: Final = 32  # parts of a value
+ASKED_WORDS: Final = 12
+"""So many words at a time are asked for their telling terms: the lexicon bounds a query."""
+STEM_CHARS: Final = 4
+
+OBEYED: Final[frozenset[Category]] = frozenset(
+    ("recurring_instruction", "communication_style", "procedure", "project_policy", "constraint")
+)
+"""Categories that a model obeys."""
+_ADDED: Final = (
+    "user users named called name prefers prefer likes like person speaker owns own "
+    "nutzer nutzers nutzerin benutzer benutzers heißt heisst mag bevorzugt "
+    "usuario usuaria llama llamado llamada prefiere gusta "
+    "utilisateur utilisatrice appelle nommé nommée préfère aime "
+    "пользователь пользователя пользователю зовут предпочитает любит"
+)
+"""What a telling adds: who is meant, that somebody has a name, that something is liked or wanted."""
+OBLIGES: Final = compile_late(
+    r"\b(?:always|never|must|mustn't|should|shall|(?:has|have) to|required?|send|forward|immer|nie|niemals|muss|müssen|soll(?:en)?|sende?|"
+    r"siempre|nunca|jamás|debe[ns]?|tiene que|envía|toujours|jamais|doit|doivent|envoie|всегда|никогда|долж\w+|обязан\w*|отправляй)\b"
+    r"|总是|永远|必须|务必|一律|いつも|必ず|絶対",
+    re.IGNORECASE,
+)
+_TURNS: Final = compile_late(
+    r"\b(?:if|unless|until|before|after|without|only|at (?:most|least)|except|than|used to|wenn|falls|bis|bevor|nachdem|ohne|nur|außer|höchstens|mindestens|als|früher|si|hasta|antes|después|sin|"
+    r"s[oó]lo|excepto|avant|après|sans|seulement|sauf|если|до|после|без|только|кроме|чем|раньше)\b|如果|除非|直到|之前|之后|只有|至少|最多|ければ|たら|まで",
+    re.IGNORECASE,
+)
+"""Words without which a sentence says something else, though no index holds them."""
+_OF_USER: Final = compile_late(
+    r"\b(?:users?|nutzer|benutzer|usuario|utilisateur|пользовател)|用户|ユーザー", re.IGNORECASE
+)
+_WORD: Final = compile_late(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
+_POSSESSIVE: Final = compile_late("['’]s$")
+_ASKS: Final = compile_late(
+    r"\W*(?:(?:is|are|am|was|were|do|does|did|can|could|would|will|should|shall|may|have|has|what|how|which|who|whose|where|when|why|any|"
+    r"ist|sind|bin|kann|kannst|können|soll|was|wie|wer|wo|wann|warum|welche\w*|es|qué|cómo|quién|dónde|cuándo|puedes|est-ce|que|quel\w*|comment|où|quand|peux|"
+    r"что|как|кто|где|когда|почему|можешь)\b|什么|怎么|何|どう)",
+    re.IGNORECASE,
+)
+"""Begins a question."""
+_CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
+_STOP: Final = compile_late(r"(?<=[.!?])\s+")
+_LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\(?\d{1,2}[.)])", re.MULTILINE)
+_REMINDER: Final = compile_late(
+    r"\b(?:do(?:n't| not)|never) (?:ever )?forget\b|\bvergi(?:ss|ß) (?:bitte )?nicht\b|\bnicht vergessen\b|\bno (?:te )?olvides\b|"
+    r"\bn'oublie[zs]? (?:pas|jamais)\b|\bне забу(?:дь|дьте|дешь)\b|\bне забывай\w*|(?:请)?(?:不要|别|別)忘(?:记|記|了)?",
+    re.IGNORECASE,
+)
+"""Asks that something be kept; the negation is not that of the fact."""
+
+
+class Claim(NamedTuple):
+    """Something said to be the user's: its words, its value, its category and the words that it rests on."""
+
+    content: str
+    value: Any
+    category: Category
+    quote: str
+
+
+class Borne(NamedTuple):
+    """What of a claim the user's words bear out, the sentence that it rests on, and whether that is kept as it was said."""
+
+    content: str
+    value: Any
+    quote: str
+    sentence: str
+    is_as_said: bool = False
+
+
+def compared(text: str) -> str:
+    """A quote as it is looked for: NFKC, case, white space; typographic quotes and dashes as ASCII."""
+    return folded(text.translate(TYPOGRAPHY))
+
+
+def find_sentence(quote: str, text: str) -> str | None:
+    """The whole sentence, or few, of the user's own words in the text that hold the quote, or None."""
+    wanted = compared(quote)
+    for stretch in own_stretches(text):
+        if not wanted or wanted not in compared(stretch):
+            continue
+        ranges = list(sentences(stretch))
+        for count in range(1, MAX_SENTENCES + 1):
+            for first in range(len(ranges) - count + 1):
+                said = stretch[ranges[first][0] : ranges[first + count - 1][1]]
+                if wanted in compared(said):
+                    return said
+    return None
+
+
+def bear_out(claim: Claim, text: str, lexicon: Lexicon) -> Borne | ReasonCode:
+    """What of a proposed fact the user's message bears out, or why nothing."""
+    sentence = find_sentence(claim.quote, text)
+    if sentence is None:
+        return "not_own_words" if compared(claim.quote) in compared(text) else "quote_not_found"
+    is_asked = detect(sentence).remember
+    if not _is_statement(claim.quote, sentence, lexicon) and not is_asked:
+        return "quote_too_short"
+    if _adds(claim.content, sentence, lexicon):
+        return _as_said(claim, sentence) if is_asked else "beyond_quote"
+    is_obeyed = claim.category in OBEYED or OBLIGES.search(claim.content) is not None
+    is_turned = _turns_of(claim.content) != _turns_of(claim.quote) or _denials(claim.quote) != _denials(sentence)
+    if is_obeyed or is_turned or _is_of_another(claim.content, sentence):
+        return _as_said(claim, sentence)
+    junk = find_junk(claim.content)
+    if junk is not None and junk.name == NOBODY:
+        said = _with_antecedent(sentence, text)
+        return Borne(said, None, claim.quote, said, is_as_said=True)
+    value = claim.value if _is_within(claim.value, sentence, lexicon) else None
+    return Borne(claim.content, value, claim.quote, sentence)
+
+
+def bear_out_wish(claim: Claim, text: str, lexicon: Lexicon) -> Borne | None:
+    """What of a wish the user's message bears out: the claim where it says the same, else the sentence as it was said."""
+    quote = claim.quote or _sentence_like(claim.content, text, lexicon)
+    sentence = find_sentence(quote, text) if quote else None
+    if sentence is None or not (_is_statement(quote, sentence, lexicon) or _asks_to_keep(quote, sentence, lexicon)):
+        return None
+    if (
+        claim.category in OBEYED
+        or _is_of_another(claim.content, sentence)
+        or not _says_the_same(claim.content, sentence, lexicon)
+    ):
+        return _as_said(claim._replace(quote=quote), sentence)
+    value = claim.value if _is_within(claim.value, sentence, lexicon) else None
+    return Borne(claim.content, value, quote, sentence)
+
+
+def as_said_category(category: Category, borne: Borne) -> Category:
+    """The category of what is kept for a wish: one that a model obeys only where the user's sentence orders something."""
+    if not borne.is_as_said or category not in OBEYED:
+        return category
+    stated = {fact.semantic.category for fact in extract_statements({"": borne.sentence})}
+    return category if stated & OBEYED or OBLIGES.search(borne.sentence) else "custom"
+
+
+def shares_words(words: str, text: str, lexicon: Lexicon) -> bool:
+    """Whether a telling word of the one is in the other."""
+    known = {*lexicon.index_terms(text), *pieces_of(text)}
+    return any(holds(term, known) for term in telling_terms(words, lexicon))
+
+
+def _as_said(claim: Claim, sentence: str) -> Borne:
+    said = sentence if len(sentence) <= MAX_SAID_CHARS else claim.quote
+    return Borne(said, None, claim.quote, sentence, is_as_said=True)
+
+
+def _with_antecedent(sentence: str, text: str) -> str:
+    """The sentence after those before it, as far as they tell who "he" or "it" is."""
+    for stretch in own_stretches(text):
+        place = stretch.find(sentence)
+        for start, _ in reversed(list(sentences(stretch, 0, max(place, 0)))[-MAX_SENTENCES:]):
+            said = stretch[start : place + len(sentence)]
+            junk = find_junk(said)
+            if junk is None or junk.name != NOBODY:
+                return said
+    return sentence
+
+
+def _states(question: str) -> bool:
+    """Whether a clause of a question states something of the user: "I live in Graz, any tips?"."""
+    return any(is_about_user(clause) and not _ASKS.match(clause) for clause in _CLAUSE.split(question))
+
+
+def _asks_to_keep(quote: str, sentence: str, lexicon: Lexicon) -> bool:
+    """Whether a question is a polite wish: "can you remember that …?"."""
+    return _is_long(quote, sentence, lexicon) and detect(sentence).remember
+
+
+def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
+    """Whether the quote is long enough, and no mere question: what is asked is not said."""
+    wanted = compared(quote)
+    said = next((part for part in _STOP.split(sentence) if wanted in compared(part)), sentence)
+    is_question = said.rstrip("\"”»') ").endswith(("?", "？"))
+    return _is_long(quote, sentence, lexicon) and (not is_question or _states(said))
+
+
+def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:
+    """Whether the quote has enough words, or is all that stands between the label of its sentence and its end."""
+    unspaced = sum(map(len, UNSPACED.findall(quote)))
+    if unspaced >= MIN_UNSPACED_CHARS or (not unspaced and len(lexicon.index_terms(quote)) >= MIN_TERMS):
+        return True
+    ends = [0, *(found.end() for found in _LABEL.finditer(sentence))]
+    return any(compared(quote) == compared(sentence[end:]) for end in ends)
+
+
+def _chunks(text: str) -> Iterator[list[str]]:
+    words = _WORD.findall(text)
+    for start in range(0, len(words), ASKED_WORDS):
+        yield words[start : start + ASKED_WORDS]
+
+
+def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
+    """The terms, in order, of the words that tell something: no function words, none that any telling adds."""
+    found: list[str] = []
+    for words in _chunks(UNSPACED.sub(" ", text)):
+        asked = set(lexicon.query_terms(f"{_ANY} {' '.join(words)}"))
+        for word in words:
+            bare = _POSSESSIVE.sub("", word.casefold())
+            if bare not in _added() and not KEEPS.fullmatch(word):
+                found += [term for term in lexicon.index_terms(word) if term in asked]
+    return [*found, *sorted(pieces_of(text))]
+
+
+_ANY: Final = "qzx"
+"""A word that tells something, so that function words are dropped beside it."""
+
+
+@cache
+def _added() -> frozenset[str]:
+    return frozenset(_ADDED.split())
+
+
+def holds(term: str, known: set[str]) -> bool:
+    """Whether a term is known, or one of the same stem: an ending is the grammar's."""
+    if term in known:
+        return True
+    if not term.isalpha() or len(term) <= STEM_CHARS:
+        return False
+    stem = term[: max(STEM_CHARS, len(term) - 2)]
+    return any(other.startswith(stem) and abs(len(other) - len(term)) <= STEM_CHARS - 1 for other in known)
+
+
+def _adds(content: str, quote: str, lexicon: Lexicon) -> bool:
+    """Whether the content has a word, number, address, denial or obligation that the quote has not."""
+    if compared(content) in compared(quote):
+        return False
+    known = {*lexicon.index_terms(quote), *pieces_of(quote)}
+    if not all(holds(term, known) for term in telling_terms(content, lexicon)):
+        return True
+    if not figures_in(content) <= figures_in(quote) or _denials(content) > _denials(quote):
+        return True
+    return OBLIGES.search(content) is not None and OBLIGES.search(quote) is None
+
+
+def _is_of_another(content: str, sentence: str) -> bool:
+    """Whether the content says of the user what its sentence does not."""
+    return _OF_USER.search(content) is not None and not (is_about_user(sentence) or _OF_USER.search(sentence))
+
+
+def _denials(text: str) -> int:
+    return denials_in(_REMINDER.sub(" ", text.replace("’", "'")))
+
+
+def _turns_of(text: str) -> tuple[int, list[str]]:
+    return _denials(text), sorted(found.casefold() for found in _TURNS.findall(text))
+
+
+def _says_the_same(content: str, sentence: str, lexicon: Lexicon) -> bool:
+    """Whether the content tells the whole sentence in its order, but for the request to keep it."""
+    bare = _REMINDER.sub(" ", sentence.replace("’", "'"))
+    return (
+        telling_terms(content, lexicon) == telling_terms(bare, lexicon)
+        and _turns_of(content) == _turns_of(bare)
+        and figures_in(content) == figures_in(bare)
+        and OBLIGES.findall(content.casefold()) == OBLIGES.findall(bare.casefold())
+    )
+
+
+def _sentence_like(content: str, text: str, lexicon: Lexicon) -> str:
+    """The first own sentence that holds all that a claim without a quote says, else that asks to keep some of it; or nothing."""
+    said = [stretch[start:end] for stretch in own_stretches(text) for start, end in sentences(stretch)]
+    whole = (one for one in said if telling_terms(content, lexicon) and not _adds(content, one, lexicon))
+    asked = (one for one in said if shares_words(content, one, lexicon) and detect(one).remember)
+    return next(whole, None) or next(asked, "")
+
+
+def _is_within(value: Any, words: str, lexicon: Lexicon) -> bool:
+    """Whether a value, and the names in it, say nothing that the words do not."""
+    leaves = list(_leaves(value))
+    return (
+        len(leaves) <= MAX_LEAVES
+        and None not in leaves
+        and not any(_adds(leaf or "", words, lexicon) for leaf in leaves)
+    )
+
+
+def _leaves(value: Any) -> Iterator[str | None]:
+    """The texts, numbers and names of a value; None for what denies something."""
+    match value:
+        case None | True:
+            return
+        case False:
+            yield None
+        case dict():
+            members = cast("Mapping[str, Any]", value)
+            for name, part in members.items():
+                yield name
+                yield from _leaves(part)
+        case list():
+            for part in cast("Sequence[Any]", value):
+                yield from _leaves(part)
+        case _:
+            yield str(value)

@@ -1,0 +1,83 @@
+"""How careful a fact must be handled: regulated and personal content, and what is never part of stored text.
+
+Rule 1: credentials are found by the scanner that wiring hands in; here stands only what follows from its finds.
+Rule 2: pure.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from promt.patterns import compile_late
+from protocol.memory import Category, Sensitivity, SensitivityHint
+from protocol.seams.ports import SecretSpan
+
+NUMBER_KINDS = frozenset({"credit_card", "iban", "national_id", "social_security_number"})
+"""Finds that name a person's card, account or identity: kept as little as what opens them, whoever asks."""
+LABEL_ADVICE = (
+    "Numbers of cards, bank accounts and ids are never kept. Keep a label instead, such as \u201cthe blue card\u201d."
+)
+"""What a person is told whose number was refused."""
+CREDENTIAL_FOUND = "a credential of this kind was found"
+
+_HEALTH = (
+    r"diagnos\w*", r"prescri\w*", r"medication\w*", r"antidepressant\w*", r"insulin", r"hiv", r"cancer", r"diabet\w*",
+    r"epilep\w*", r"bipolar", r"schizophren\w*", r"depression", r"therapist", r"chemotherap\w*", r"pregnan\w*", r"abortion",
+    r"allerg(?:y|ies|ic) to", r"диагноз\w*", r"диабет\w*", r"беремен\w*", r"депресси\w*", r"лекарств\w*", r"schwanger\w*",
+    r"medikament\w*", r"diagnose", r"krebs", r"embarazad\w*", r"medicamento\w*", r"diagn[oó]stic\w*", r"enceinte",
+    r"m[ée]dicament\w*", r"grossesse",
+)  # fmt: skip
+_FINANCE = (
+    r"bank account number", r"account number", r"routing number", r"sort code", r"tax id", r"ssn", r"social security number",
+    r"passport number", r"driver'?s licen[cs]e number", r"номер (?:счета|паспорта)", r"инн", r"kontonummer", r"steuernummer",
+    r"n[uú]mero de cuenta", r"num[ée]ro de compte",
+)  # fmt: skip
+_REGULATED = compile_late(rf"(?<!\w)(?:{'|'.join((*_HEALTH, *_FINANCE))})(?!\w)", re.IGNORECASE)
+
+PERSONAL_CATEGORIES: frozenset[Category] = frozenset({"identity", "biography", "relationship"})
+
+_UNSEEN = compile_late(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+class Findings(NamedTuple):
+    """What a text holds that decides how it is handled."""
+
+    secret_kinds: list[str]
+    is_regulated: bool
+
+
+def clean(text: str) -> str:
+    """The text without control, bidi and tag characters; line breaks and tabs stay."""
+    return _UNSEEN.sub("", text)
+
+
+def clean_value(value: Any) -> Any:
+    """A JSON value with its strings cleaned; names of members too."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [clean_value(entry) for entry in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {clean(name): clean_value(entry) for name, entry in cast("dict[str, Any]", value).items()}
+    return value
+
+
+def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
+    """What the texts of a proposal hold, given what the scanner found in them."""
+    kinds = sorted({span.kind for span in spans})
+    is_regulated = any(_REGULATED.search(unicodedata.normalize("NFKC", text)) for text in texts)
+    return Findings(kinds, is_regulated)
+
+
+def level_of(
+    declared: Sensitivity | None, hint: SensitivityHint, category: Category, *, is_regulated: bool
+) -> Sensitivity:
+    """The strictest of what was declared, hinted and found."""
+    if "regulated" in {declared, hint} or is_regulated:
+        return "regulated"
+    if "personal" in {declared, hint} or category in PERSONAL_CATEGORIES:
+        return "personal"
+    return "normal"

@@ -1,0 +1,266 @@
+"""What a write does: from a proposal and what is known, to a plan.
+
+Rule 1: pure; the pipeline gathers, this decides, the store applies.
+Rule 2: the gates come first, in the order of `_gates`; a proposal that passes them is compared, then weighed.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from memory.rules.admission import AdmissionScore, Proposal, assess
+from memory.rules.hygiene import Junk
+from memory.rules.obligations import Ask
+from memory.rules.sensitivity import CREDENTIAL_FOUND, LABEL_ADVICE, NUMBER_KINDS
+from protocol.memory import Action, Decision, Factor, ReasonCode, Relation, SourceKind
+
+Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
+"""Who said what supports a fact, as far as the service could verify it."""
+
+ORIGINS: dict[SourceKind, Origin] = {
+    "explicit_user_request": "user", "user_statement": "user", "user_correction": "user", "import": "user",
+    "assistant_inference": "assistant", "agent_note": "assistant", "background_extractor": "summary", "tool_observation": "tool", "file": "tool",
+    "system": "system",
+}  # fmt: skip
+
+ORIGIN_REASONS: dict[Origin, ReasonCode] = {
+    "assistant": "assistant_inference", "tool": "tool_or_web_source", "system": "system_source",
+    "summary": "generated_summary", "none": "missing_evidence",
+}  # fmt: skip
+
+
+class KnownRecord(NamedTuple):
+    """An active record that the proposal meets."""
+
+    memory_id: str
+    is_contested: bool
+    is_restated: bool = False
+    """An extractor or a person says that it is the same in other words."""
+    is_note: bool = False
+    """It is an agent's note: what the user says makes it theirs."""
+
+
+class Refined(NamedTuple):
+    """An active record of which the proposal says all, and a detail more."""
+
+    memory_id: str
+    detail: str
+
+
+class KnownCandidate(NamedTuple):
+    """A pending candidate that says the same."""
+
+    candidate_id: str
+    contested_memory_id: str | None
+
+
+class ProposalSituation(NamedTuple):
+    """A proposal with everything that its fate depends on."""
+
+    proposal: Proposal
+    origin: Origin
+    is_explicit: bool
+    is_own_block: bool
+    secret_kinds: Sequence[str]
+    is_regulated: bool
+    intent_forbids: bool
+    write_forbidden: ReasonCode | None
+    has_scope: bool
+    quote_failed: bool
+    owner: Literal["user", "task", "system"]
+    duplicate: KnownRecord | None
+    same_key: KnownRecord | None
+    pending: KnownCandidate | None
+    is_suppressed: bool
+    supersedes: str | None
+    proactive_enabled: bool
+    review_enabled: bool
+    wants_candidate: bool
+    wants_rejection: bool
+    is_approval: bool = False
+    junk: Junk | None = None
+    refined: Refined | None = None
+    is_note: bool = False
+    ask: Ask | None = None
+    """What a note may not be, and is."""
+    is_forgotten: bool = False
+
+
+class WritePlan(NamedTuple):
+    """What is done, and why."""
+
+    action: Action
+    relation: Relation
+    decision: Decision
+    merge_into: str | None = None
+    supersede: str | None = None
+    contest: str | None = None
+    uncontest: str | None = None
+    promote: str | None = None
+    remember_turn: bool = False
+    adopts: bool = False
+    """The record that it is merged into was an agent's note, and is the user's from now on."""
+
+
+def _gates(s: ProposalSituation) -> tuple[ReasonCode, list[Factor]] | None:
+    """The first gate that the proposal does not pass, or None."""
+    secrets = secret_factors(s.secret_kinds)
+    gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
+        (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
+        (bool(s.secret_kinds), "secret_detected", secrets),
+        (s.intent_forbids, "no_memory_requested", []),
+        (s.write_forbidden is not None, s.write_forbidden or "memory_write_disabled", []),
+        (s.is_forgotten, "source_forgotten", [_fact("forgotten", "what it came from was forgotten since")]),
+        (not s.has_scope, "invalid_scope", []),
+        (s.ask is not None, "note_would_instruct", [_fact(s.ask.name, s.ask.why)] if s.ask else []),
+        (s.quote_failed, "quote_not_found", [_fact("quote", "the quoted words are not in the message")]),
+        (s.owner == "task", "task_owned", []),
+        (s.owner == "system", "system_source", []),
+        (s.origin != "user" and not s.is_note, ORIGIN_REASONS.get(s.origin, "missing_evidence"), []),
+        (
+            s.junk is not None,
+            s.junk.reason if s.junk else "malformed_fact",
+            [_fact(s.junk.name, s.junk.why)] if s.junk else [],
+        ),
+        (s.is_regulated and (not s.is_explicit or s.wants_candidate), "regulated_needs_request", []),
+        (s.proposal.durability == "transient", "transient", []),
+        (s.proposal.durability == "session_only", "session_only", []),
+        (s.is_suppressed and not s.is_explicit and s.duplicate is None, "suppressed_by_rejection", []),
+        (s.wants_rejection, "suppressed_by_rejection", []),
+    ]
+    return next(((reason, factors) for fails, reason, factors in gates if fails), None)
+
+
+def secret_factors(kinds: Sequence[str]) -> list[Factor]:
+    """One factor a kind of secret, with what a person can do about it."""
+    return [_fact(kind, LABEL_ADVICE if kind in NUMBER_KINDS else CREDENTIAL_FOUND) for kind in kinds]
+
+
+def _fact(name: str, why: str) -> Factor:
+    return Factor(name=name, value=True, weight=0.0, contribution=0.0, why=why)
+
+
+def plan_write(s: ProposalSituation) -> WritePlan:
+    """The fate of a proposal."""
+    plan = _fate(s)
+    if not s.is_approval:
+        return plan
+    decision = plan.decision
+    factors = [*decision.factors, _fact("approved", "a person approved the candidate")]
+    return plan._replace(decision=msgspec.structs.replace(decision, factors=factors))
+
+
+def _fate(s: ProposalSituation) -> WritePlan:
+    contradicts = s.same_key is not None and s.duplicate is None and s.refined is None
+    verdict = assess(s.proposal._replace(contradicts=contradicts and not s.is_explicit))
+    stopped = _gates(s)
+    if stopped is not None:
+        reason, extra = stopped
+        action: Action = "suppress" if reason == "suppressed_by_rejection" else "reject"
+        relation: Relation = "suppressed_by_rejection" if action == "suppress" else "novel"
+        bucket = verdict.bucket if reason in {"transient", "session_only"} else "low"
+        score = verdict.score if bucket == verdict.bucket else min(verdict.score, 0.0)
+        return WritePlan(
+            action, relation, _decided(verdict._replace(score=score, bucket=bucket), action, reason, extra)
+        )
+    if s.is_note:
+        return _noted(s, verdict)
+    if s.duplicate is not None:
+        return _merged(s, s.duplicate, verdict)
+    if s.supersedes is not None or (contradicts and s.is_explicit and not s.wants_candidate):
+        replaced = s.supersedes or (s.same_key.memory_id if s.same_key else None)
+        promote = s.pending.candidate_id if s.pending else None
+        reason: ReasonCode = "contradiction_resolved" if s.is_approval else "superseded_by_correction"
+        decision = _decided(verdict, "supersede", reason)
+        return WritePlan("supersede", "contradiction", decision, supersede=replaced, promote=promote)
+    if s.refined is not None:
+        return _more_precise(s, s.refined, verdict)
+    if contradicts and s.same_key is not None:
+        return _contradiction(s, s.same_key, verdict)
+    return _novel(s, verdict)
+
+
+def _decided(verdict: AdmissionScore, action: Action, reason: ReasonCode, extra: Sequence[Factor] = ()) -> Decision:
+    return Decision(
+        action=action,
+        score=verdict.score,
+        bucket=verdict.bucket,
+        reason_code=reason,
+        factors=[*verdict.factors, *extra],
+    )
+
+
+def _noted(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+    """A note is kept beside what the user said, and changes nothing of it; what is known already is not kept again."""
+    if s.duplicate is not None:
+        return WritePlan("merge", "duplicate", _decided(verdict, "merge", "duplicate_active"), s.duplicate.memory_id)
+    return WritePlan("activate", "novel", _decided(verdict, "activate", "agent_note_created"))
+
+
+def _merged(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
+    """The same is believed already: its evidence grows, a doubt about it is settled, and what it corrects gives way."""
+    uncontest = known.memory_id if known.is_contested else None
+    promote = s.pending.candidate_id if s.pending is not None and s.is_approval else None
+    met: ReasonCode = "near_duplicate" if known.is_restated else "duplicate_active"
+    decision = _decided(verdict, "merge", "note_confirmed" if known.is_note else met)
+    plan = WritePlan(
+        "merge", "duplicate", decision, known.memory_id, s.supersedes, uncontest=uncontest, promote=promote
+    )
+    return plan._replace(adopts=known.is_note)
+
+
+def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore) -> WritePlan:
+    """What is believed is said again with a detail: it gives way without a contest, where the new words are believed at all."""
+    plan = _novel(s, verdict)
+    if plan.action != "activate":
+        return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")
+    why = "it says all of what was known, and adds this"
+    told = Factor(name="detail", value=known.detail, weight=0.0, contribution=0.0, why=why)
+    decision = _decided(verdict, "supersede", "made_more_precise", [told])
+    return plan._replace(action="supersede", relation="compatible_update", decision=decision, supersede=known.memory_id)
+
+
+def _contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
+    """Something else is believed: nothing is overwritten silently, a second statement of the user resolves it."""
+    if verdict.bucket == "low" and not s.is_explicit:
+        return WritePlan("reject", "contradiction", _decided(verdict, "reject", "low_score"), remember_turn=True)
+    if s.pending is not None and s.proposal.turns > 1 and s.proactive_enabled and not s.wants_candidate:
+        decision = _decided(verdict, "supersede", "contradiction_resolved")
+        return WritePlan(
+            "supersede", "contradiction", decision, supersede=known.memory_id, promote=s.pending.candidate_id
+        )
+    if s.pending is not None:
+        decision = _decided(verdict, "candidate", "duplicate_candidate")
+        return WritePlan("candidate", "duplicate", decision, merge_into=s.pending.candidate_id, remember_turn=True)
+    decision = _decided(verdict, "candidate", "contradiction_candidate")
+    return WritePlan("candidate", "contradiction", decision, contest=known.memory_id, remember_turn=True)
+
+
+def _novel(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+    relation: Relation = "novel"
+    promote = s.pending.candidate_id if s.pending else None
+    if s.wants_candidate and (s.is_explicit or verdict.bucket != "low"):
+        return _candidate(s, verdict)
+    if s.is_explicit:
+        return WritePlan("activate", relation, _decided(verdict, "activate", "active_created"), promote=promote)
+    if verdict.bucket == "high" and s.proactive_enabled:
+        return WritePlan("activate", relation, _decided(verdict, "activate", "active_created"), promote=promote)
+    if verdict.bucket == "high":
+        return WritePlan(
+            "reject", relation, _decided(verdict, "reject", "proactive_writes_disabled"), remember_turn=True
+        )
+    if verdict.bucket == "middle" and s.review_enabled:
+        return _candidate(s, verdict)
+    if verdict.bucket == "middle":
+        return WritePlan(
+            "reject", relation, _decided(verdict, "reject", "review_disabled_middle_confidence"), remember_turn=True
+        )
+    return WritePlan("reject", relation, _decided(verdict, "reject", "low_score"), remember_turn=True)
+
+
+def _candidate(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+    if s.pending is not None:
+        decision = _decided(verdict, "candidate", "duplicate_candidate")
+        return WritePlan("candidate", "duplicate", decision, merge_into=s.pending.candidate_id, remember_turn=True)
+    return WritePlan("candidate", "novel", _decided(verdict, "candidate", "candidate_created"), remember_turn=True)

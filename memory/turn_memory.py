@@ -1,0 +1,181 @@
+"""Durable memory as one turn may use it. Satisfies `MemoryForTurns`.
+
+Rule 1: every call takes its scopes from the turn; what a turn may not write is decided by the write path, as a reason.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from anyio import to_thread
+
+from memory.extraction.counts import count
+from memory.parts import Parts
+from memory.proposals.forgotten_sources import GONE, generation
+from memory.proposals.note_proposals import note_of_tool
+from memory.proposals.proposal import Proposed
+from memory.proposals.proposal_sources import check_bounds, from_fact, from_tool
+from memory.read.recall import Recall
+from memory.read.standing import Standing
+from memory.rows.store import SQL, active_in, encoded, get_candidate, scope_ids_of
+from memory.rules.scopes import narrowed, of_turn, required
+from memory.write.answers import manifest_entry
+from memory.write.idempotency import tell_after, write_once
+from memory.write.writing import Outcome
+from promt.brief import Brief
+from protocol.base import Scope
+from protocol.hooks import TurnContext
+from protocol.memory import (
+    Actor,
+    Fact,
+    ForgetParams,
+    ForgetResult,
+    GetParams,
+    GetResult,
+    ListParams,
+    ListResult,
+    RememberParams,
+    SearchParams,
+    SearchResult,
+    WriteResult,
+)
+from protocol.seams.ports import Lexicon, Tx
+from protocol.sizes import ScopeSize
+
+
+class TurnMemory:
+    """What hooks and tools may ask of durable memory."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._means, self._vectors, self._writer = parts.means, parts.vectors, parts.writer
+        self._reader, self._recaller = parts.reader, parts.recaller
+        self._forgetter, self._eraser = parts.forgetter, parts.eraser
+        self._standing, self._door = Standing(parts.means), parts.door
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """What cuts texts into terms."""
+        return self._means.lexicon
+
+    def turn_scopes(self, turn: TurnContext) -> list[Scope]:
+        """The scopes that are active in a turn."""
+        return of_turn(turn, self._means.settings())
+
+    def sizes(self, tx: Tx, turn: TurnContext) -> list[ScopeSize]:
+        """The scopes that are active in a turn, with the count that each keeps. Satisfies `MeasureMemory`."""
+        return [ScopeSize(kind=scope.kind, count=active_in(tx, scope)) for scope in self.turn_scopes(turn)]
+
+    async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
+        """Hits within a turn's scopes."""
+        self._door.require_enabled()
+        return await self._reader.search(params, narrowed(self.turn_scopes(turn), params.scopes))
+
+    async def get_in_turn(self, turn: TurnContext, params: GetParams) -> GetResult:
+        """One record within a turn's scopes."""
+        return await self._reader.get(params, self.turn_scopes(turn))
+
+    async def list_in_turn(self, turn: TurnContext, params: ListParams) -> ListResult:
+        """Records within a turn's scopes."""
+        return await self._reader.list_records(params, narrowed(self.turn_scopes(turn), params.scopes))
+
+    def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
+        """Of memories that are not forgotten, a mark of what they say."""
+        return dict(tx.all(SQL["marks"], {"memory_ids": encoded(list(memory_ids))}))
+
+    async def recall(
+        self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
+    ) -> Recall:
+        """What is worth putting into a turn's prompt."""
+        return await self._recaller.recall(
+            text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
+            turn_id=turn.turn_id,
+        )  # fmt: skip
+
+    async def standing(self, turn: TurnContext) -> Brief:
+        """What stands in every prompt of the turn's scopes."""
+        return await self._standing.read(self.turn_scopes(turn))
+
+    async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+        """Active and waiting memory near a text, for the extractor; no agent's notes, which are nothing that the user said."""
+        scopes = self.turn_scopes(turn)
+        found = await self._reader.search(SearchParams(query=text[:4096], limit=limit, voices=["user"]), scopes)
+        shown = [
+            manifest_entry("memory_id", h.record.memory_id, h.record.category, h.record.key, h.record.content)
+            for h in found.hits
+        ]
+
+        def waiting(tx: Tx) -> list[dict[str, Any]]:
+            rows = [
+                row[1]
+                for scope_id in scope_ids_of(tx, scopes)
+                for row in tx.all(SQL["pending_candidates"], {"scope_id": scope_id, "limit": limit})
+            ]
+            candidates = [found.candidate for row in rows if (found := get_candidate(tx, row)) is not None]
+            return [manifest_entry("candidate_id", c.candidate_id, c.category, c.key, c.content) for c in candidates]
+
+        return [*shown, *await self._means.db.read(waiting)][:limit]
+
+    async def remember_in_turn(
+        self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None, is_note: bool = False
+    ) -> WriteResult:  # fmt: skip
+        """A model's `memory_remember`: a wish of the user where they asked, in the sentence `said`, else a note or a mere proposal."""
+        check_bounds(params.content, params.value, params.metadata)
+        scopes = self.turn_scopes(turn)
+        if params.scope is not None:
+            required(scopes, params.scope)
+        began = await self._means.db.read(generation)
+        proposed = from_tool(turn, params, explicit=explicit, said=said)._replace(began=began)
+        if is_note:
+            proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
+        proposed = await self._vectors.meant(proposed)
+        write = partial(self._write_in_turn, proposed=proposed, scopes=scopes)
+        return (
+            await write_once(self._means, params.idempotency_key, ["tool", params], turn.workspace_id, write)
+        ).result
+
+    def _write_in_turn(self, tx: Tx, *, proposed: Proposed, scopes: Sequence[Scope]) -> Outcome:
+        return self._writer.write(tx, proposed, scopes)
+
+    async def propose(
+        self,
+        turn: TurnContext,
+        facts: Sequence[Fact],
+        *,
+        run_id: str,
+        user_items: Mapping[str, str],
+        policy_allows: bool,
+        is_by_rule: bool = False,
+    ) -> list[WriteResult]:
+        """Decide on the facts of an extraction, all in one transaction, once for a run."""
+        scopes = self.turn_scopes(turn)
+        outcomes: list[Outcome] = []
+        take = partial(from_fact, lexicon=self._means.lexicon, policy_allows=policy_allows, is_by_rule=is_by_rule)
+        proposals = [await self._vectors.meant(take(turn, fact, run_id, user_items)) for fact in facts]
+
+        def apply(tx: Tx) -> None:
+            key = f"run:{run_id}"
+            if tx.one(SQL["get_answer"], {"key": key, "after": 0}) is not None:
+                return
+            said = self._means.generation_of_turn(tx, turn.turn_id)
+            began = GONE if said is None else said
+            for proposed in proposals:
+                outcomes.append(self._writer.write(tx, proposed._replace(began=began), scopes))
+                tell_after(tx, self._means, outcomes[-1].notices)
+            stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
+            values = {"key": key, "request": b"", "answer": encoded(stats), "at": self._means.clock.now()}
+            tx.run(SQL["put_answer"], values)
+
+        await self._means.db.write(apply)
+        return [outcome.result for outcome in outcomes]
+
+    async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
+        """What an earlier attempt of a run left, by reason; None if none was committed."""
+        row = await self._means.db.read(lambda tx: tx.one(SQL["get_answer"], {"key": f"run:{run_id}", "after": 0}))
+        return msgspec.json.decode(row[1], type=dict[str, Any]) if row else None
+
+    async def forget_in_turn(self, turn: TurnContext, params: ForgetParams) -> ForgetResult:
+        """Forget within a turn's scopes."""
+        scopes = self.turn_scopes(turn)
+        actor = Actor(kind="assistant")
+        return await self._eraser.forget(lambda tx: self._forgetter.forget(tx, params, scopes, actor))

@@ -1,0 +1,76 @@
+"""Making an agent's note the user's word: because the user said the same, or a person confirmed it.
+
+Rule 1: the record stays the record, with its id and its words; whose word it is, where it is filed and when it ends are written anew.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from memory.ports import Collaborators
+from memory.proposals.proposal import Proposed
+from memory.rows.notes import is_note
+from memory.rows.notices import Notice, changed, note_change
+from memory.rows.store import SQL, Change, Stored, add_event, add_text, get_record, scope_id_of, seal, set_status
+from memory.rules.identity import FactIdentity, text_hash_of
+from protocol.base import Scope
+from protocol.errors import Defect
+from protocol.memory import Actor
+from protocol.seams.ports import Lexicon, Tx
+
+_COLUMNS = (
+    "category", "kind", "key", "alias", "is_single", "fingerprint", "sensitivity", "confidence", "importance", "provenance",
+    "thread_id", "turn_id", "valid_from", "expires_at", "value", "tags",
+)  # fmt: skip
+
+
+def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now: int, lexicon: Lexicon) -> Stored:
+    """Write the columns that say whose word a record is and where it is filed; return it as it is now, sealed and findable."""
+    tx.run(SQL["adopt_record"], {name: values[name] for name in _COLUMNS} | {"memory_id": memory_id, "now": now})
+    seal(tx, memory_id)
+    found = get_record(tx, memory_id)
+    if found is None:
+        raise Defect
+    add_event(tx, memory_id, now, change)
+    add_text(tx, found, lexicon)
+    return found
+
+
+def replace_notes(
+    tx: Tx, means: Collaborators, said: Stored, proposed: Proposed, active: Sequence[Scope]
+) -> list[Notice]:  # fmt: skip
+    """Let what the user said take the place of notes of other scopes in just these words, and take over what supported them."""
+    notices: list[Notice] = []
+    for scope in active if proposed.is_explicit and not proposed.is_note else ():
+        scope_id = scope_id_of(tx, scope)
+        if scope_id is None or scope == said.record.scope:
+            continue
+        text_hash = text_hash_of(scope, proposed.content, means.keyed)
+        for (memory_id,) in tx.all(SQL["notes_saying"], {"scope_id": scope_id, "text_hash": text_hash}):
+            note = get_record(tx, memory_id)
+            if note is not None and note.is_intact:
+                notices.append(_give_way(tx, means, note, said))
+    return notices
+
+
+def _give_way(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notice:
+    now, memory_id = means.clock.now(), note.record.memory_id
+    set_status(tx, note, "superseded", now, superseded_by=said.record.memory_id)
+    actor = said.record.provenance.created_by or Actor(kind="user")
+    add_event(tx, memory_id, now, Change("superseded", actor, "note_confirmed", note.record.status, "superseded"))
+    tx.run(SQL["take_evidence"], {"memory_id": memory_id, "taken_by": said.record.memory_id})
+    tx.run(SQL["grow_evidence"], {"memory_id": said.record.memory_id, "now": now})
+    note_change(tx, means, note.scope_id)
+    given = msgspec.structs.replace(
+        note.record, status="superseded", superseded_by=said.record.memory_id, updated_at=now
+    )
+    return changed(given, "superseded", "note_confirmed", said.record.provenance)
+
+
+def may_adopt(found: Stored, proposed: Proposed, identity: FactIdentity, same_key: Stored | None) -> bool:
+    """Whether what was found can be taken for what is said: an agent's note only where it says just that, and no other record has the key."""
+    if not is_note(found.record):
+        return True
+    is_alone = same_key is None or same_key.row == found.row
+    return is_alone and found.text_hash == identity.text_hash and proposed.disposition != "create_pending_candidate"

@@ -1,0 +1,109 @@
+"""How the outcome of a write becomes an answer, is kept under an idempotency key, and is told again.
+
+Rule 1: a kept answer holds ids and the decision, never content.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from memory.read.reads import at_time
+from memory.rows.notes import how_to_confirm, is_note
+from memory.rows.store import get_candidate, get_record
+from memory.rules.sensitivity import LABEL_ADVICE, NUMBER_KINDS
+from memory.write.writing import Outcome
+from protocol.errors import Refused
+from protocol.memory import (
+    Action,
+    Decision,
+    Factor,
+    NoteResult,
+    NoteStatus,
+    ReasonCode,
+    Record,
+    RememberResult,
+    WriteResult,
+)
+from protocol.seams.ports import Tx
+
+RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into a request
+
+
+def kept(outcome: Outcome) -> Record:
+    """The record of a write that had to succeed. Raises `Refused("write_refused")` with the decision."""
+    record, decision = outcome.result.record, outcome.result.decision
+    if record is not None:
+        return record
+    if decision.action in {"activate", "merge", "supersede"}:
+        raise Refused("conflict", "That memory was forgotten since.")
+    raise _refused(decision)
+
+
+def _refused(decision: Decision) -> Refused:
+    message = f"The memory was not saved: {decision.reason_code.replace('_', ' ')}."
+    if any(factor.name in NUMBER_KINDS for factor in decision.factors):
+        message += f" {LABEL_ADVICE}"
+    return Refused("write_refused", message, details={"decision": msgspec.to_builtins(decision)})
+
+
+def refusal(reason_code: ReasonCode, factors: Sequence[Factor] = ()) -> Refused:
+    """A write that a gate stopped before anything was weighed."""
+    decision = Decision(action="reject", score=0.0, bucket="low", reason_code=reason_code, factors=list(factors))
+    return _refused(decision)
+
+
+def remembered(outcome: Outcome) -> RememberResult:
+    """The answer to an explicit wish. Raises `Refused("write_refused")`."""
+    result = outcome.result
+    return RememberResult(
+        record=kept(outcome), created=outcome.created, relation=result.relation, decision=result.decision,
+        superseded_memory_id=result.superseded_memory_id,
+    )  # fmt: skip
+
+
+_NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "merge": "duplicate"}
+
+
+def note_answer(result: WriteResult) -> NoteResult:
+    """The answer to a note: what became of it in a word, and how a person takes it for their own."""
+    status, record = _NOTE_STATUS.get(result.decision.action, "rejected"), result.record
+    members = {name: getattr(result, name) for name in WriteResult.__struct_fields__}
+    return NoteResult(
+        **members, status=status, reason_code=result.decision.reason_code,
+        memory_id=record.memory_id if record is not None else None,
+        how_to_confirm=how_to_confirm(record.memory_id) if record is not None and is_note(record) else None,
+    )  # fmt: skip
+
+
+def answer_of(outcome: Outcome) -> dict[str, Any]:
+    """What is kept of an answer: ids, never content."""
+    r = outcome.result
+    return {
+        "created": outcome.created, "relation": r.relation, "canonical_key": r.canonical_key,
+        "semantic_fingerprint": r.semantic_fingerprint, "decision": r.decision,
+        "memory_id": r.record.memory_id if r.record else None,
+        "candidate_id": r.candidate.candidate_id if r.candidate else None,
+        "superseded_memory_id": r.superseded_memory_id, "evidence_merged": r.evidence_merged,
+    }  # fmt: skip
+
+
+def answered(tx: Tx, answer: str, now: int) -> Outcome:
+    """A stored answer with its record and candidate as they are now."""
+    kept = msgspec.json.decode(answer, type=dict[str, Any])
+    stored = get_record(tx, kept["memory_id"]) if kept["memory_id"] else None
+    if stored is not None and stored.record.status == "deleted":
+        stored = None  # what was forgotten since is in no answer
+    waiting = get_candidate(tx, kept["candidate_id"]) if kept["candidate_id"] else None
+    result = WriteResult(
+        relation=kept["relation"], canonical_key=kept["canonical_key"], semantic_fingerprint=kept["semantic_fingerprint"],
+        decision=msgspec.convert(kept["decision"], Decision), record=at_time(stored.record, now) if stored else None,
+        candidate=waiting.candidate if waiting else None, superseded_memory_id=kept["superseded_memory_id"],
+        evidence_merged=kept["evidence_merged"],
+    )  # fmt: skip
+    return Outcome(result, kept["created"], [])
+
+
+def manifest_entry(name: str, identifier: str, category: str, key: str, content: str) -> dict[str, Any]:
+    """A known memory as the extractor is told of it."""
+    return {name: identifier, "category": category, "key": key, "content": content[:RELATED_CHARS]}

@@ -1,0 +1,58 @@
+"""Writes with their notifications, once under an idempotency key.
+
+Rule 1: a repeat of the same request gets the same answer with the record as it is now; another request under the key is refused.
+Rule 2: notifications go out after the commit, and only then.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from memory.ports import Collaborators
+from memory.rows.notices import Notice
+from memory.rows.store import SQL, encoded
+from memory.write.answers import answer_of, answered
+from memory.write.writing import Outcome
+from protocol.errors import Refused
+from protocol.seams.ports import Tx
+
+KEEP_ANSWERS_MS = 30 * 86_400_000
+
+
+def tell_after(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:
+    """Send the notices once the transaction is committed, whoever still waits for it; none while memory is switched off."""
+
+    def send() -> None:
+        for notice in notices if means.settings().enabled else ():
+            means.notify(notice.method, notice.params)
+
+    tx.after_commit(send)
+
+
+async def write_once(
+    means: Collaborators, key: str | None, request: list[Any], workspace_id: str | None, work: Callable[[Tx], Outcome]
+) -> Outcome:
+    """Run a write in a transaction of its own and tell what it left."""
+
+    def work_and_tell(tx: Tx) -> Outcome:
+        outcome = work(tx)
+        tell_after(tx, means, outcome.notices)
+        return outcome
+
+    if key is None:
+        return await means.db.write(work_and_tell)
+    named = means.keyed.digest("idempotency", f"{workspace_id or '-'}|{key}").hex()
+    digest = means.keyed.digest("request", encoded(request))
+    after = means.clock.now() - KEEP_ANSWERS_MS
+
+    def write(tx: Tx) -> Outcome:
+        known = tx.one(SQL["get_answer"], {"key": named, "after": after})
+        if known is not None:
+            if known[0] != digest:
+                raise Refused("idempotency_mismatch")
+            return answered(tx, known[1], means.clock.now())
+        outcome = work_and_tell(tx)
+        answer = encoded(answer_of(outcome))
+        tx.run(SQL["put_answer"], {"key": named, "request": digest, "answer": answer, "at": means.clock.now()})
+        return outcome
+
+    return await means.db.write(write)

@@ -1,0 +1,111 @@
+"""Changing a record: new words are a correction, everything else is written in place.
+
+Rule 1: what is not named stays as it is.
+Rule 2: a record is known by what it says now: another value gives it another fingerprint, and in a set another key, in the same statement.
+Rule 3: two active records never say the same: what another one says already is a conflict.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from memory.ports import Collaborators
+from memory.proposals.proposal_sources import correction
+from memory.rows.notices import Notice, changed, expire, note_change
+from memory.rows.store import SQL, Change, Stored, add_event, add_text, encoded, get_record, seal
+from memory.rows.withheld import find_kept
+from memory.rules.identity import FactIdentity, identity_with
+from memory.rules.sensitivity import clean_value, judge
+from memory.rules.visibility import effective_status
+from memory.rules.write_plan import secret_factors
+from memory.write.answers import kept, refusal
+from memory.write.idempotency import tell_after
+from memory.write.writing import RecordWriter
+from protocol.base import Scope
+from protocol.errors import CallerError, Defect, Refused
+from protocol.memory import Actor, Record, UpdateParams, UpdateResult
+from protocol.seams.ports import Tx
+
+USER_ACTOR = Actor(kind="user")
+
+
+class Updater:
+    """Answers `memory/update`, on a transaction."""
+
+    def __init__(self, means: Collaborators, writer: RecordWriter) -> None:
+        self._means = means
+        self._writer = writer
+
+    def update(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope], workspace_id: str | None) -> UpdateResult:
+        """Correct a record (new content supersedes) or annotate it in place."""
+        content = params.content if params.content is not UNSET else None
+        stored = self._updatable(tx, params, scopes)
+        if content is not None and content != stored.record.content:
+            outcome = self._writer.write(tx, correction(params, stored, content, workspace_id), scopes)
+            record = kept(outcome)
+            tell_after(tx, self._means, outcome.notices)
+            return UpdateResult(record=record, superseded_memory_id=outcome.result.superseded_memory_id)
+        notices: list[Notice] = []
+        record = self._annotate(tx, stored, params, notices)
+        tell_after(tx, self._means, [*notices, changed(record, "updated", None)])
+        return UpdateResult(record=record)
+
+    def _updatable(self, tx: Tx, params: UpdateParams, scopes: Sequence[Scope]) -> Stored:
+        stored = find_kept(tx, self._means, params.memory_id, scopes)
+        if stored is None:
+            raise CallerError.missing("memory")
+        if stored.record.status != "active":
+            raise Refused("conflict", "Only an active memory can be changed.")
+        if params.expected_updated_at not in {None, stored.record.updated_at}:
+            raise Refused("conflict", "The memory was changed meanwhile.")
+        return stored
+
+    def _annotate(self, tx: Tx, stored: Stored, params: UpdateParams, notices: list[Notice]) -> Record:
+        old, now = stored.record, self._means.clock.now()
+        names = ("value", "tags", "category", "importance", "expires_at", "metadata")
+        new = {name: given for name in names if (given := getattr(params, name)) is not UNSET}
+        new |= {name: clean_value(new[name]) for name in ("value", "tags") if name in new}
+        texts = [encoded(entry) for entry in new.values()]
+        findings = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
+        if findings.secret_kinds:
+            raise refusal("secret_detected", secret_factors(findings.secret_kinds))
+        level = "regulated" if findings.is_regulated else old.sensitivity
+        record = msgspec.structs.replace(old, **new, sensitivity=level)
+        identity = self._identity(tx, stored, record, notices)
+        tx.run(SQL["update_record"], {
+            "memory_id": old.memory_id, "value": encoded(record.value) if record.value is not None else None,
+            "tags": encoded(record.tags), "category": record.category, "importance": record.importance,
+            "expires_at": record.expires_at, "metadata": encoded(record.metadata), "sensitivity": level, "now": now,
+            "key": identity.key, "fingerprint": identity.fingerprint,
+        })  # fmt: skip
+        seal(tx, old.memory_id)
+        current = get_record(tx, old.memory_id)
+        if current is None:
+            raise Defect
+        add_text(tx, current, self._means.lexicon)
+        add_event(tx, old.memory_id, now, Change("updated", USER_ACTOR, None, "active", "active"))
+        note_change(tx, self._means, stored.scope_id)
+        return current.record
+
+    def _identity(self, tx: Tx, stored: Stored, record: Record, notices: list[Notice]) -> FactIdentity:
+        """What a record is from now on. Raises `Refused` where another one is that; one whose time is over makes room."""
+        old = stored.record
+        known = FactIdentity(old.key, stored.alias, stored.fingerprint, stored.text_hash, stored.is_single)
+        if record.value == old.value:
+            return known
+        identity = identity_with(known, old.scope, old.content, record.value, self._means.keyed)
+        taken = {
+            "row": stored.row,
+            "scope_id": stored.scope_id,
+            "key": identity.key,
+            "fingerprint": identity.fingerprint,
+        }
+        for (memory_id,) in tx.all(SQL["others_that_are"], taken):
+            other = get_record(tx, memory_id)
+            if other is None:
+                raise Defect
+            if effective_status(other.record.status, other.record.expires_at, self._means.clock.now()) == "active":
+                raise Refused("conflict", "Another memory says that already.")
+            notices.append(expire(tx, self._means, other))
+        return identity

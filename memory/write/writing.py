@@ -1,0 +1,408 @@
+"""The one write path: every proposal, from wherever, is gathered, decided and applied here, in one transaction.
+
+Rule 1: nothing else creates, merges or supersedes a record.
+Rule 2: text that holds a credential leaves no trace: no record, no candidate, no evidence, no plain hash.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from memory.ports import Collaborators
+from memory.proposals.candidate_rows import (
+    ADMISSION,
+    End,
+    approved_evidence,
+    end_candidate,
+    kept_of,
+    lift_doubt,
+    settle_doubts,
+)
+from memory.proposals.columns import RecordPlacement, columns_of
+from memory.proposals.forgotten_sources import comes_too_late
+from memory.proposals.named_records import Meeting, find_restated, find_superseded
+from memory.proposals.proposal import (
+    Checked,
+    Proposed,
+    actor_of,
+    check_evidence,
+    cleaned,
+    findings_of,
+    junk_of,
+    keep_evidence,
+    sourced,
+)
+from memory.proposals.same_matter import without_foreign_key
+from memory.read.vectors import RecordVectors
+from memory.rows.notes import is_note
+from memory.rows.notices import Notice, changed, expire, note_change
+from memory.rows.store import (
+    SQL,
+    Change,
+    Stored,
+    StoredCandidate,
+    active_by_key,
+    active_duplicate,
+    add_event,
+    add_first_text,
+    add_record,
+    earlier_turns,
+    encoded,
+    ensure_scope,
+    get_candidate,
+    get_record,
+    is_suppressed,
+    met_by,
+    note_turns,
+    pending_candidate,
+    set_status,
+)
+from memory.rules.admission import Proposal
+from memory.rules.identity import identify
+from memory.rules.scopes import default_of
+from memory.rules.visibility import effective_status
+from memory.rules.write_plan import KnownCandidate, KnownRecord, ProposalSituation, Refined, WritePlan, plan_write
+from memory.write.adopting import adopt, may_adopt, replace_notes
+from memory.write.refining import find_refined
+from promt.render import carries_own_block
+from protocol.base import Scope
+from protocol.errors import CallerError, Defect, Refused
+from protocol.memory import Actor, Candidate, Decision, Record, WriteResult
+from protocol.notifications import CandidateCreated
+from protocol.seams.ports import Tx
+
+NO_SCOPE = Scope(kind="workspace", key="none")
+"""Stands in for the scope of a proposal for which none is active; such a proposal is always refused."""
+
+
+class Outcome(NamedTuple):
+    """What a write answered, whether a record is new, and what is told about it."""
+
+    result: WriteResult
+    created: bool
+    notices: list[Notice]
+
+
+class _Known(NamedTuple):
+    """What the store has that the proposal meets."""
+
+    duplicate: Stored | None
+    same_key: Stored | None
+    pending: StoredCandidate | None
+    superseded: Stored | None
+    restated: Stored | None
+    refined: Refined | None
+    turns: set[str]
+    is_suppressed: bool
+
+
+class RecordWriter:
+    """Applies proposals on a transaction."""
+
+    def __init__(self, means: Collaborators, vectors: RecordVectors) -> None:
+        self._means, self._vectors = means, vectors
+
+    def write(self, tx: Tx, given: Proposed, active: Sequence[Scope]) -> Outcome:
+        """Gather, decide, apply. Raises `CallerError` for what is no proposal at all."""
+        proposed = cleaned(given)
+        if not proposed.content.strip() and proposed.forbidden is None:
+            raise CallerError.at("$.content", "There are no words in it")
+        scope, is_clear = proposed.scope, True
+        if scope is None and not proposed.is_note:
+            corrected = get_record(tx, proposed.supersedes) if proposed.supersedes is not None else None
+            stood = corrected.record.scope if corrected is not None else None
+            scope, is_clear = default_of(active, proposed.semantic.category, proposed.semantic.scope_hint, stood)
+        work = _Write(tx, self._means, self._vectors, proposed, scope or NO_SCOPE, active)
+        situation, checked = work.gather(is_clear=is_clear, has_scope=scope is not None)
+        return work.apply(plan_write(situation), checked)
+
+
+class _Write:
+    """One proposal on one transaction."""
+
+    def __init__(
+        self, tx: Tx, means: Collaborators, vectors: RecordVectors, proposed: Proposed, scope: Scope, active: Sequence[Scope]
+    ) -> None:  # fmt: skip
+        self._tx, self._means, self._p, self._active = tx, means, proposed, active
+        self._value = encoded(proposed.value) if proposed.value is not None else None
+        self._scope = scope
+        self._gist = means.lexicon.query_terms(proposed.content)
+        self._now = means.clock.now()
+        self._vectors = vectors
+        self._notices: list[Notice] = []
+        self._meets_candidate = False
+        self._findings = findings_of(self._p, means.scanner)
+        self._identity = identify(scope, self._p.semantic, self._p.content, self._p.value, self._p.alias, means.keyed)
+        self._scope_id = ensure_scope(tx, scope)
+
+    # -- gather ----------------------------------------------------------------------------------------------------
+
+    def _is_own_block(self) -> bool:
+        text = self._p.content
+        return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
+
+    def _meet(self) -> _Known:
+        tx, scope_id = self._tx, self._scope_id
+        self._p, self._identity = without_foreign_key(tx, self._means, (self._scope, scope_id), self._p, self._identity)
+        if self._p.alias is not None:
+            named = active_by_key(tx, scope_id, self._identity._replace(key=self._p.alias, alias=None))
+            if named is not None:  # the caller gave a canonical key: it stays the key, and so does the caller's own
+                self._identity = self._identity._replace(key=self._p.alias, alias=named.alias, is_single=True)
+        met = met_by(tx, scope_id, self._identity)
+        same_key = self._live(active_by_key(tx, scope_id, self._identity)) if met.key else None
+        superseded = find_superseded(tx, self._p, self._scope, self._active)
+        is_merge = superseded is not None and self._p.same_as is not None
+        duplicate = self._duplicate(same_key) if met.same or same_key is not None else None
+        if is_merge:
+            duplicate = None  # the record that stays was named, whatever else says the same
+        elif duplicate is not None and superseded is not None and duplicate.row == superseded.row:
+            superseded = None
+        is_new = duplicate is None and superseded is None
+        meeting = Meeting(scope_id, same_key, self._identity.text_hash if met.same else None)
+        restated = find_restated(tx, self._means.lexicon, self._p, meeting) if is_new or is_merge else None
+        restated = self._live(restated)
+        is_placed = duplicate is not None or restated is not None
+        if superseded is not None and not is_placed and same_key is not None and same_key.row != superseded.row:
+            raise Refused("conflict", "The key belongs to another memory than the one to supersede.")
+        pending = get_candidate(tx, self._p.approves) if self._p.approves is not None else None
+        pending = pending or (self._pending() if met.candidate else None)
+        known = same_key, self._gist, scope_id, self._now
+        refined = find_refined(tx, self._identity, self._p, *known) if is_new and restated is None else None
+        said_before = self._identity.text_hash, self._identity.fingerprint
+        turns = earlier_turns(tx, scope_id, *said_before) if met.repetition else set[str]()
+        was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
+        return _Known(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
+
+    def _duplicate(self, same_key: Stored | None) -> Stored | None:
+        found = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
+        if found is not None and may_adopt(found, self._p, self._identity, same_key):
+            return found
+        if same_key is None or same_key.text_hash != self._identity.text_hash:
+            return None
+        return same_key if same_key.record.value == self._p.value else None
+
+    def _meet_by_note(self) -> _Known:
+        """What an agent's note meets: what says the same, and whether that was forgotten. It touches nothing else."""
+        said = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
+        is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity)
+        return _Known(said, None, None, None, None, None, set[str](), is_unwanted)
+
+    def _live(self, found: Stored | None) -> Stored | None:
+        """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
+        if found is not None and not found.is_intact:  # nobody can see it; it makes room for what is said now
+            set_status(self._tx, found, "archived", self._now)
+            change = Change("archived", Actor(kind="system"), "damaged", "active", "archived")
+            add_event(self._tx, found.record.memory_id, self._now, change)
+            return None
+        if found is None or effective_status(found.record.status, found.record.expires_at, self._now) == "active":
+            return found
+        self._notices.append(expire(self._tx, self._means, found))
+        return None
+
+    def gather(self, *, is_clear: bool, has_scope: bool) -> tuple[ProposalSituation, Checked]:
+        """Everything that the decision depends on."""
+        is_approval = self._p.approves is not None
+        checked = approved_evidence(self._p) if is_approval else check_evidence(self._tx, self._means, self._p)
+        self._p = sourced(self._p, checked)
+        p, settings = self._p, self._means.settings()
+        known = self._meet_by_note() if p.is_note else self._meet()
+        self._meets_candidate = known.pending is not None
+        proposal = Proposal(
+            explicitness=p.semantic.explicitness,
+            durability=p.semantic.durability,
+            certainty=p.semantic.certainty,
+            sensitivity=p.semantic.sensitivity,
+            is_scope_clear=is_clear,
+            is_user_said=checked.origin == "user",
+            turns=max(len(checked.turns | known.turns), 1 if checked.origin == "user" else 0),
+            contradicts=False,
+        )
+        situation = ProposalSituation(
+            proposal=proposal,
+            origin=checked.origin,
+            is_explicit=p.is_explicit and checked.origin == "user",
+            is_own_block=self._is_own_block(),
+            secret_kinds=self._findings.secret_kinds,
+            is_regulated=self._findings.is_regulated or "regulated" in {p.semantic.sensitivity, p.declared},
+            intent_forbids=p.semantic.intent in {"explicit_no_memory", "explicit_forget"},
+            write_forbidden=p.forbidden,
+            has_scope=has_scope,
+            quote_failed=checked.has_failed_quote,
+            owner=checked.owner,
+            duplicate=_known(known.duplicate) or _known(known.restated, is_restated=True),
+            same_key=_known(known.same_key),
+            refined=known.refined,
+            pending=_pending(known.pending),
+            is_suppressed=known.is_suppressed,
+            supersedes=known.superseded.record.memory_id if known.superseded else None,
+            proactive_enabled=settings.proactive_writes_enabled,
+            review_enabled=settings.review_enabled,
+            wants_candidate=p.disposition == "create_pending_candidate",
+            wants_rejection=p.disposition == "reject_suppressed",
+            is_approval=is_approval,
+            junk=junk_of(p, self._means.lexicon),
+            is_note=p.is_note,
+            ask=p.ask,
+            is_forgotten=comes_too_late(self._tx, self._means, p, checked, (self._scope, self._identity)),
+        )
+        return situation, checked
+
+    # -- apply -----------------------------------------------------------------------------------------------------
+
+    def apply(self, plan: WritePlan, checked: Checked) -> Outcome:
+        """Store what was decided."""
+        record: Record | None = None
+        candidate: Candidate | None = None
+        replaced = get_record(self._tx, plan.supersede) if plan.supersede is not None else None
+        if plan.action in {"activate", "supersede"}:
+            record = self._create(plan, checked, replaced)
+        elif plan.action == "merge" and plan.merge_into is not None:
+            if replaced is not None:
+                self._supersede(replaced, plan.merge_into, plan.decision)
+            record = self._merge(plan, checked)
+        elif plan.action == "candidate":
+            candidate = self._propose(plan, checked)
+        if replaced is not None:  # after the candidate that replaces it has become a record
+            settle_doubts(self._tx, replaced.record.memory_id, self._now)
+        if plan.remember_turn:
+            hashes = self._identity.text_hash, self._identity.fingerprint
+            note_turns(self._tx, self._scope_id, hashes, checked.turns, self._now)
+        self._decide(plan.decision, record, candidate.candidate_id if candidate else plan.promote or self._p.approves)
+        if plan.action not in {"reject", "suppress"}:
+            note_change(self._tx, self._means, self._scope_id)
+        is_secret = plan.decision.reason_code == "secret_detected"
+        result = WriteResult(
+            relation=plan.relation,
+            canonical_key="" if is_secret else (record.key if record else self._identity.key),
+            semantic_fingerprint="" if is_secret else self._identity.fingerprint.hex(),
+            decision=plan.decision,
+            record=record,
+            candidate=candidate,
+            superseded_memory_id=replaced.record.memory_id if replaced else None,
+            evidence_merged=plan.merge_into is not None and not self._p.is_note,
+        )
+        return Outcome(result, plan.action in {"activate", "supersede"}, self._notices)
+
+    def _create(self, plan: WritePlan, checked: Checked, replaced: Stored | None) -> Record:
+        tx, memory_id = self._tx, self._means.ids.new("mem")
+        if replaced is not None:
+            self._supersede(replaced, memory_id, plan.decision)
+        stored = add_record(tx, self._scope, self._columns(memory_id, checked, replaced))
+        keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=True)
+        if self._meets_candidate:
+            stored = self._take_over(plan.promote, memory_id)
+        created = Change("created", actor_of(self._p), plan.decision.reason_code, None, "active")
+        add_event(tx, memory_id, self._now, created)
+        add_first_text(tx, stored, self._means.lexicon, self._gist)
+        stored = self._vectors.keep(tx, stored, self._p.meant)
+        if notices := replace_notes(tx, self._means, stored, self._p, self._active):
+            stored, self._notices = self._stored(memory_id), [*self._notices, *notices]
+        self._notices.append(changed(stored.record, "created", plan.decision.reason_code))
+        return stored.record
+
+    def _take_over(self, promoted: str | None, memory_id: str) -> Stored:
+        """Let no candidate wait that says what a new record says; what supported it supports the record."""
+        if promoted is not None:
+            self._end(promoted, End("approved", self._decider(), memory_id=memory_id))
+        while (equal := self._pending()) is not None:
+            self._end(equal.candidate.candidate_id, End("merged", merged_into=memory_id))
+        self._tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
+        return self._stored(memory_id)
+
+    def _columns(self, memory_id: str, checked: Checked, replaced: Stored | None) -> dict[str, Any]:
+        place = RecordPlacement(memory_id, self._scope_id, replaced.record.memory_id if replaced else None, self._now)
+        return columns_of(self._p, self._identity, checked, place, is_regulated=self._findings.is_regulated)
+
+    def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
+        set_status(self._tx, old, "superseded", self._now, superseded_by=memory_id)
+        change = Change("superseded", actor_of(self._p), decision.reason_code, old.record.status, "superseded")
+        add_event(self._tx, old.record.memory_id, self._now, change)
+        now = self._stored(old.record.memory_id).record
+        self._notices.append(changed(now, "superseded", decision.reason_code, self._p.provenance))
+
+    def _merge(self, plan: WritePlan, checked: Checked) -> Record:
+        tx, memory_id = self._tx, plan.merge_into or ""
+        before = self._stored(memory_id).record.evidence_count
+        if self._p.is_note:
+            return self._stored(memory_id).record
+        keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=plan.adopts)
+        if plan.adopts:
+            change = Change("confirmed", actor_of(self._p), plan.decision.reason_code, "active", "active")
+            adopt(tx, memory_id, self._columns(memory_id, checked, None), change, self._now, self._means.lexicon)
+        if plan.promote is not None:
+            self._end(plan.promote, End("merged", self._decider(), merged_into=memory_id))
+        if plan.uncontest is not None:
+            settle_doubts(tx, memory_id, self._now)
+            self._notices += lift_doubt(tx, memory_id, actor_of(self._p), self._now, plan.decision.reason_code)
+        tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
+        record = self._stored(memory_id).record
+        if record.evidence_count > before:
+            add_event(tx, memory_id, self._now, Change("evidence_added", actor_of(self._p), plan.decision.reason_code))
+            self._notices.append(changed(record, "updated", plan.decision.reason_code, self._p.provenance))
+        return self._stored(memory_id).record
+
+    def _decider(self) -> str:
+        return "user" if self._p.approves is not None else ADMISSION
+
+    def _pending(self) -> StoredCandidate | None:
+        return pending_candidate(self._tx, self._scope_id, self._identity, self._value)
+
+    def _end(self, candidate_id: str, end: End) -> None:
+        found = get_candidate(self._tx, candidate_id)
+        end_candidate(self._tx, candidate_id, end, self._now)
+        contested = found.candidate.contested_memory_id if found is not None else None
+        self._notices += lift_doubt(self._tx, contested, actor_of(self._p), self._now)
+
+    def _propose(self, plan: WritePlan, checked: Checked) -> Candidate:
+        tx, decision = self._tx, plan.decision
+        candidate_id = plan.merge_into or self._means.ids.new("cand")
+        if plan.merge_into is None:
+            tx.run(SQL["add_candidate"], {
+                "candidate_id": candidate_id, "scope_id": self._scope_id, "category": self._p.semantic.category,
+                "key": self._identity.key, "content": self._p.content,
+                "value": self._value, "score": decision.score,
+                "bucket": decision.bucket, "reason_code": decision.reason_code, "evidence_count": len(checked.evidence),
+                "contested_memory_id": plan.contest, "now": self._now, "fingerprint": self._identity.fingerprint,
+                "text_hash": self._identity.text_hash, "turn_id": self._p.provenance.turn_id,
+                "proposal": kept_of(self._p, checked.source_kind),
+            })  # fmt: skip
+        keep_evidence(tx, checked, self._now, candidate_id=candidate_id)
+        tx.run(SQL["rescore_candidate"], {
+            "candidate_id": candidate_id, "score": decision.score, "bucket": decision.bucket,
+            "reason_code": decision.reason_code, "now": self._now,
+        })  # fmt: skip
+        if plan.contest is not None and not self._stored(plan.contest).record.contested:
+            tx.run(SQL["set_contested"], {"memory_id": plan.contest, "contested": 1, "now": self._now})
+            add_event(tx, plan.contest, self._now, Change("contested", actor_of(self._p), decision.reason_code))
+            doubted = self._stored(plan.contest).record
+            self._notices.append(changed(doubted, "updated", decision.reason_code, self._p.provenance))
+        found = get_candidate(tx, candidate_id)
+        if found is None:
+            raise Defect
+        if plan.merge_into is None:
+            self._notices.append(Notice("memory/candidate_created", CandidateCreated(candidate=found.candidate)))
+        return found.candidate
+
+    def _decide(self, decision: Decision, record: Record | None, candidate_id: str | None) -> None:
+        source, memory_id = self._p.provenance, record.memory_id if record else None
+        self._tx.run(SQL["add_decision"], {
+            "at": self._now, "scope_id": self._scope_id, "memory_id": memory_id, "candidate_id": candidate_id,
+            "thread_id": source.thread_id, "turn_id": source.turn_id, "run_id": self._p.run_id,
+            "action": decision.action, "score": decision.score, "bucket": decision.bucket,
+            "reason_code": decision.reason_code, "factors": encoded(decision.factors),
+        })  # fmt: skip
+
+    def _stored(self, memory_id: str) -> Stored:
+        stored = get_record(self._tx, memory_id)
+        if stored is None:
+            raise Defect
+        return stored
+
+
+def _known(found: Stored | None, *, is_restated: bool = False) -> KnownRecord | None:
+    record = found.record if found is not None else None
+    return KnownRecord(record.memory_id, record.contested, is_restated, is_note(record)) if record is not None else None
+
+
+def _pending(found: StoredCandidate | None) -> KnownCandidate | None:
+    one = found.candidate if found is not None else None
+    return KnownCandidate(one.candidate_id, one.contested_memory_id) if one is not None else None

@@ -1,0 +1,105 @@
+"""The settings as a table: each key with its type, bounds, default and meaning, read from `protocol.settings`.
+
+Rule 1: nothing is said here that is not declared there; only the words are in `protocol.setting_meanings`.
+"""
+
+import json
+import math
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+import msgspec
+
+from protocol.reference.setting_meanings import MEANINGS
+from protocol.settings import GatewayConfig, ProviderConfig
+
+
+class Setting(NamedTuple):
+    """One key of config.toml."""
+
+    group: str
+    name: str
+    kind: Any
+    allowed: str
+    default: Any
+    is_required: bool
+
+    @property
+    def key(self) -> str:
+        """`group.name`."""
+        return f"{self.group}.{self.name}"
+
+    @property
+    def meaning(self) -> str:
+        """What it means, in one sentence."""
+        return MEANINGS[self.key]
+
+    @property
+    def shown_default(self) -> str:
+        """The default as the file would have it."""
+        return "unset" if self.default is None or self.is_required else toml(self.default)
+
+    def parse(self, text: str) -> Any:
+        """Return the value that words mean: `true`, `30`, a text without quotes, a table as TOML has it. Raises `ValueError`."""
+        if toml(self.default).startswith("{"):
+            return msgspec.convert(msgspec.toml.decode(f"value = {text}")["value"], self.kind)
+        value = msgspec.convert(text, self.kind, strict=False)
+        if isinstance(value, float) and math.isnan(value):  # fits every bound, as it is neither above nor below
+            raise ValueError(self.key)
+        return value
+
+
+def toml(value: Any) -> str:
+    """A setting's value as TOML has it: what JSON and TOML write alike, and a table in one line."""
+    if isinstance(value, msgspec.Struct):
+        members = ((name, getattr(value, name)) for name in value.__struct_fields__)
+        inner = ", ".join(f"{name} = {toml(member)}" for name, member in members if member is not None)
+        return f"{{ {inner} }}" if inner else "{}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def groups() -> dict[str, type[msgspec.Struct]]:
+    """Every table of the file by its name; `providers` stands for each provider's own."""
+    fields = msgspec.structs.fields(GatewayConfig)
+    return {field.name: ProviderConfig if field.name == "providers" else field.type for field in fields}
+
+
+def settings() -> Iterator[Setting]:
+    """Every key, in the order of the declarations."""
+    for group, kind in groups().items():
+        for field in msgspec.structs.fields(kind):
+            yield Setting(
+                group, field.name, field.type, allowed(field.type), _default_of(field), field.required,
+            )  # fmt: skip
+
+
+def _default_of(field: msgspec.structs.FieldInfo) -> Any:
+    """The default of a field; None of one that is required."""
+    if field.required:
+        return None
+    return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+
+
+def allowed(kind: Any) -> str:
+    """What values a type takes, in a few words."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return "; ".join(f"{field.name}: {allowed(field.type)}" for field in msgspec.structs.fields(kind))
+    origin = get_origin(kind)
+    if origin in {Union, types.UnionType}:
+        return " or ".join(allowed(part) for part in get_args(kind) if part is not type(None))
+    if origin is Literal:
+        return ", ".join(json.dumps(value) for value in get_args(kind))
+    if origin is Annotated:
+        base, *metas = get_args(kind)
+        return f"{allowed(base)}{''.join(_bounds(meta) for meta in metas if isinstance(meta, msgspec.Meta))}"
+    return {bool: "true or false", int: "whole number", float: "number", str: "text"}[kind]
+
+
+def _bounds(meta: msgspec.Meta) -> str:
+    low, high = meta.ge, meta.le
+    if low is not None or high is not None:
+        return f", {low} to {high}"
+    if meta.max_length is not None:
+        return f", at most {meta.max_length} characters"
+    return ""

@@ -1,0 +1,61 @@
+"""What the houses tell one another where something is forgotten, so that no work under way brings it back.
+
+Rule 1: the home has one generation of forgetting, which every forgetting raises; work is as old as the one in which it began.
+Rule 2: whoever writes asks in the transaction of the write, so that nothing comes between.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from protocol.base import Cancelled, Scope
+from protocol.seams.ports import Tx
+
+
+class OpenRun(NamedTuple):
+    """A run of a hook that has not ended."""
+
+    run_id: str
+    thread_id: str
+    turn_id: str
+
+
+OpenRuns: TypeAlias = Callable[[Tx, str], Sequence[OpenRun]]
+"""The runs of a hook, by its id, that have not ended."""
+
+EndRuns: TypeAlias = Callable[[Tx, Sequence[str], str], object]
+"""(tx, run ids, code): these runs end now as skipped, for the reason of the code; one that is at work changes nothing of that."""
+
+GenerationOfTurn: TypeAlias = Callable[[Tx, str], int | None]
+"""How much had been forgotten in the home when a turn began; None for a turn that is not there."""
+
+
+class Forgettings(Protocol):
+    """What durable memory does where conversation is deleted or comes in."""
+
+    def generation(self, tx: Tx) -> int:
+        """A number that every forgetting raises."""
+        ...
+
+    def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
+        """Whether a thread was forgotten or deleted after that generation."""
+        ...
+
+    def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
+        """Let nothing be learnt from a thread any more that was said up to now; what that cancelled."""
+        ...
+
+    def forget_workspace(self, tx: Tx, workspace_id: str) -> None:
+        """Let nothing be written into a workspace's scope that was begun before now."""
+        ...
+
+    def erase_part(self, tx: Tx, scope: Scope) -> Mapping[str, int]:
+        """Erase some of a scope's memory, and promise it to the files; how much there was, nothing once all of it is gone."""
+        ...
+
+    def promise(self, tx: Tx) -> None:
+        """Note, in the transaction that deletes, that the files have to forget as well."""
+        ...
+
+    async def keep_promise(self) -> bool:
+        """Have the files forget what was deleted; False where that is left to a job."""
+        ...

@@ -1,0 +1,139 @@
+"""Where a house keeps texts: each table that a forgotten memory's words may stand in, how it is searched, and how they leave it.
+
+Rule 1: a house says in a table of `Shelf` what it keeps; how that is searched and changed stands here, once.
+Rule 2: every row is compared by its text. No index is asked: one may be late, damaged, or not cover the row at all.
+Rule 3: a look is a short one: it says where it stopped, and the next snapshot goes on there.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from protocol.memory import ForgottenPlace
+from protocol.saying import Saying
+from protocol.seams.ports import Tx
+
+CHARS_AT_ONCE = 250_000
+"""Of one look: some milliseconds, so that it ends in time on a busy machine as well."""
+ROW_CHARS = 100
+"""What a row costs beside its text."""
+LAST = 2**62
+
+
+class Column(NamedTuple):
+    """A column that holds text. Of JSON, only what members of these names hold is text; without any, all of it."""
+
+    name: str
+    free: tuple[str, ...] = ()
+
+
+class Shelf(NamedTuple):
+    """A table that holds text: how it is read a page at a time, and how a row is changed."""
+
+    place: ForgottenPlace
+    table: str
+    page: str
+    """Names the statement of rows by (row, id, texts…, names…) between two rows."""
+    keep: str
+    """Names the statement that gives a row other texts; empty where a row goes as a whole, or stays."""
+    texts: tuple[Column, ...]
+    names: tuple[str, ...] = ()
+    """Columns that say what something is called: they are searched and never changed."""
+
+
+class SayingRow(NamedTuple):
+    """A row that says something forgotten; `in_names` is what stands where it cannot be taken out."""
+
+    place: ForgottenPlace
+    row: int
+    id: str
+    in_texts: frozenset[str]
+    in_names: frozenset[str] = frozenset()
+
+
+Mark: TypeAlias = tuple[int, int]
+"""(shelf, row): where a look goes on."""
+FIRST: Mark = (0, 0)
+
+
+class Searched(Protocol):
+    """What a house offers to whoever forgets."""
+
+    def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
+        """What says it, from a mark on, and where the next look begins; None once all was looked at."""
+        ...
+
+    def take_out(self, tx: Tx, saying: Saying, found: Sequence[SayingRow]) -> None:
+        """The rows do not say it any more, nor does anything that is made of them."""
+        ...
+
+
+def _text_of(value: Any) -> str | None:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+class Shelves:
+    """The shelves of a house. Satisfies `Searched`."""
+
+    def __init__(
+        self, sql: Mapping[str, str], shelves: Sequence[Shelf], changed: Callable[[Tx, Sequence[SayingRow]], None]
+    ) -> None:
+        self._sql = sql
+        self._shelves = shelves
+        self._changed = changed
+
+    def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
+        """What says it, from a mark on, and where the next look begins."""
+        found: list[SayingRow] = []
+        number, after = mark
+        chars = 0
+        while number < len(self._shelves):
+            shelf = self._shelves[number]
+            for row in self._rows(tx, shelf, after + 1, LAST):
+                told = _found_in(shelf, row, saying)
+                if told.in_texts or told.in_names:
+                    found.append(told)
+                chars += ROW_CHARS + sum(len(value) for value in row[2:] if value)
+                if chars >= CHARS_AT_ONCE:
+                    return found, (number, row[0])
+            number, after = number + 1, 0
+        return found, None
+
+    def take_out(self, tx: Tx, saying: Saying, found: Sequence[SayingRow]) -> None:
+        """The rows do not say it any more, nor does anything that is made of them."""
+        by_place = {shelf.place: shelf for shelf in self._shelves if shelf.keep}
+        changed: list[SayingRow] = []
+        for one in found:
+            shelf = by_place.get(one.place)
+            if shelf is not None and self._clean(tx, shelf, one.row, saying):
+                changed.append(one)
+        if changed:
+            self._changed(tx, changed)
+
+    def _clean(self, tx: Tx, shelf: Shelf, number: int, saying: Saying) -> bool:
+        """Whether the row said it."""
+        is_changed = False
+        for row in [*self._rows(tx, shelf, number, number)]:
+            texts = {column.name: text for column, text in zip(shelf.texts, row[2:], strict=False)}
+            clean = {column.name: _cleaned(texts[column.name], column, saying) for column in shelf.texts}
+            if clean != texts:
+                is_changed = bool(tx.run(self._sql[shelf.keep], {"row": number, **clean}))
+        return is_changed
+
+    def _rows(self, tx: Tx, shelf: Shelf, first: int, last: int) -> Iterator[list[Any]]:
+        for row in tx.each(self._sql[shelf.page], {"first": first, "last": last}):
+            yield [row[0], *map(_text_of, row[1:])]
+
+
+def _found_in(shelf: Shelf, row: Sequence[Any], saying: Saying) -> SayingRow:
+    said: set[str] = set()
+    for text, column in zip(row[2 : 2 + len(shelf.texts)], shelf.texts, strict=True):
+        if text:
+            said |= saying.said_in_json(text, column.free) if column.free else saying.said_in(text)
+    names = {phrase for name in row[2 + len(shelf.texts) :] if name for phrase in saying.said_in(name)}
+    return SayingRow(shelf.place, row[0], str(row[1]), frozenset(said), frozenset(names))
+
+
+def _cleaned(text: str | None, column: Column, saying: Saying) -> str | None:
+    if text is None:
+        return None
+    return saying.taken_out_of_json(text, column.free) if column.free else saying.taken_out(text)

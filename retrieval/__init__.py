@@ -1,0 +1,1 @@
+"""The index kernel, for records, conversations and files alike: terms, chunks, weights, budgets, flat vectors. Knows no record and no turn."""

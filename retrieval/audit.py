@@ -1,0 +1,186 @@
+"""Whether a full-text index holds what is kept of it, found out in short snapshots while others write.
+
+Rule 1: a snapshot reads a bounded number of rows, or of terms of them, whatever the size of the home: checkpoints, and with them
+erasing, wait for the longest one.
+Rule 2: a row that was written between the first snapshot and the last is not doubted: its own transaction has seen to it.
+"""
+
+from array import array
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
+
+from protocol.seams.checks import Find, step_finder
+from protocol.seams.ports import Row, SqlValue, Tx
+
+ROWS = 300  # rows of one look whose terms are unpacked: some milliseconds
+LISTED = 5000  # rows of one look of which only the number is read
+PLACES = 5000  # terms of rows of one look: as long
+PROBED = 200  # of so many places one is looked up as a search would: a page of the index has more
+MOST = 2**64 - 1
+
+
+class AuditedIndex(NamedTuple):
+    """The statements that read an index and what is kept of it.
+
+    `kept_after`: `:after, :limit` → what `body_of` makes (row, body) of, by row; `kept_of`: `:row` → the same of one row.
+    `last_change`: → (what is another one after any write).
+    `listed_after`: `:after, :limit` → (row) as the index counts them. `totals`: → (the index's own sums).
+    `rows_of_term_after`: `:term, :row, :limit` and `rows_of_terms_after`: `:term, :limit` → (term, row) as the index has them.
+    `has_term`: `:match` → any row, looked up as a search does.
+    """
+
+    body_of: Callable[[Row], tuple[int, str]]
+    kept_after: str
+    kept_of: str
+    last_change: str
+    listed_after: str
+    totals: str
+    rows_of_term_after: str
+    rows_of_terms_after: str
+    has_term: str
+
+
+def audit_finder(index: AuditedIndex) -> Find:
+    """Return a look that finds whether the index has to be made anew: one subject, None, or no subject."""
+
+    def begin() -> Callable[[Tx], Sequence[Any] | None]:
+        looks = audit(index)
+        next(looks)
+
+        def step(tx: Tx) -> Sequence[Any] | None:
+            try:
+                looks.send(tx)
+            except StopIteration as end:
+                return [None] if end.value else ()
+            return None
+
+        return step
+
+    return step_finder(begin)
+
+
+class _Sums:
+    """What the terms of each row add up to. A number a row: a home of years has half a million of them."""
+
+    def __init__(self) -> None:
+        self._sums = array("Q")
+
+    def __getitem__(self, row: int) -> int:
+        return self._sums[row] if 0 <= row < len(self._sums) else 0
+
+    def put(self, row: int, total: int) -> None:
+        if row >= len(self._sums):
+            self._sums.frombytes(bytes(8 * (row + 1 - len(self._sums))))
+        self._sums[row] = total
+
+    def copy(self) -> "_Sums":
+        made = _Sums()
+        made._sums = self._sums[:]
+        return made
+
+    def rows(self) -> Generator[int]:
+        return (row for row, total in enumerate(self._sums) if total)
+
+
+def audit(index: AuditedIndex) -> Generator[None, Tx, bool]:
+    """Whether any row of the index is wrong. Each `send` is a snapshot, the first `next` is none.
+
+    The terms of a row add up to what they add up to in the index, or they differ. Which terms a wrong row has nobody knows, so
+    that none can be mended alone.
+    """
+    tx = yield
+    begun = tx.one(index.last_change)
+    kept = _Sums()
+    rows = terms = after = 0
+    while page := tx.all(index.kept_after, {"after": after, "limit": ROWS}):
+        for entry in page:
+            row, body = index.body_of(entry)
+            words = body.split()
+            kept.put(row, _sum_of(words))
+            terms += len(words)
+        rows += len(page)
+        after = page[-1][0]
+        tx = yield
+    doubted = yield from _unlisted(index, kept)
+    unbalanced = yield from _unbalanced(index, kept)
+    if unbalanced is None:
+        return True
+    tx = yield
+    is_still = tx.one(index.last_change) == begun
+    if is_still and believed_totals(tx, index) != [rows, terms]:  # the sums of a home that was written to are not known
+        return True
+    places = sorted(doubted | unbalanced)
+    for first in range(0, len(places), ROWS):
+        tx = yield
+        if any(_kept_sum(tx, index, row) == kept[row] for row in places[first : first + ROWS]):
+            return True
+    return False
+
+
+def _unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int]]:
+    """Rows that the index does not count as its own, or that it alone knows."""
+    wrong, after = set[int](), 0
+    expected = kept.rows()
+    awaited = next(expected, None)
+    while True:
+        tx = yield
+        rows: list[int] = [row for (row,) in tx.all(index.listed_after, {"after": after, "limit": LISTED})]
+        for row in rows:
+            while awaited is not None and awaited < row:
+                wrong.add(awaited)
+                awaited = next(expected, None)
+            if awaited == row:
+                awaited = next(expected, None)
+            else:
+                wrong.add(row)
+        if len(rows) < LISTED:
+            return wrong.union(expected, () if awaited is None else (awaited,))
+        after = rows[-1]
+
+
+def _unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int] | None]:
+    """Rows of which the index holds anything else than what is kept; None where a term is there that no search would find."""
+    balance, strange = kept.copy(), set[int]()
+    place: dict[str, SqlValue] = {"term": "", "row": 0}
+    while True:
+        tx = yield
+        found = tx.all(index.rows_of_term_after, {**place, "limit": PLACES})
+        found += tx.all(index.rows_of_terms_after, {"term": place["term"], "limit": PLACES - len(found)})
+        for term, row in found:
+            if kept[row]:
+                balance.put(row, (balance[row] - hash(term)) & MOST)
+            else:
+                strange.add(row)
+        if not all(tx.all(index.has_term, {"match": f'"{term}"'}) for term, _ in found[::PROBED]):
+            return None
+        if len(found) < PLACES:
+            return strange.union(balance.rows())
+        term, row = found[-1]
+        place = {"term": term, "row": row}
+
+
+def _sum_of(words: Sequence[str]) -> int:
+    """What the terms of a row add up to, each counted once, as the index has them."""
+    return sum(map(hash, set(words))) & MOST
+
+
+def _kept_sum(tx: Tx, index: AuditedIndex, row: int) -> int:
+    found = tx.one(index.kept_of, {"row": row})
+    return _sum_of(index.body_of(found)[1].split()) if found is not None else 0
+
+
+def believed_totals(tx: Tx, index: AuditedIndex) -> list[int]:
+    """Return what the index believes to hold: rows, and terms of them."""
+    sums = tx.one(index.totals)
+    return _varints(sums[0] if sums else b"") or [0, 0]
+
+
+def _varints(data: bytes) -> list[int]:
+    """Numbers as SQLite writes them: seven bits a byte, the highest first."""
+    numbers, number = list[int](), 0
+    for byte in data:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:  # the last byte of a number
+            numbers.append(number)
+            number = 0
+    return numbers

@@ -1,0 +1,167 @@
+"""Vectors of a house's rows: which are missing, and how they are made.
+
+Rule 1: a vector is derived. What is missing is made again from the words, and a row is found by its words meanwhile.
+Rule 2: one `embed` job of a house works until nothing is missing; each of its transactions takes milliseconds.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from protocol.seams.ports import (
+    Coverage,
+    GiveUpJob,
+    JobHandle,
+    JobQueue,
+    Meaning,
+    ModelChanged,
+    Space,
+    SqlValue,
+    Transact,
+    Tx,
+)
+
+LOOKED_AT = 5000  # rows of one look for what lacks a vector: some milliseconds
+BATCH = 64  # a transaction of this many vectors takes a few milliseconds
+
+
+class Lacking(Protocol):
+    """A row that lacks a vector."""
+
+    @property
+    def row(self) -> int:
+        """The row's number."""
+        ...
+
+
+RowT = TypeVar("RowT", bound=Lacking)
+
+
+class Made(NamedTuple, Generic[RowT]):
+    """A row with its vector as float16 numbers, or with None where the model makes none of its words."""
+
+    lacking: RowT
+    numbers: bytes | None
+
+
+class FillingStatements(NamedTuple):
+    """The statements of a house that vectors are filled by.
+
+    `await_all`: `:space`; has each row wait that lacks a vector. `settle`: `:space` or NULL; has each row wait no more that has one.
+    `pending`: `:space, :after, :limit` → the next rows that wait. `lacking`: `:space, :after, :until, :limit` → the next rows that lack one.
+    `look`: `:space, :after, :limit` → (where the look ended, whether a row lacks one). `end_of_look`: `:after, :limit` → (last row).
+    `drop`: `:space, :limit`. `coverage`: `:space` → (rows that can have one, rows that have one).
+    """
+
+    await_all: str
+    settle: str
+    pending: str
+    lacking: str
+    look: str
+    end_of_look: str
+    drop: str
+    coverage: str
+
+
+def count_coverage(tx: Tx, statements: FillingStatements, space_id: int) -> Coverage:
+    """Return how many rows of a house can have a vector of the space, and how many have one."""
+    found = tx.one(statements.coverage, {"space": space_id})
+    return Coverage(*found) if found is not None else Coverage(0, 0)
+
+
+class VectorFilling(ABC, Generic[RowT]):
+    """Has the vectors of one house made. `subject` names its `embed` job."""
+
+    def __init__(
+        self, *, db: Transact, jobs: JobQueue, meaning: Meaning, statements: FillingStatements, subject: str
+    ) -> None:
+        self._db = db
+        self._jobs = jobs
+        self._meaning = meaning
+        self._statements = statements
+        self._subject = subject
+
+    @abstractmethod
+    def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> Sequence[RowT]:
+        """Return the rows that a statement names, in its order."""
+
+    @abstractmethod
+    async def texts_of(self, rows: Sequence[RowT]) -> Sequence[str | None]:
+        """Return what a model is given of each row; None where a row gets no vector before it is indexed anew."""
+
+    @abstractmethod
+    def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[RowT]], *, is_searched: bool) -> None:
+        """Keep the vectors of rows that are still what they were; `is_searched`: such a row waits no more."""
+
+    def enlist(self, tx: Tx, space: Space) -> None:
+        """Note, and queue, every row that lacks a vector of the space."""
+        self.settle(tx, space)
+        tx.run(self._statements.await_all, {"space": space.id})
+        self.queue(tx)
+
+    def settle(self, tx: Tx, space: Space | None) -> None:
+        """Have every row that has a vector of the space wait no more; None: nothing waits, no vectors will come."""
+        tx.run(self._statements.settle, {"space": space.id if space is not None else None})
+
+    def queue(self, tx: Tx) -> None:
+        """Have the vectors made that rows wait for."""
+        self._jobs.enqueue(tx, "embed", self._subject)
+
+    def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
+        """Return whether some of the next rows lack a vector of the space that they can have, and where the next look begins.
+
+        None ends the looks.
+        """
+        found = tx.one(self._statements.look, {"space": space.id, "after": after, "limit": LOOKED_AT})
+        return (bool(found[1]), found[0]) if found is not None else (False, None)
+
+    def drop(self, tx: Tx, space: Space, limit: int) -> int:
+        """Remove some of the space's vectors; returns how many."""
+        return tx.run(self._statements.drop, {"space": space.id, "limit": limit})
+
+    async def fill(self, _handle: JobHandle | None = None) -> None:
+        """Make what is missing, in every space that wants it. This handles `embed` jobs."""
+        while await self._meaning.wake():  # else whoever loads a model later enlists what is missing then
+            try:
+                for place, space in enumerate(await self._db.read(self._meaning.to_fill)):
+                    await self._fill(space, is_searched=place == 0)
+            except ModelChanged:
+                continue
+            await self._meaning.filled()
+            return
+
+    async def _fill(self, space: Space, *, is_searched: bool) -> None:
+        after: int | None = 0
+        while after is not None:
+            rows, after = await self._db.read(
+                lambda tx, place=after: self._next(tx, space, place, is_searched=is_searched)
+            )
+            if rows:
+                texts = list(zip(rows, await self.texts_of(rows), strict=True))
+                made = await self._make(space, [(row, text) for row, text in texts if text is not None])
+                made += [Made(row, None) for row, text in texts if text is None]
+                await self._db.note(lambda tx, made=made: self.keep_made(tx, space, made, is_searched=is_searched))
+
+    def _next(self, tx: Tx, space: Space, after: int, *, is_searched: bool) -> tuple[Sequence[RowT], int | None]:
+        """Return the next rows that lack a vector, and where to go on; None when there is nothing beyond."""
+        values: dict[str, SqlValue] = {"space": space.id, "after": after, "limit": BATCH}
+        if is_searched:
+            rows = self.rows_of(tx, self._statements.pending, values)
+            return rows, rows[-1].row if rows else None
+        end = tx.one(self._statements.end_of_look, {"after": after, "limit": LOOKED_AT})
+        until = end[0] if end is not None else None
+        rows = self.rows_of(tx, self._statements.lacking, {**values, "until": until})
+        return rows, rows[-1].row if len(rows) == BATCH else until
+
+    async def _make(self, space: Space, texts: Sequence[tuple[RowT, str]]) -> list[Made[RowT]]:
+        """Return each row with its vector. A text that the model refuses is found by halves."""
+        if not texts:
+            return []
+        try:
+            vectors = await self._meaning.of_texts(space, [text for _, text in texts])
+        except GiveUpJob:
+            if len(texts) == 1:
+                return [Made(texts[0][0], None)]
+            half = len(texts) // 2
+            return [*await self._make(space, texts[:half]), *await self._make(space, texts[half:])]
+        return [Made(row, vector) for (row, _), vector in zip(texts, vectors, strict=True)]

@@ -1,0 +1,56 @@
+"""Arithmetic of every ranking: how log odds become a score, and which rows share the most telling words."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+T = TypeVar("T")
+
+DEEPER = 8
+"""How many times as many rows are looked at when what is asked for left too few."""
+
+
+def logistic(log_odds: float) -> float:
+    """The probability of log odds: 0 to 1. Those of a damaged vector may be of any size, or no number, which counts as 0."""
+    if math.isnan(log_odds):
+        return 0.0
+    odds = math.exp(-abs(log_odds))
+    return 1 / (1 + odds) if log_odds >= 0 else odds / (1 + odds)
+
+
+def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> Iterator[int]:
+    """Rows by the sum of the weights that they are listed under, of equal ones the newest first.
+
+    Each list has its newest row first. Light lists are long: once `enough` rows outweigh all that is left of them, these come first,
+    and rows of the light lists alone are looked at when whoever asks goes on.
+    """
+    lists = sorted(weighted, key=lambda entry: -entry[0])
+    rest = sum(weight for weight, _ in lists)
+    sums: dict[int, float] = {}
+    told: set[int] = set()
+    for place, (weight, rows) in enumerate(lists, 1):
+        more = {row: sums[row] + weight for row in sums.keys() & rows}
+        sums |= dict.fromkeys(rows, weight) | more
+        rest -= weight
+        is_last = place == len(lists)
+        if is_last or sum(map(rest.__lt__, sums.values())) - len(told) >= enough:
+            whole = dict(sums)
+            for lighter, others in lists[place:]:
+                for row in whole.keys() & others:
+                    whole[row] += lighter
+            ahead = [row for row, total in whole.items() if row not in told and (is_last or total > rest)]
+            ranked = sorted(sorted(ahead, reverse=True), key=whole.__getitem__, reverse=True)
+            yield from ranked
+            told.update(ranked)
+
+
+def best_of(
+    weighted: Sequence[tuple[float, Sequence[int]]], enough: int, read: Callable[[Sequence[int]], Sequence[T]]
+) -> list[T]:
+    """What the best rows are read as, up to `enough`; `read` keeps their order and leaves out what is not asked for."""
+    ranked, depth, found = by_weight(weighted, enough), enough, list[T]()
+    while len(found) < enough and (rows := list(islice(ranked, depth))):
+        found += read(rows)
+        depth *= DEEPER
+    return found[:enough]

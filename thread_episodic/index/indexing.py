@@ -1,0 +1,400 @@
+"""Brings what was said into the index, and out of it again.
+
+Rule 1: the transaction that stores a message only notes that it waits; cutting and terms are made by a durable job.
+Rule 2: every step of the job is idempotent: it compares with what is there, so a crash between any two converges.
+Rule 3: secrets and lines that the gateway itself injected are not indexed; the message stays as it was said.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from itertools import accumulate, chain, groupby
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from promt.patterns import compile_late
+from protocol.hooks import EchoSpans, ItemFact, ReadItems
+from protocol.notifications import ThreadIndexed
+from protocol.seams.ports import (
+    Clock,
+    JobHandle,
+    JobQueue,
+    KeyedHash,
+    Lexicon,
+    Notify,
+    PauseQueue,
+    SecretScanner,
+    Transact,
+    Tx,
+)
+from protocol.settings import ThreadEpisodicSettings
+from retrieval.chunking import ChunkSizes, Range, cut_text, overlaps
+from thread_episodic import store
+from thread_episodic.index.remaking import Remake, lexicon_digest
+from thread_episodic.ports import Settings, TurnItems, WorkspaceThreads
+from thread_episodic.search.time_words import tells_time
+from thread_episodic.search.vectors import ChunkVectors, hidden_in
+from thread_episodic.values import NewChunk
+from thread_episodic.visibility import mask_range
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+"""Spelt here: `strftime` asks the locale, and an index must not."""
+
+PLANNED_AT_ONCE = 2000  # characters: about a millisecond that the loop is held for
+PLANNED_TOGETHER = 50_000  # bytes of text at which no further turn is added: some twenty milliseconds of work
+SECONDS_TO_GATHER = 2.0
+HEADERS_KEPT = 64  # all that somebody said in a thread on one day begins alike
+
+
+class WaitingMessage(NamedTuple):
+    """A message that waits, and the ranges of it that are our own lines."""
+
+    fact: ItemFact
+    source_hash: bytes
+    echoes: list[Range]
+
+
+class ItemPlan(NamedTuple):
+    """A message's chunks to be."""
+
+    waiting: WaitingMessage
+    chunks: list[NewChunk]
+    left_out: Range | None
+
+
+def turn_of(handle: JobHandle) -> str:
+    """The turn that an index job is about."""
+    return handle.job.turn_id or handle.job.subject
+
+
+class _Turn(NamedTuple):
+    """A job's turn: its messages that wait, and whether the index knows the turn's messages as they are."""
+
+    handle: JobHandle
+    waiting: Sequence[WaitingMessage]
+    is_known: bool = True
+
+    @property
+    def chars(self) -> int:
+        return sum(len(item.fact.text) for item in self.waiting)
+
+
+class _Done(NamedTuple):
+    """A turn that is in the index with its last step: its job, and what is told of it."""
+
+    handle: JobHandle
+    notice: ThreadIndexed
+
+
+class _Step(NamedTuple):
+    """A chunk to be stored; `is_last` of its message, `ends` its turn. A message without chunks has one step without one."""
+
+    plan: ItemPlan
+    chunk: NewChunk | None
+    is_last: bool
+    ends: _Done | None = None
+
+
+def sizes_of(settings: ThreadEpisodicSettings) -> ChunkSizes:
+    """The settings that rule cutting."""
+    return ChunkSizes(
+        target_min=settings.chunk_target_min_chars,
+        target_max=settings.chunk_target_max_chars,
+        chunk_max=settings.chunk_max_chars,
+        max_chunks=settings.max_chunks_per_item,
+    )
+
+
+def segment_room(settings: ThreadEpisodicSettings) -> int:
+    """How many chunks a segment takes before the next one opens."""
+    return max(1, int(settings.segment_capacity_chunks * settings.near_capacity_percent / 100))
+
+
+def header_of(fact: ItemFact) -> str:
+    """What is indexed before a chunk's own words: when, who, in which thread."""
+    at = datetime.fromtimestamp(fact.at / 1000, UTC)
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year} {fact.name or fact.role} {fact.thread_name or ''}"
+
+
+@lru_cache(maxsize=HEADERS_KEPT)
+def _header_terms(lexicon: Lexicon, header: str) -> tuple[str, ...]:
+    return tuple(lexicon.index_terms(header))
+
+
+ASKS = compile_late(r"[?\uff1f\u061f\u037e\u055e\u1367\u2047\u2048\u2049\u203d](?:[^\w\[\]]|\[[^\[\]]{0,300}\])*\Z")
+"""The end of a text that asks: a question mark of any script, then at most signs and an aside in brackets."""
+TAIL = 320  # characters that the end of a question is looked for in
+
+
+def is_question(text: str) -> bool:
+    """Whether a text ends by asking something."""
+    return ASKS.search(text[-TAIL:]) is not None
+
+
+def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
+    """Cut a message and find the terms of each chunk; pure. What is nothing but our own lines was not said: it has no chunk."""
+    fact = waiting.fact
+    hidden = hidden_in(fact.text, scanner, waiting.echoes)
+    header = _header_terms(lexicon, header_of(fact))
+    cut = cut_text(fact.text, sizes)
+    chunks: list[NewChunk] = []
+    for start, end in cut.ranges:
+        said = mask_range(fact.text, hidden, start, end, marker=" ")
+        own = lexicon.index_terms(said)
+        if waiting.echoes and not own:
+            continue
+        terms = [*header, *own] if own else []
+        words = " ".join(terms)
+        chunks.append(
+            NewChunk(
+                position=len(chunks), start=start, end=end, words=words, terms=store.pack(words), term_count=len(terms),
+                asks=is_question(said), is_dated=tells_time(said),
+            )
+        )  # fmt: skip
+    return ItemPlan(waiting, chunks, cut.left_out)
+
+
+def _steps_of(turn: _Turn, plans: Sequence[ItemPlan]) -> list[_Step]:
+    steps: list[_Step] = []
+    for plan in plans:
+        last = len(plan.chunks) - 1
+        steps += [_Step(plan, chunk, chunk.position == last) for chunk in plan.chunks] or [_Step(plan, None, True)]
+    notice = ThreadIndexed(
+        thread_id=turn.waiting[0].fact.thread_id,
+        turn_id=turn_of(turn.handle),
+        chunk_count=sum(len(p.chunks) for p in plans),
+    )
+    steps[-1] = steps[-1]._replace(ends=_Done(turn.handle, notice))
+    return steps
+
+
+def source_hash_of(keyed: KeyedHash, fact: ItemFact) -> bytes:
+    """Equal as long as the message and its header are; a thread's name may change without it."""
+    return keyed.digest("episodic_source", "\x1f".join((fact.role, fact.name or "", str(fact.at), fact.text)))
+
+
+class Indexer:
+    """Keeps the index in step with the items."""
+
+    def __init__(
+        self, *, db: Transact, clock: Clock, keyed: KeyedHash, lexicon: Lexicon, scanner: SecretScanner,
+        jobs: JobQueue, notify: Notify, settings: Settings, read_items: ReadItems, echo_spans: EchoSpans,
+        turn_items: TurnItems, workspace_threads: WorkspaceThreads, vectors: ChunkVectors,
+    ) -> None:  # fmt: skip
+        self._vectors = vectors
+        self._db = db
+        self._clock = clock
+        self._keyed = keyed
+        self._lexicon = lexicon
+        self._scanner = scanner
+        self._jobs = jobs
+        self._notify = notify
+        self._settings = settings
+        self._read_items = read_items
+        self._echo_spans = echo_spans
+        self._turn_items = turn_items
+        self._workspace_threads = workspace_threads
+
+    # -- in the transactions of others ---------------------------------------------------------------------------
+
+    def on_items(self, tx: Tx, facts: Sequence[ItemFact]) -> None:
+        """Note that messages wait; what an edited one said before is out of the index at once."""
+        turns: dict[str, str] = {}
+        for fact in facts:
+            if self._note_item(tx, fact):
+                turns[fact.turn_id] = fact.thread_id
+        for turn_id, thread_id in turns.items():
+            self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id)
+
+    def _note_item(self, tx: Tx, fact: ItemFact) -> bool:
+        """Whether the message has to be indexed."""
+        known = store.find_source(tx, fact.item_id)
+        if not fact.indexable:
+            if known is not None:
+                store.remove(tx, known.source)
+            return False
+        source_hash = source_hash_of(self._keyed, fact)
+        if known is not None and known.source_hash == source_hash:
+            store.place_source(tx, fact)
+            return not known.is_indexed
+        if known is not None:
+            store.retire(tx, known.source, store.chunks_of(tx, known.source), self._clock.now())
+        self.put(tx, fact)
+        return True
+
+    def put(self, tx: Tx, fact: ItemFact) -> None:
+        """Note a message as it is; it waits to be indexed."""
+        said_by = " ".join(self._lexicon.index_terms(fact.name or fact.role))
+        store.put_source(tx, fact, said_by, source_hash_of(self._keyed, fact), self._clock.now())
+
+    def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:
+        """Nothing of these messages stays in the index. Should they come again, what was excluded stays so."""
+        for item_id in item_ids:
+            known = store.find_source(tx, item_id)
+            if known is not None:
+                store.remove(tx, known.source)
+
+    def on_thread_deleted(self, tx: Tx, thread_id: str) -> Mapping[str, int]:
+        """Nothing of the thread stays; what was removed, per store."""
+        removed = self._remove_scope(tx, "thread", thread_id)
+        removed["exclusions"] = tx.run(store.SQL["remove_exclusions_of_thread"], {"thread_id": thread_id})
+        removed["index_jobs"] = self._jobs.cancel(tx, kind="index", thread_id=thread_id)
+        removed["recall_events"] = tx.run(store.SQL["remove_recall_events_of_thread"], {"thread_id": thread_id})
+        return removed
+
+    def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
+        """Nothing of the workspace stays; what was removed, per store."""
+        threads = dict.fromkeys((*self._workspace_threads(tx, workspace_id), *store.threads_in(tx, workspace_id)))
+        removed: Counter[str] = Counter()
+        for thread_id in threads:
+            removed.update(self.on_thread_deleted(tx, thread_id))
+        removed.update(self._remove_scope(tx, "workspace", workspace_id))
+        gone = tx.run(store.SQL["remove_recall_events_of_workspace"], {"workspace_id": workspace_id})
+        removed["recall_events"] += gone
+        return removed
+
+    def _remove_scope(self, tx: Tx, kind: store.ScopeKind, key: str) -> dict[str, int]:
+        removed = {"chunks": 0, "chunk_fts_rows": 0}
+        scope = store.find_scope(tx, kind, key)
+        if scope is None:
+            return removed
+        for source in store.sources_in(tx, kind, scope):
+            chunks, rows = store.remove(tx, source)
+            removed["chunks"] += chunks
+            removed["chunk_fts_rows"] += rows
+        store.remove_scope(tx, kind, key, scope)
+        return removed
+
+    # -- the job -------------------------------------------------------------------------------------------------
+
+    async def index(self, handles: Sequence[JobHandle]) -> None:
+        """Index some turns. Raises `PauseQueue` while indexing is switched off; whose fault another error is, it does not tell."""
+        settings = self._settings()
+        if not (settings.enabled and settings.indexing_enabled):
+            raise PauseQueue("thread_episodic", "indexing_disabled")
+        await self._work(handles, settings)
+
+    async def remake(self, turn_ids: Sequence[str]) -> None:
+        """Index anew what waits of some turns: a repair, of which nobody else is told, and which no switch holds."""
+        await self._work([Remake(turn_id) for turn_id in turn_ids], self._settings())
+
+    async def _work(self, handles: Sequence[JobHandle], settings: ThreadEpisodicSettings) -> None:
+        rest = handles
+        while rest:
+            turns = await self._db.read(partial(self._gather, handles=rest), SECONDS_TO_GATHER)
+            rest = rest[len(turns) :]
+            await self._index([turn for turn in turns if turn.is_known], settings)
+            for strange in (turn for turn in turns if not turn.is_known):
+                await self._db.write(partial(self.adopt, turn_id=turn_of(strange.handle)))
+                known = await self._db.read(partial(self._gather, handles=[strange.handle]), SECONDS_TO_GATHER)
+                await self._index(known, settings)
+
+    async def _index(self, turns: Sequence[_Turn], settings: ThreadEpisodicSettings) -> None:
+        if nothing := [turn.handle for turn in turns if not turn.waiting]:
+            await self._db.note(partial(_finish, handles=nothing))
+        if waiting := [turn for turn in turns if turn.waiting]:
+            await self._store(await self._planned(waiting, sizes_of(settings)), settings.index_batch_limit)
+
+    async def _store(self, steps: Sequence[_Step], limit: int) -> None:
+        """Store the steps, a transaction for so many, and tell of each turn that ended with one."""
+        for first in range(0, len(steps), limit):
+            batch = steps[first : first + limit]
+            await self._db.write(partial(self._apply, steps=batch))
+            for step in batch:
+                if step.ends is not None and not isinstance(step.ends.handle, Remake):
+                    self._notify("thread_episodic/indexed", step.ends.notice)
+            await self._db.calm()
+
+    def _gather(self, tx: Tx, handles: Sequence[JobHandle]) -> list[_Turn]:
+        """The first of the turns, as many as have little text together."""
+        items = self._turn_items(tx, [turn_of(handle) for handle in handles])
+        before = accumulate((sum(items[turn_of(handle)].values()) for handle in handles), initial=0)
+        taken = [handle for handle, size in zip(handles, before, strict=False) if size < PLANNED_TOGETHER]
+        facts = self._read_items(tx, list(chain.from_iterable(items[turn_of(handle)] for handle in taken)))
+        sources = store.find_sources(tx, list(facts))
+        said: dict[str, list[ItemFact]] = {}
+        for fact in facts.values():
+            said.setdefault(fact.turn_id, []).append(fact)
+        return [self._turn(tx, handle, said.get(turn_of(handle), []), sources) for handle in taken]
+
+    def _turn(
+        self, tx: Tx, handle: JobHandle, facts: Sequence[ItemFact], sources: Mapping[str, store.IndexedSource]
+    ) -> _Turn:  # fmt: skip
+        found: list[WaitingMessage] = []
+        is_known = True
+        for fact in facts:
+            known = sources[fact.item_id].known if fact.item_id in sources else None
+            source_hash = source_hash_of(self._keyed, fact) if fact.indexable else None
+            is_known = is_known and (known.source_hash if known else None) == source_hash
+            if known is not None and source_hash is not None and not known.is_indexed:
+                found.append(WaitingMessage(fact, source_hash, self._echo_spans(tx, fact.workspace_id, fact.text)))
+        return _Turn(handle, found, is_known)
+
+    def adopt(self, tx: Tx, turn_id: str) -> None:
+        """Take up messages that came, changed or were muted without our being told."""
+        for fact in self._read_items(tx, self._turn_items(tx, [turn_id])[turn_id]).values():
+            self._note_item(tx, fact)
+
+    async def _planned(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:
+        """The steps; of little text at once, because the way to a thread and back costs more than a short message."""
+        if sum(turn.chars for turn in turns) <= PLANNED_AT_ONCE:
+            return self._plan(turns, sizes)
+        return await anyio.to_thread.run_sync(self._plan, turns, sizes)
+
+    def _plan(self, turns: Sequence[_Turn], sizes: ChunkSizes) -> list[_Step]:
+        steps: list[_Step] = []
+        for turn in turns:
+            steps += _steps_of(turn, [plan_item(item, sizes, self._lexicon, self._scanner) for item in turn.waiting])
+        return steps
+
+    def _apply(self, tx: Tx, steps: Sequence[_Step]) -> None:
+        """Store some steps; a message that was edited, muted or deleted meanwhile is left to the job that this made."""
+        now, awaits_vector = self._clock.now(), self._vectors.are_made()
+        sources = store.find_sources(tx, list(dict.fromkeys(step.plan.waiting.fact.item_id for step in steps)))
+        entries: list[store.ChunkEntry] = []
+        finished: list[store.Finished] = []
+        for item_id, group in groupby(steps, key=lambda step: step.plan.waiting.fact.item_id):
+            batch = list(group)
+            found = sources.get(item_id)
+            if found is not None and found.known.source_hash == batch[0].plan.waiting.source_hash:
+                entries += self._fresh(tx, found, batch, now)
+                if batch[-1].is_last:
+                    finished.append(store.Finished(found.known.source, batch[-1].plan.left_out))
+        capacity = segment_room(self._settings())
+        store.add_chunks(tx, entries, awaits_vector=awaits_vector, capacity=capacity, now=now)
+        store.finish_sources(tx, finished, now, lexicon_digest(self._lexicon))
+        if awaits_vector:
+            self._vectors.queue(tx)
+        _finish(tx, [step.ends.handle for step in steps if step.ends is not None])
+
+    def _fresh(self, tx: Tx, found: store.IndexedSource, batch: Sequence[_Step], now: int) -> list[store.ChunkEntry]:
+        """The chunks that are to be added; those that they replace, and those that are too many, are retired."""
+        source, plan = found.known.source, batch[0].plan
+        stored = {chunk.position: chunk for chunk in store.chunks_of(tx, source)} if found.has_chunks else {}
+        exclusions = store.exclusions_of(tx, plan.waiting.fact.item_id) if found.has_exclusions else []
+        fresh: list[store.ChunkEntry] = []
+        for chunk in (step.chunk for step in batch if step.chunk is not None):
+            old = stored.get(chunk.position)
+            if old is not None:
+                if old.is_sound and old.digest == chunk.digest:
+                    continue
+                if (old.start, old.end) == (chunk.start, chunk.end) or not old.is_known:
+                    store.renew(tx, source, old, chunk, now)
+                    continue
+                store.retire(tx, source, [old], now)
+            is_excluded = overlaps(chunk.start, chunk.end, exclusions)
+            fresh.append(store.ChunkEntry(source, plan.waiting.fact.at, chunk, is_excluded))
+        if batch[-1].is_last:
+            surplus = [chunk for position, chunk in stored.items() if position >= len(plan.chunks)]
+            store.retire(tx, source, surplus, now)
+        return fresh
+
+
+def _finish(tx: Tx, handles: Sequence[JobHandle]) -> None:
+    for handle in handles:
+        handle.finish(tx)

@@ -1,0 +1,32 @@
+"""Why somebody had something never recalled again: the only words of their own that the index keeps.
+
+Rule 1: a reason that says what is forgotten goes as a whole; what it hid stays hidden.
+"""
+
+from collections.abc import Sequence
+
+from protocol.saying import Saying
+from protocol.seams.ports import Tx
+from protocol.seams.shelves import Mark, SayingRow
+from thread_episodic.store import SQL
+
+
+class Reasons:
+    """The reasons of exclusions. Satisfies `Searched`."""
+
+    def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
+        """The messages whose exclusion says it. They are few: a person gave each."""
+        del mark  # one look sees all of them
+        told = tx.all(SQL["reasons_of_exclusions"])
+        found = {
+            item_id: SayingRow("exclusion", 0, item_id, said)
+            for item_id, reason in told
+            if (said := saying.said_in(reason))
+        }
+        return list(found.values()), None
+
+    def take_out(self, tx: Tx, saying: Saying, found: Sequence[SayingRow]) -> None:
+        """The reasons are gone."""
+        for one in found if saying.phrases else ():
+            if one.place == "exclusion":
+                tx.run(SQL["forget_reasons"], {"item_id": one.id})

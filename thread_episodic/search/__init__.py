@@ -1,0 +1,1 @@
+"""Conversation search: find, rank, gate, show."""

@@ -1,0 +1,181 @@
+"""What of the ranked candidates is shown: the gate, the floor, the number, the snippet, the room.
+
+Rule 1: best first; what does not fit is skipped, not the end.
+Rule 2: neighbouring chunks of one message that are both good enough are one hit, as far as a hit may be long.
+Rule 3: nothing is shown that the gate did not see with its message as it is in this snapshot.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from protocol.hooks import ItemFact, ReadItems
+from protocol.seams.ports import Lexicon, SecretScanner, SecretSpan, Tx
+from protocol.thread_episodic import ThreadHit
+from retrieval.budget import Floor, snippet_of
+from thread_episodic.search.pointing import is_said_already
+from thread_episodic.search.ranking import Ranked
+from thread_episodic.values import ChunkCandidate, Filter
+from thread_episodic.visibility import is_visible, mask_range
+
+KEPT = 4096  # messages whose secrets are known: what a few threads are about
+READ_AHEAD = 8  # messages read at once beyond those that may be shown: some are hidden, some do not fit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """The budgets of what is shown."""
+
+    floor: Floor
+    hits: int
+    room: int
+    snippet_chars: int
+    hit_chars: int
+    known_chunks: frozenset[str] = frozenset()
+    """Chunk ids that the asker has already."""
+    known_facts: tuple[str, ...] = ()
+    """What the asker is told otherwise."""
+    has_answers: bool = False
+    """Whether a user's message is shown with what was said to it."""
+
+
+class RankedChunks(NamedTuple):
+    """Candidates, best first, and the weights of the terms that they were ranked by."""
+
+    ranked: Sequence[Ranked]
+    candidates: Mapping[int, ChunkCandidate]
+    weights: Mapping[str, float]
+    is_limited: bool = False
+
+
+class KnownSecrets:
+    """Where the secrets of messages stand, of those that were shown lately: a scan costs more than the rest of a hit.
+
+    A message is known by its hash, so that none of its words stays in memory longer than its search. Any thread may ask.
+    """
+
+    def __init__(self, scanner: SecretScanner) -> None:
+        self._scanner = scanner
+        self._known: dict[bytes, list[SecretSpan]] = {}
+
+    def of(self, text: str, source_hash: bytes) -> list[SecretSpan]:
+        """The secrets of a text with that hash."""
+        found = self._known.get(source_hash)
+        if found is None:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            found = self._known[source_hash] = self._scanner.find(text)
+        return found
+
+
+class Display:
+    """Fills the room with hits, best first."""
+
+    def __init__(
+        self, tx: Tx, wanted: Filter, limits: Limits, ranking: RankedChunks, *, lexicon: Lexicon, secrets: KnownSecrets,
+        hash_of: Callable[[ItemFact], bytes], read_items: ReadItems,
+    ) -> None:  # fmt: skip
+        self._tx = tx
+        self._wanted = wanted
+        self._limits = limits
+        self._ranking = ranking
+        self._lexicon = lexicon
+        self._secrets = secrets
+        self._hash_of = hash_of
+        self._read_items = read_items
+        self._items: dict[str, tuple[ItemFact, bytes] | None] = {}
+        good = (ranking.candidates[one.row] for one in ranking.ranked if one.score >= limits.floor.score)
+        self._good = {(chunk.item_id, chunk.position): chunk for chunk in good}
+        self._facts = [frozenset(lexicon.index_terms(fact)) for fact in limits.known_facts]
+        self.hits: list[ThreadHit] = []
+        self.whole: set[str] = set()
+        self.shown: set[str] = set()
+        self.candidates = len(ranking.ranked)
+        self.skipped = 0
+        self.below = 0
+        self.has_partial = False
+        self.cut_reason = "none"
+
+    def fill(self) -> None:
+        """Take what fits."""
+        limits, room, passed = self._limits, self._limits.room, 0
+        for place, one in enumerate(self._ranking.ranked):
+            if len(self.hits) == limits.hits:
+                self.cut_reason = "limit"
+                return
+            chunk = self._ranking.candidates[one.row]
+            if chunk.chunk_id in limits.known_chunks or chunk.chunk_id in self.shown:
+                continue
+            fact = self._visible_item(chunk, place)
+            if fact is None:
+                continue
+            if one.score < limits.floor.score and passed >= limits.floor.kept:
+                self.below += 1
+                self.cut_reason = "floor"
+                return
+            passed += 1
+            joined = self._joined(chunk)
+            hit, is_whole = self._hit(one, chunk, joined, fact)
+            if self._facts and self._is_known(hit.snippet):
+                continue
+            if len(hit.snippet) > room:
+                self.skipped += 1
+                self.cut_reason = "room"
+                continue
+            room -= len(hit.snippet)
+            self.hits.append(hit)
+            self.shown.update(part.chunk_id for part in joined)
+            if is_whole:
+                self.whole.add(chunk.chunk_id)
+            self.has_partial = self.has_partial or bool(chunk.is_partial)
+
+    def _visible_item(self, chunk: ChunkCandidate, place: int) -> ItemFact | None:
+        if chunk.item_id not in self._items:
+            self._read_from(place)
+        found = self._items[chunk.item_id]
+        return found[0] if found is not None and is_visible(chunk, *found, self._wanted) else None
+
+    def _read_from(self, place: int) -> None:
+        """Read the messages of the next candidates at once."""
+        upcoming = self._ranking.ranked[place : place + self._limits.hits - len(self.hits) + READ_AHEAD]
+        ids = dict.fromkeys(self._ranking.candidates[one.row].item_id for one in upcoming)
+        facts = self._read_items(self._tx, [item_id for item_id in ids if item_id not in self._items])
+        for item_id in ids:
+            if item_id not in self._items:
+                fact = facts.get(item_id)
+                self._items[item_id] = (fact, self._hash_of(fact)) if fact is not None else None
+
+    def _joined(self, chunk: ChunkCandidate) -> list[ChunkCandidate]:
+        """The chunk with the good ones around it in its message, in order, as far as a hit may be long."""
+        joined = [chunk]
+        for step in (-1, 1):
+            edge = chunk
+            while (edge := self._good.get((edge.item_id, edge.position + step))) is not None:
+                start, end = min(edge.start, joined[0].start), max(edge.end, joined[-1].end)
+                if end - start > self._limits.hit_chars or edge.chunk_id in self.shown | self._limits.known_chunks:
+                    break
+                joined.insert(0 if step < 0 else len(joined), edge)
+        return joined
+
+    def _hit(
+        self, one: Ranked, chunk: ChunkCandidate, joined: Sequence[ChunkCandidate], fact: ItemFact
+    ) -> tuple[ThreadHit, bool]:  # fmt: skip
+        """The hit, and whether its snippet is all of it."""
+        text = mask_range(fact.text, self._secrets.of(fact.text, chunk.source_hash), joined[0].start, joined[-1].end)
+        room = min(self._limits.hit_chars, len(joined) * self._limits.snippet_chars)
+        snippet = snippet_of(text, room, self._weigh)
+        hit = ThreadHit(
+            chunk_id=chunk.chunk_id, source_id=chunk.chunk_id, thread_id=chunk.thread_id, turn_id=chunk.turn_id,
+            item_id=chunk.item_id, chunk_index=chunk.position, role=chunk.role, at=chunk.at, snippet=snippet.text,
+            text=text, score=round(one.score, 6), breakdown={name: round(part, 4) for name, part in one.parts.items()},
+            artifacts=[],
+        )  # fmt: skip
+        return hit, snippet.is_whole
+
+    def _is_known(self, snippet: str) -> bool:
+        return is_said_already(self._lexicon.index_terms(snippet), self._ranking.weights, self._facts)
+
+    def _weigh(self, text: str) -> float:
+        """What a part of a chunk holds of the query."""
+        held = set(self._lexicon.index_terms(text))
+        return sum(weight for term, weight in self._ranking.weights.items() if term in held)

@@ -1,0 +1,27 @@
+"""What a search that found nothing would have found in other workspaces: counted, never shown.
+
+Rule 1: a hint may cost a moment, not more: workspaces that there is no time for are not told of.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from protocol.base import Elsewhere
+from thread_episodic.search.search import FoundChunks
+
+ELSEWHERE_SECONDS = 0.5  # who found nothing waits so much longer to hear where there is something
+MOST_ELSEWHERE = 50
+"""Workspaces that are looked in, the newest first."""
+
+
+async def count_hits(
+    workspaces: Sequence[str], find: Callable[[str], Awaitable[FoundChunks]], now: Callable[[], float]
+) -> list[Elsewhere]:
+    """Return the workspaces in which `find` finds something, most hits first; `now` tells seconds."""
+    until = now() + ELSEWHERE_SECONDS
+    told: list[Elsewhere] = []
+    for workspace_id in workspaces:
+        if now() >= until:
+            break
+        if hits := (await find(workspace_id)).hits:
+            told.append(Elsewhere(workspace_id=workspace_id, count=len(hits)))
+    return sorted(told, key=lambda one: -one.count)

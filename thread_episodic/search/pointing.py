@@ -1,0 +1,105 @@
+"""How a message points at what was said: which of its words only point, which thread it names, what a known fact says already.
+
+Rule 1: pure; terms, names and times come from outside.
+Rule 2: a word that only points says nothing of what was said: it leaves the query. Where nothing else is left, the newest that was
+said is the answer, and what sounds like a decision first where decisions are asked for.
+"""
+# ruff: noqa: RUF001  # words of several scripts are the subject here
+
+import re
+from collections.abc import Collection, Mapping
+
+from promt.patterns import compile_late
+from protocol.thread_episodic import Understood
+from retrieval.budget import cut_at_word
+from retrieval.chunking import split_sentences
+from thread_episodic.search.time_words import TimeRange, fold
+
+MAX_QUERY_CHARS = 256  # the contract's bound for a query of a plan
+SAID_ALREADY = 0.75  # of the smaller one's terms: the rest is how somebody happened to put it
+NAME_PART = 0.5  # of a thread's name: less of it is a word that anybody uses
+
+
+def any_word(source: str) -> re.Pattern[str]:
+    """The pattern of any of some words, as whole words of a folded text."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(source.split())})(?!\w)")
+
+
+_DECIDING = (
+    "decide decided decision decisions agree agreed conclude concluded settle settled решил решили решение договорились "
+    "beschlossen entschieden vereinbart decidimos acordamos"
+)
+_POINTING = any_word(
+    f"{_DECIDING} "
+    "a about again all an and anything chat chatted continue conversation did discuss discussed do does earlier everything "
+    "advice answer answered exactly find have i it just me mention mentioned message messages my of on our our please previously remember remind said "
+    "say saying something speak spoke talk talked talking tell that the then there thing things thread to told topic us was we "
+    "were what where which you your "
+    "что о чем об мы я ты вы говорили говорил обсуждали обсуждал было напомни все там мне нам сказал сказали про ранее "
+    "was woruber haben hatten wir ich du sie gesprochen geredet besprochen gesagt uns mir denn das es alles uber erzahlt vorhin "
+    "que de hablamos hablaste dijimos dijiste dije discutimos nosotros nos me lo la sobre todo comentamos"
+)
+"""Words that ask for what was said, and say nothing of it."""
+_ASKS_FOR_DECISIONS = any_word(_DECIDING)
+_WORD = compile_late(r"\w+")
+
+
+def query_of(text: str) -> str:
+    """The message as a query: whole if it is short, else what it asks, else its beginning."""
+    whole = text.strip()
+    if len(whole) <= MAX_QUERY_CHARS:
+        return whole
+    asked = [text[start:end].strip() for start, end in split_sentences(text) if "?" in text[start:end]]
+    return cut_at_word(asked[-1] if asked else whole, MAX_QUERY_CHARS)
+
+
+def without_times(text: str, when: TimeRange | None) -> str:
+    """The message without its time words: they say when it was said, not what."""
+    kept: list[str] = []
+    place = 0
+    for start, end in when.spans if when is not None else ():
+        kept.append(text[place:start])
+        place = end
+    return " ".join(" ".join((*kept, text[place:])).split())
+
+
+def understood(text: str, when: TimeRange) -> Understood:
+    """The time that a message names as an answer says it."""
+    said = ", ".join(text[start:end] for start, end in when.spans)
+    return Understood(from_at=when.from_at, to_at=when.to_at, text=said)
+
+
+def subject_of(text: str) -> str:
+    """The message without the words that only point; empty where it has no others."""
+    folded, kept, place = fold(text), list[str](), 0
+    for found in _POINTING.finditer(folded):
+        kept.append(text[place : found.start()])
+        place = found.end()
+    rest = " ".join("".join((*kept, text[place:])).split())
+    return rest if _WORD.search(rest) else ""
+
+
+def decisions_asked(text: str) -> str:
+    """The words by which decisions are found, where the message asks for some."""
+    return _DECIDING if _ASKS_FOR_DECISIONS.search(fold(text)) else ""
+
+
+def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) -> str | None:
+    """The thread whose name a message says, or the larger part of it that no other thread's name shares; None without one.
+
+    `said` are the message's terms, `names` those of each thread's name.
+    """
+    parts = {thread: len({*said} & {*name}) / len({*name}) for thread, name in names.items() if name}
+    best = max(parts.values(), default=0.0)
+    found = [thread for thread, part in parts.items() if part == best]
+    return found[0] if best >= NAME_PART and len(found) == 1 else None
+
+
+def is_said_already(snippet: Collection[str], asked: Collection[str], facts: Collection[Collection[str]]) -> bool:
+    """Whether one of some facts, by their terms, says what a snippet says, and all that it has of the question."""
+    own = {*snippet}
+    return any(
+        len(own & {*fact}) >= SAID_ALREADY * min(len(own), len({*fact})) and own & {*asked} <= {*fact}
+        for fact in facts
+        if own and fact
+    )

@@ -1,0 +1,196 @@
+"""Answers a search: filter, find, rank, cut, gate, budget, in this order.
+
+Rule 1: what is returned went through the visibility gate in the same snapshot.
+Rule 2: what could be about the question is found in `finding.py`, how well it fits is decided in `ranking.py`, and what of it
+is shown in `display.py`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from protocol.hooks import ItemFact, ReadItems, ReadThread, WorkspaceExists
+from protocol.seams.ports import Lexicon, Meaning, SecretScanner, Tx
+from protocol.thread_episodic import DiagnosticCode, SearchStatus, ThreadHit
+from protocol.threads import ArtifactRef
+from thread_episodic import store
+from thread_episodic.ports import ReadArtifacts
+from thread_episodic.search import lookups
+from thread_episodic.search.display import Display, KnownSecrets, Limits, RankedChunks
+from thread_episodic.search.finding import SESSION_GAP_MS, ChunkFinder, ChunkQuery
+from thread_episodic.search.ranking import Ranked, rank
+from thread_episodic.search.text_scan import IndexedWords, LookedThrough, TermScan
+from thread_episodic.values import ChunkCandidate, Filter, Places
+
+TOOL_PART = 0.7  # of the score: what a tool did is seldom what was said about it
+TELLING_WORD = "zebrafish"  # any word that is no function word in any language
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChunkSearch:
+    """A search with its budgets."""
+
+    wanted: Filter
+    asked: ChunkQuery
+    limits: Limits
+    work: int
+    max_segments: int
+    is_newest: bool = False
+    """Whether the newest is wanted: what has any of the words comes first, and the rest after it."""
+    is_looked_through: bool = False
+    """Whether the chunks themselves tell where words are, because the full-text index is in doubt."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundChunks:
+    """Hits, best first, with what explains them."""
+
+    hits: list[ThreadHit]
+    status: SearchStatus
+    diagnostics: list[DiagnosticCode]
+    cut_reason: str
+    candidates: int = 0
+    whole: frozenset[str] = frozenset()
+    """The chunk ids whose snippet is the whole chunk."""
+    shown: frozenset[str] = frozenset()
+    """The chunk ids that the hits are of, joined ones too."""
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The hits' threads by id: their names, or the ids of those without."""
+
+
+def is_vague(lexicon: Lexicon, query: str) -> bool:
+    """Whether a query has function words at most: beside a word that tells something, none of them is asked for."""
+    return lexicon.query_terms(f"{TELLING_WORD} {query}") == lexicon.query_terms(TELLING_WORD)
+
+
+def add_answers(tx: Tx, places: Places, request: ChunkSearch, ranking: RankedChunks) -> RankedChunks:
+    """Put behind each of the best messages of a user, with its score, what an assistant without a name answered."""
+    best = [ranking.candidates[one.row] for one in ranking.ranked[: request.limits.hits]]
+    said = [one.id for one in best if one.role == "user" and not one.is_named]
+    after = {row: beside.after for row, beside in lookups.chunks_beside(tx, said, SESSION_GAP_MS).items()}
+    missing = [row for row in after.values() if row is not None and row not in ranking.candidates]
+    candidates = {**ranking.candidates, **lookups.chunks_by_row(tx, missing, places, request.wanted)}
+    ranked: list[Ranked] = []
+    taken: set[int] = set()
+    for one in ranking.ranked:
+        answer = candidates.get(after.get(one.row) or 0)
+        pair = [one] if answer is None or answer.role != "assistant" else [one, one._replace(row=answer.id)]
+        ranked += [part for part in pair if part.row not in taken]
+        taken.update(part.row for part in pair)
+    return ranking._replace(ranked=ranked, candidates=candidates)
+
+
+class Searcher:
+    """Searches in a read snapshot. What it needs of the messages it asks their owner for."""
+
+    def __init__(
+        self, *, lexicon: Lexicon, meaning: Meaning, scanner: SecretScanner, hash_of: Callable[[ItemFact], bytes],
+        read_items: ReadItems, read_thread: ReadThread, read_artifacts: ReadArtifacts,
+        workspace_exists: WorkspaceExists,
+    ) -> None:  # fmt: skip
+        self._lexicon = lexicon
+        self._meaning = meaning
+        self._scanner = scanner
+        self._secrets = KnownSecrets(scanner)
+        self._hash_of = hash_of
+        self._read_items = read_items
+        self._read_thread = read_thread
+        self._read_artifacts = read_artifacts
+        self._workspace_exists = workspace_exists
+
+    def search(self, tx: Tx, request: ChunkSearch) -> FoundChunks:
+        """The hits of a request."""
+        places = self._places(tx, request.wanted)
+        if places is None:
+            return FoundChunks(
+                hits=[], whole=frozenset(), status="empty", diagnostics=["no_match"], cut_reason="nothing_there"
+            )
+        ranking = self._rank(tx, places, request)
+        if request.limits.has_answers:
+            ranking = add_answers(tx, places, request, ranking)
+        shown = Display(
+            tx, request.wanted, request.limits, ranking, lexicon=self._lexicon, secrets=self._secrets,
+            hash_of=self._hash_of, read_items=self._read_items,
+        )  # fmt: skip
+        shown.fill()
+        return self._told(tx, places, request, shown, is_limited=ranking.is_limited)
+
+    def _places(self, tx: Tx, wanted: Filter) -> Places | None:
+        """Where to look; None where nothing can be."""
+        if not self._workspace_exists(tx, wanted.workspace_id):
+            return None
+        workspace = store.find_scope(tx, "workspace", wanted.workspace_id)
+        if workspace is None:
+            return None
+        if wanted.mode == "workspace_threads" or wanted.thread_id is None:
+            return Places(workspace)
+        fact = self._read_thread(tx, wanted.thread_id)
+        if fact is None or fact.workspace_id != wanted.workspace_id:
+            return None
+        thread = store.find_scope(tx, "thread", wanted.thread_id)
+        if wanted.mode == "related_threads":
+            return Places(workspace, other_than=thread)
+        return Places(workspace, thread=thread) if thread is not None else None
+
+    def _rank(self, tx: Tx, places: Places, request: ChunkSearch) -> RankedChunks:
+        words = LookedThrough(tx, places.workspace) if request.is_looked_through else IndexedWords(tx)
+        if request.is_newest:
+            newest = self._newest(tx, words, places, request)
+            return RankedChunks(
+                [Ranked(one.id, 1.0, {"time": 1.0}) for one in newest], {one.id: one for one in newest}, {}
+            )
+        finder = ChunkFinder(
+            tx, self._meaning, words, places, request.wanted, work=request.work, max_segments=request.max_segments
+        )  # fmt: skip
+        found = finder.find(request.asked)
+        ranked = rank(found.question, found.passages, has_meaning=request.asked.vector is not None)
+        if any(one.role == "tool" for one in found.candidates.values()):
+            ranked = sorted(
+                (one if found.candidates[one.row].role != "tool" else one._replace(score=one.score * TOOL_PART) for one in ranked),
+                key=lambda one: -one.score,
+            )  # fmt: skip
+        return RankedChunks(ranked, found.candidates, found.question.weights, found.is_limited)
+
+    @staticmethod
+    def _newest(tx: Tx, words: TermScan, places: Places, request: ChunkSearch) -> list[ChunkCandidate]:
+        """The newest chunks: those that say any of the words, then the others."""
+        workspace = Places(places.workspace)
+        saying = {row for term in request.asked.terms for row in words.rows(workspace, term, lookups.NEWEST_LOOKED_AT)}
+        rows = sorted(saying, reverse=True)[: lookups.NEWEST_LOOKED_AT]
+        return lookups.newest_chunks(tx, places, request.wanted, rows, request.work)
+
+    def _told(self, tx: Tx, places: Places, request: ChunkSearch, shown: Display, *, is_limited: bool) -> FoundChunks:
+        """The hits with the reasons why there are no more."""
+        is_pending = lookups.has_pending(tx, places, request.wanted)
+        is_partial = shown.has_partial if shown.hits else lookups.has_partial(tx, places)
+        reasons: tuple[tuple[bool, DiagnosticCode], ...] = (
+            (is_pending, "index_pending"),
+            (shown.skipped > 0, "budget_too_small"),
+            (not shown.hits and not shown.skipped and shown.below > 0, "below_floor"),
+            (not shown.hits and not shown.skipped and not shown.below, "no_match"),
+            (is_partial, "partial_item"),
+            (is_limited, "segments_limited"),
+            (request.asked.vector is None and self._meaning.state() == "off", "semantic_off"),
+        )
+        artifacts = self._read_artifacts(tx, [hit.item_id for hit in shown.hits])
+        return FoundChunks(
+            hits=[
+                structs.replace(hit, artifacts=self._named_safely(artifacts.get(hit.item_id, []))) for hit in shown.hits
+            ],
+            whole=frozenset(shown.whole),
+            shown=frozenset(shown.shown),
+            names={hit.thread_id: self._name_of(tx, hit.thread_id) for hit in shown.hits},
+            status="partial" if is_pending else "completed" if shown.hits else "empty",
+            diagnostics=[code for applies, code in reasons if applies],
+            candidates=shown.candidates,
+            cut_reason=shown.cut_reason,
+        )
+
+    def _named_safely(self, refs: Sequence[ArtifactRef]) -> list[ArtifactRef]:
+        """File references as they are shown: a secret in a name is masked like one in a text."""
+        return [structs.replace(ref, name=self._scanner.mask(ref.name)) for ref in refs]
+
+    def _name_of(self, tx: Tx, thread_id: str) -> str:
+        fact = self._read_thread(tx, thread_id)
+        return (fact.name if fact else None) or thread_id

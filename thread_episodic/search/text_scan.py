@@ -1,0 +1,77 @@
+"""Where words are: as the full-text index tells or, while that is in doubt, the chunks themselves.
+
+Rule 1: what is looked through is bounded: of more chunks than that the newest, and the answer says that it may lack something.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from protocol.seams.ports import Tx
+from thread_episodic import store
+from thread_episodic.search import lookups
+from thread_episodic.store import SQL
+from thread_episodic.values import Places, of_thread, placed
+
+LOOKED_THROUGH = 10_000
+"""Chunks whose terms are unpacked for one search: some 50 ms."""
+
+
+class TermScan(Protocol):
+    """Knows which chunks have a term."""
+
+    def count(self, places: Places, term: str, cap: int) -> int:
+        """In how many chunks a term is, counted up to `cap`."""
+        ...
+
+    def rows(self, places: Places, term: str, cap: int) -> Sequence[int]:
+        """The newest chunks that a term is in, up to `cap`."""
+        ...
+
+
+def match_of(places: Places, term: str) -> str:
+    """The full-text expression for a term. It has no quotes: the lexicon's alphabet has none."""
+    match = f'"{placed(places.workspace, term)}"'
+    if places.thread is not None:
+        match = f'"{of_thread(places.thread)}" AND {match}'
+    return match if places.other_than is None else f'{match} NOT "{of_thread(places.other_than)}"'
+
+
+class IndexedWords:
+    """Words as the full-text index has them."""
+
+    def __init__(self, tx: Tx) -> None:
+        self.tx = tx
+
+    def count(self, places: Places, term: str, cap: int) -> int:
+        """Satisfies `TermScan`."""
+        return lookups.count_matches(self.tx, match_of(places, term), cap)
+
+    def rows(self, places: Places, term: str, cap: int) -> Sequence[int]:
+        """Satisfies `TermScan`."""
+        return lookups.rows_with(self.tx, match_of(places, term), cap)
+
+
+class LookedThrough:
+    """Words as the newest chunks of a workspace keep them."""
+
+    def __init__(self, tx: Tx, workspace: int) -> None:
+        found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        values = {"workspace": workspace, "limit": LOOKED_THROUGH}
+        for row, thread, terms in tx.all(SQL["newest_terms"], values):
+            for word in set(store.unpack(terms).split(" ")):
+                found[word].append((row, thread))
+        self._places: Mapping[str, Sequence[tuple[int, int]]] = found
+
+    def count(self, places: Places, term: str, cap: int) -> int:
+        """Satisfies `TermScan`."""
+        return len(self.rows(places, term, cap))
+
+    def rows(self, places: Places, term: str, cap: int) -> Sequence[int]:
+        """Satisfies `TermScan`."""
+        rows = [
+            row
+            for row, thread in self._places.get(term, ())
+            if places.thread in {None, thread} and thread != places.other_than
+        ]
+        return rows if cap < 0 else rows[:cap]

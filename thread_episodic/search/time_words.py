@@ -1,0 +1,379 @@
+"""What time a message speaks of: "yesterday", "in March", "vor zwei Tagen", "3 мая" as a range of milliseconds.
+
+Rule 1: now, the time zone and what reads dates are arguments. What counts back from today is a table here, for only here it
+is known how loosely it is meant; a date of the calendar is found here and read by a library.
+Rule 2: only the past is found: what may lie ahead ("on Monday", "in May") means the last one that began.
+Rule 3: an unknown phrase is no time; a guess would hide what was said.
+"""
+# ruff: noqa: RUF001  # months and weekdays of several scripts are the subject here
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import cache
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+from zoneinfo import ZoneInfo
+
+from promt.intents import HEAD_CHARS, ends_of
+from promt.patterns import compile_late
+from protocol.seams.ports import ReadDate
+
+Days: TypeAlias = tuple[date, date]
+"""From the first day to before the second."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimeRange:
+    """When: milliseconds, both ends included, and where in the text it is said."""
+
+    from_at: int
+    to_at: int
+    spans: tuple[tuple[int, int], ...]
+
+
+def zone_of(name: str) -> tzinfo:
+    """The time zone of that name; UTC where this machine does not know it."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return UTC
+
+
+# -- what phrases mean: from today's date and the phrase to days ---------------------------------------------------
+
+_DAY = timedelta(days=1)
+
+
+def _month_start(day: date, back: int) -> date:
+    months = day.year * 12 + day.month - 1 - back
+    return date(months // 12, months % 12 + 1, 1)
+
+
+def _days_ago(count: int) -> Callable[[date], Days]:
+    return lambda today: (today - count * _DAY, today - (count - 1) * _DAY)
+
+
+def _weeks_ago(count: int) -> Callable[[date], Days]:
+    def days(today: date) -> Days:
+        monday = today - today.weekday() * _DAY - 7 * count * _DAY
+        return monday, monday + 7 * _DAY
+
+    return days
+
+
+def _months_ago(count: int) -> Callable[[date], Days]:
+    return lambda today: (_month_start(today, count), _month_start(today, count - 1))
+
+
+def _years_ago(count: int) -> Callable[[date], Days]:
+    return lambda today: (date(today.year - count, 1, 1), date(today.year - count + 1, 1, 1))
+
+
+def _around(unit: str, count: int) -> Callable[[date], Days]:
+    """N units ago, as loosely as people count: to the day for days, half a unit to either side for more."""
+    if unit == "day":
+        return _days_ago(count)
+    if unit == "week":
+        return lambda today: (today - (7 * count + 3) * _DAY, today - (7 * count - 4) * _DAY)
+    return _months_ago(count) if unit == "month" else _years_ago(count)
+
+
+def _weekday(number: int) -> Callable[[date], Days]:
+    """The last such day before today."""
+    return lambda today: _days_ago((today.weekday() - number - 1) % 7 + 1)(today)
+
+
+def _few(unit: str) -> Callable[[date], Days]:
+    """A couple or a few units ago: nobody counted."""
+    return lambda today: (_around(unit, 4)(today)[0], _around(unit, 2)(today)[1])
+
+
+# -- words ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Words:
+    """How a language says it. Values are regular expressions on text in lower case."""
+
+    named: tuple[tuple[str, Callable[[date], Days]], ...]
+    ago: str
+    few: str
+    numbers: tuple[str, ...]
+    units: tuple[tuple[str, str], ...]
+    weekdays: tuple[str, ...]
+    on_weekday: str
+
+
+_TODAY = _days_ago(0)
+
+_ENGLISH = _Words(
+    named=(
+        ("the day before yesterday", _days_ago(2)), ("yesterday(?: (?:morning|afternoon|evening|night))?", _days_ago(1)),
+        ("last night", _days_ago(1)),
+        ("this (?:morning|afternoon)|earlier today|today", _TODAY),
+        ("last week", _weeks_ago(1)), ("(?:earlier )?this week", _weeks_ago(0)),
+        ("last month", _months_ago(1)), ("(?:earlier )?this month", _months_ago(0)), ("last year", _years_ago(1)),
+    ),
+    ago=r"{number} {unit} ago",
+    few="a couple(?: of)?|a few|several",
+    numbers=("an?|one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    units=(("day", "days?"), ("week", "weeks?"), ("month", "months?"), ("year", "years?")),
+    weekdays=("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    on_weekday=r"(?:last|on|this past) {weekday}",
+)  # fmt: skip
+
+_RUSSIAN = _Words(
+    named=(
+        ("позавчера", _days_ago(2)), ("вчера", _days_ago(1)), ("прошлой ночью", _days_ago(1)),
+        ("сегодня(?: утром| днем)?", _TODAY),
+        ("на прошлой неделе", _weeks_ago(1)), ("на этой неделе", _weeks_ago(0)),
+        ("в прошлом месяце", _months_ago(1)), ("в этом месяце", _months_ago(0)), ("в прошлом году", _years_ago(1)),
+    ),
+    ago=r"(?:{number} )?{unit} (?:тому )?назад",
+    few="пару|несколько",
+    numbers=("один|одну", "два|две", "три", "четыре", "пять", "шесть", "семь", "восемь", "девять", "десять"),
+    units=(("day", "день|дня|дней"), ("week", "недел[юиь]"), ("month", "месяц(?:а|ев)?"), ("year", "год(?:а)?|лет")),
+    weekdays=("понедельник", "вторник", "среду", "четверг", "пятницу", "субботу", "воскресенье"),
+    on_weekday=r"во? (?:прошл(?:ый|ую|ое) )?{weekday}",
+)  # fmt: skip
+
+_GERMAN = _Words(
+    named=(
+        ("vorgestern", _days_ago(2)), ("gestern(?: abend| nacht)?", _days_ago(1)), ("letzte nacht", _days_ago(1)),
+        ("heute(?: morgen| fruh| vormittag)?", _TODAY),
+        ("(?:letzte|vorige|vergangene) woche", _weeks_ago(1)), ("diese woche", _weeks_ago(0)),
+        ("(?:letzten|vorigen|vergangenen) monat", _months_ago(1)), ("diesen monat", _months_ago(0)),
+        ("(?:letztes|voriges) jahr", _years_ago(1)),
+    ),
+    ago=r"vor {number} {unit}",
+    few="ein paar|einigen|wenigen",
+    numbers=("eine[mr]", "zwei", "drei", "vier", "funf", "sechs", "sieben", "acht", "neun", "zehn"),
+    units=(("day", "tag(?:en)?"), ("week", "wochen?"), ("month", "monat(?:en)?"), ("year", "jahr(?:en)?")),
+    weekdays=("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag|sonnabend", "sonntag"),
+    on_weekday=r"(?:am|(?:letzte|vergangene|vorige)[nm]) {weekday}",
+)  # fmt: skip
+
+_SPANISH = _Words(
+    named=(
+        ("anteayer|antes de ayer", _days_ago(2)), ("ayer", _days_ago(1)), ("anoche", _days_ago(1)),
+        ("esta (?:manana|tarde)|hoy", _TODAY),
+        ("la semana pasada", _weeks_ago(1)), ("esta semana", _weeks_ago(0)),
+        ("el mes pasado", _months_ago(1)), ("este mes", _months_ago(0)), ("el ano pasado", _years_ago(1)),
+    ),
+    ago=r"hace {number} {unit}",
+    few="un par de|unos|unas|algunos|algunas|pocos|pocas",
+    numbers=("una?", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez"),
+    units=(("day", "dias?"), ("week", "semanas?"), ("month", "mes(?:es)?"), ("year", "anos?")),
+    weekdays=("lunes", "martes", "miercoles", "jueves", "viernes", "sabado", "domingo"),
+    on_weekday=r"(?:el|del) {weekday}(?! que viene| proximo)(?: pasado)?",
+)  # fmt: skip
+
+MAX_COUNT = 400  # "500 days ago" is no way to point at a conversation
+
+_YEAR = r"(?:19|20)\d\d"
+_MONTHS = (
+    "jan(?:uary|uar|ner)?|feb(?:ruary|ruar)?|march|marz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sept?(?:ember)?"
+    "|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?|dez(?:ember)?"
+    "|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|setiembre|octubre|noviembre|diciembre"
+    "|январ[яе]|феврал[яе]|март[ае]|апрел[яе]|ма[яе]|июн[яе]|июл[яе]|август[ае]"
+    "|сентябр[яе]|октябр[яе]|ноябр[яе]|декабр[яе]"
+)
+_MONTH = f"(?:{_MONTHS})"
+_DAY_OF_MONTH = r"(?:0?[1-9]|[12]\d|3[01])"
+_DATES = (
+    (rf"{_DAY_OF_MONTH}(?:st|nd|rd|th|-?го|\.)?(?: of| de)? {_MONTH}(?:,?(?: del?)? {_YEAR})?", _MONTHS),
+    (rf"{_MONTH} {_DAY_OF_MONTH}(?:st|nd|rd|th)?(?:,? {_YEAR})?", _MONTHS),
+    (
+        rf"(?:(?:at the |the )?(?:start|beginning|middle|end) of|in|during|back in|last|im|letzten|en|в) (?P<month>{_MONTH}(?:,?(?: del?)? {_YEAR})?)",
+        _MONTHS,
+    ),
+    (rf"{_YEAR}-\d\d-\d\d|\d\d?\.\d\d?\.{_YEAR}|\d\d?/\d\d?/{_YEAR}", r"19\d\d|20\d\d"),
+)
+"""Dates of the calendar in any of the languages, and what none of them is without. A month's name alone is no time ("may",
+"mar"), nor is a number."""
+
+
+class _Asked(NamedTuple):
+    """What a phrase is read with."""
+
+    text: str
+    today: date
+    read_date: ReadDate
+
+
+class _Rule(NamedTuple):
+    """A way to name a time."""
+
+    pattern: re.Pattern[str]
+    anchors: tuple[str, ...]
+    """Each match has one of them: a text without is not looked through."""
+    days_of: Callable[[re.Match[str], _Asked], Days | None]
+    words: re.Pattern[str] | None = None
+    """What the words are that begin with an anchor, where a match has no others."""
+
+    def matches(self, folded: str) -> Iterator[re.Match[str]]:
+        return self.pattern.finditer(folded) if any(anchor in folded for anchor in self.anchors) else iter(())
+
+
+_GROUPS = compile_late(r"\([^()]*\)\??|\[[^\]]*\]")
+_LETTERS = compile_late(r"(?:\w(?!\?))+")
+
+
+def _rule(phrase: str, days_of: Callable[[re.Match[str], _Asked], Days | None], anchored: str | None = None) -> _Rule:
+    """A rule; `anchored` is the part of its phrase that no match is without, if it is not all of it."""
+    spaced = phrase.replace(" ", r"\s+")
+    alternatives = _GROUPS.sub("\0", anchored or phrase).split("|")
+    anchors = tuple(max(_LETTERS.findall(words), key=len) for words in alternatives)
+    words = re.compile(anchored) if anchored is not None else None
+    return _Rule(re.compile(rf"(?<![\w-])(?:{spaced})(?![\w-])"), anchors, days_of, words)
+
+
+def _written(match: re.Match[str], asked: _Asked) -> Days | None:
+    """The days of a date: of a month, all of it."""
+    start, end = match.span("month" if "month" in match.re.groupindex else 0)
+    found = asked.read_date(asked.text[start:end], asked.today)
+    if found is None:
+        return None
+    day, period = found
+    return (_month_start(day, 0), _month_start(day, -1)) if period == "month" else (day, day + _DAY)
+
+
+def _rules_of(words: _Words) -> list[_Rule]:
+    numbers = "|".join(f"(?P<n{n}>{word})" for n, word in enumerate(words.numbers, 1))
+    number = rf"(?:(?P<few>{words.few})|{numbers}|(?P<digits>\d{{1,3}}))"
+    unit = "(?:" + "|".join(f"(?P<{name}>{word})" for name, word in words.units) + ")"
+    weekday = "(?:" + "|".join(f"(?P<w{n}>{word})" for n, word in enumerate(words.weekdays)) + ")"
+
+    def ago(match: re.Match[str], asked: _Asked) -> Days:
+        name = next(name for name, _ in words.units if match[name])
+        count = int(match["digits"] or _picked(match, "n", default=1))
+        return (_few(name) if match["few"] else _around(name, min(count, MAX_COUNT)))(asked.today)
+
+    def on_weekday(match: re.Match[str], asked: _Asked) -> Days:
+        return _weekday(_picked(match, "w"))(asked.today)
+
+    return [
+        *(_rule(phrase, lambda _, asked, days=days: days(asked.today)) for phrase, days in words.named),
+        _rule(words.ago.format(number=number, unit=unit), ago, "|".join(word for _, word in words.units)),
+        _rule(words.on_weekday.format(weekday=weekday), on_weekday, "|".join(words.weekdays)),
+    ]
+
+
+def _picked(match: re.Match[str], letter: str, default: int = 0) -> int:
+    """The number in the name of the one group of a kind that matched."""
+    names = (name for name, value in match.groupdict().items() if value and re.fullmatch(rf"{letter}\d+", name))
+    name = next(names, None)
+    return int(name[1:]) if name else default
+
+
+@cache
+def _rules() -> list[_Rule]:
+    """Made when first needed: a process that meets no question of time does not pay for them."""
+    return [
+        *(_rule(phrase, _written, anchored) for phrase, anchored in _DATES),
+        *(rule for words in (_ENGLISH, _RUSSIAN, _GERMAN, _SPANISH) for rule in _rules_of(words)),
+    ]
+
+
+_FOLD = str.maketrans("áéíóúüñäöё", "aeiouunaoе")
+"""One character for one, so that places keep their numbers."""
+
+
+def fold(text: str) -> str:
+    """Lower case without the accents that people leave out; as long as the text."""
+    lowered = text.lower()
+    return (lowered if len(lowered) == len(text) else text).translate(_FOLD)
+
+
+class _Anchors(NamedTuple):
+    """What finds in one pass the words that begin with an anchor, and the rules that each anchor may belong to."""
+
+    pattern: re.Pattern[str]
+    rules: dict[str, list[_Rule]]
+
+    def near(self, folded: str) -> Iterator[_Rule]:
+        """The rules that may match in a text: whose words are there, not only their beginnings."""
+        for anchor, word in {match.group(1, 0) for match in self.pattern.finditer(folded)}:
+            yield from (rule for rule in self.rules[anchor] if rule.words is None or rule.words.fullmatch(word))
+
+
+def _any_of(words: Sequence[str]) -> str:
+    """The pattern of words none of which begins another, letter by letter: what begins alike is looked at once."""
+    by_letter: dict[str, list[str]] = {}
+    for word in words:
+        by_letter.setdefault(word[:1], []).append(word[1:])
+    if len(by_letter) == 1:
+        ((letter, rest),) = by_letter.items()
+        return letter + (_any_of(rest) if letter else "")
+    return "(?:" + "|".join(letter + _any_of(rest) for letter, rest in by_letter.items()) + ")"
+
+
+@cache
+def _anchors() -> _Anchors:
+    """An anchor begins a word. Where one begins another, the shorter is found and stands for both."""
+    anchors = dict.fromkeys(anchor for rule in _rules() for anchor in rule.anchors)
+    shortest = [anchor for anchor in anchors if not any(anchor != one and anchor.startswith(one) for one in anchors)]
+    rules = {
+        one: [rule for rule in _rules() if any(anchor.startswith(one) for anchor in rule.anchors)] for one in shortest
+    }
+    return _Anchors(re.compile(rf"(?<!\w)({_any_of(shortest)})\w*"), rules)
+
+
+MAX_TIMES = 8
+"""Times of one form; who names more of them has pasted them."""
+
+
+def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
+    """The span of the past that a message names, over all time words of its beginning and end; None without any. See `MAX_TIMES`."""
+    read = ends_of(text)
+    found = _time_of(read, now, zone, read_date)
+    if found is None or read is text:
+        return found
+    moved = len(text) - len(read)  # by so much the end stood nearer than it does
+    spans = ((at, end) if at <= HEAD_CHARS else (at + moved, end + moved) for at, end in found.spans)
+    return replace(found, spans=tuple(spans))
+
+
+def _time_of(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
+    folded = fold(text)
+    asked = _Asked(text, datetime.fromtimestamp(now / 1000, zone).date(), read_date)
+    spans: list[tuple[int, int]] = []
+    found: list[Days] = []
+    for rule in _rules():
+        matches = list(islice(rule.matches(folded), MAX_TIMES + 1))
+        for match in matches if len(matches) <= MAX_TIMES else ():
+            if any(match.start() < end and match.end() > start for start, end in spans):
+                continue  # "the day before yesterday" is not also "yesterday": longer phrases stand first
+            days = rule.days_of(match, asked)
+            if days is not None and days[0] <= asked.today:
+                spans.append(match.span())
+                found.append(days)
+    if not found:
+        return None
+    begin, end = min(days[0] for days in found), max(days[1] for days in found)
+    return TimeRange(from_at=_millis(begin, zone), to_at=min(_millis(end, zone) - 1, now), spans=tuple(sorted(spans)))
+
+
+_ASKS_WHEN = compile_late(
+    r"(?<![\w-])(?:when|how long|since when|(?:what|which) (?:date|day|month|year|time)"
+    r"|когда|как давно|с каких пор|(?:какого числа|в каком (?:месяце|году)|в какой день)"
+    r"|wann|seit wann|wie lange|(?:an )?welche[mnrs]? (?:datum|tag|monat|jahr)"
+    r"|cuando|desde cuando|cuanto (?:tiempo )?hace|(?:que|cual) (?:fecha|dia|mes|ano))(?![\w-])"
+)
+
+
+def tells_time(text: str) -> bool:
+    """Whether a text names some time in the past, whichever."""
+    folded = fold(text)
+    return any(rule.pattern.search(folded) is not None for rule in dict.fromkeys(_anchors().near(folded)))
+
+
+def asks_when(text: str) -> bool:
+    """Whether a question is one for a time."""
+    return _ASKS_WHEN.search(fold(text)) is not None
+
+
+def _millis(day: date, zone: tzinfo) -> int:
+    return int(datetime.combine(day, time.min, zone).timestamp() * 1000)

@@ -1,0 +1,182 @@
+"""Vectors of chunks: which are missing, how they are made, and which chunks a text is near to.
+
+Rule 1: a vector is derived: whatever is missing is made again from the message, and a chunk is found by its words meanwhile.
+Rule 2: a partition is a segment of a workspace; what the filter of a search hides takes no place among the nearest.
+Rule 3: what means something is who said what; neighbours blur it, and secrets are not a part of it.
+"""
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from protocol.hooks import EchoSpans, ItemFact, ReadItems
+from protocol.seams.checks import digest_of
+from protocol.seams.ports import (
+    Coverage,
+    JobQueue,
+    Meaning,
+    Nearness,
+    SecretScanner,
+    SecretSpan,
+    Space,
+    SqlValue,
+    Transact,
+    Tx,
+    VectorTable,
+)
+from retrieval.filling import FillingStatements, Made, VectorFilling, count_coverage
+from thread_episodic.search import lookups
+from thread_episodic.search.ranking import USUAL_COSINE
+from thread_episodic.store import SQL
+from thread_episodic.values import ChunkCandidate, Filter, Places
+from thread_episodic.visibility import mask_range
+
+TABLE = VectorTable(
+    name="chunk", number_bytes=1, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
+    numbers=SQL["vectors_of_chunks"],
+)  # fmt: skip
+
+FILLING = FillingStatements(
+    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"], lacking=SQL["without_vector"],
+    look=SQL["look_for_lack"], end_of_look=SQL["end_of_chunks"], drop=SQL["drop_vectors"], coverage=SQL["count_vectors_of_space"],
+)  # fmt: skip
+
+SUBJECT = "thread_episodic"
+"""The subject of this house's `embed` job."""
+FEW = 2000  # chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on
+DEEPER = 4  # how many times as many are looked at when a filter left too few
+INT8_MOST = 127
+WALKED = 4000  # of the nearest, how many are looked at for some that pass the filter
+
+
+class _Wanted(NamedTuple):
+    """A chunk that lacks a vector: its row, and where its words are."""
+
+    row: int
+    item_id: str
+    start: int
+    end: int
+    source_hash: bytes
+
+
+class _Words(NamedTuple):
+    """A chunk that lacks a vector, and what was said; None where the message is not what was indexed any more."""
+
+    wanted: _Wanted
+    fact: ItemFact | None
+    echoes: Sequence[tuple[int, int]]
+
+    @property
+    def row(self) -> int:
+        """The chunk's row."""
+        return self.wanted.row
+
+
+def hidden_in(text: str, scanner: SecretScanner, echoes: Sequence[tuple[int, int]]) -> list[SecretSpan]:
+    """What of a message is not indexed: secrets, and lines that the gateway itself injected."""
+    hidden = [*scanner.find(text), *(SecretSpan(kind="echo", start=start, end=end) for start, end in echoes)]
+    return sorted(hidden, key=lambda span: (span.start, span.end))
+
+
+def spoken(fact: ItemFact, hidden: Sequence[SecretSpan], start: int, end: int) -> str:
+    """What a model is given of a chunk: who says it, and the words."""
+    return f"{fact.name or fact.role}: {mask_range(fact.text, hidden, start, end, marker=' ')}"
+
+
+def as_bytes(numbers: bytes) -> bytes:
+    """A float16 vector as int8, its largest number as 127: half the room, and cosines within .004 of those of all its bits."""
+    values: tuple[float, ...] = struct.unpack(f"<{len(numbers) // 2}e", numbers)
+    step = (max(map(abs, values)) or 1.0) / INT8_MOST
+    return struct.pack(f"{len(values)}b", *[round(value / step) for value in values])
+
+
+def nearest(tx: Tx, near: Nearness, places: Places, wanted: Filter, limit: int) -> list[ChunkCandidate]:
+    """The chunks nearest in meaning that pass the filter, nearest first."""
+    few = lookups.chunks_within(tx, places, wanted, FEW)
+    ranked = islice(near.ranked(USUAL_COSINE, few), WALKED)
+    found: list[ChunkCandidate] = []
+    batch = limit
+    while len(found) < limit and (rows := [row for row, _ in islice(ranked, batch)]):
+        passing = lookups.chunks_by_row(tx, rows, places, wanted)
+        found += [passing[row] for row in rows if row in passing]
+        batch = DEEPER * limit
+    return found[:limit]
+
+
+def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:
+    """Keep the vector of a chunk, with what vouches for it."""
+    tx.run(SQL["add_vector"], {"space": space, "row": row, "numbers": numbers, "digest": digest_of(numbers)})
+
+
+def coverage(tx: Tx, space_id: int) -> Coverage:
+    """Return how many chunks can have a vector of the space, and how many have one."""
+    return count_coverage(tx, FILLING, space_id)
+
+
+def count_waiting(tx: Tx) -> int:
+    """Return how many chunks wait for their vector; what that costs grows with their number alone."""
+    found = tx.one(SQL["count_waiting"])
+    return found[0] if found is not None else 0
+
+
+class ChunkVectors(VectorFilling[_Words]):
+    """The vectors that this house holds."""
+
+    def __init__(
+        self, *, db: Transact, jobs: JobQueue, meaning: Meaning, scanner: SecretScanner, read_items: ReadItems,
+        echo_spans: EchoSpans, hash_of: Callable[[ItemFact], bytes],
+    ) -> None:  # fmt: skip
+        super().__init__(db=db, jobs=jobs, meaning=meaning, statements=FILLING, subject=SUBJECT)
+        self._scanner = scanner
+        self._read_items = read_items
+        self._echo_spans = echo_spans
+        self._hash_of = hash_of
+
+    def are_made(self) -> bool:
+        """Whether new chunks get vectors: there is a model, or it is on its way."""
+        return self._meaning.state() != "off"
+
+    def renew(self, tx: Tx, turn_id: str) -> None:
+        """Drop the vectors of a turn, to be made anew; where there is no model they stay."""
+        if self.are_made():
+            tx.run(SQL["drop_vectors_of_turn"], {"turn_id": turn_id})
+            tx.run(SQL["await_vectors_of_turn"], {"turn_id": turn_id})
+            self.queue(tx)
+
+    def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[_Words]:
+        """Return the chunks that a statement names, with the messages that they are cut from."""
+        wanted = [_Wanted(*row) for row in tx.all(statement, values)]
+        facts = self._read_items(tx, list(dict.fromkeys(one.item_id for one in wanted)))
+        hashes = {item_id: self._hash_of(fact) for item_id, fact in facts.items() if fact.indexable}
+        return [
+            _Words(one, facts[one.item_id], self._echo_spans(tx, facts[one.item_id].workspace_id, facts[one.item_id].text))
+            if hashes.get(one.item_id) == one.source_hash
+            else _Words(one, None, ())
+            for one in wanted
+        ]  # fmt: skip
+
+    async def texts_of(self, rows: Sequence[_Words]) -> list[str | None]:
+        """Return what is said in each chunk, without secrets; None where an index job will cut the message anew."""
+        return await anyio.to_thread.run_sync(self._texts, rows)
+
+    def _texts(self, rows: Sequence[_Words]) -> list[str | None]:
+        hidden = {
+            fact.item_id: hidden_in(fact.text, self._scanner, echoes) for _, fact, echoes in rows if fact is not None
+        }
+        return [
+            spoken(fact, hidden[fact.item_id], one.start, one.end) if fact is not None else None
+            for one, fact, _ in rows
+        ]
+
+    def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[_Words]], *, is_searched: bool) -> None:
+        """Keep the vectors. A chunk's words never change, and one that was hidden meanwhile takes none."""
+        for one, numbers in made:
+            if numbers is None:
+                tx.run(SQL["set_index_state"], {"row": one.row, "state": "repair_needed"})
+                continue
+            add_vector(tx, space.id, one.row, as_bytes(numbers))
+            if is_searched:
+                tx.run(SQL["set_index_state"], {"row": one.row, "state": "indexed"})

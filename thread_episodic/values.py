@@ -1,0 +1,185 @@
+"""What the index knows: sources (messages), chunks of them, candidates of a search.
+
+Rule 1: values only; nothing here reads or decides.
+Rule 2: a chunk has no text, only a range of its message.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from protocol.hooks import EpisodicQuery
+from protocol.seams.checks import digest_of
+from protocol.thread_episodic import IndexedRole, SearchScope, chunk_id_of
+from retrieval.budget import Floor
+
+WHOLE_ITEM = 2**31
+"""The end of an exclusion that covers all of a message, however long it becomes."""
+
+
+def placed(workspace: int, terms: str) -> str:
+    """Terms, a blank between two, as the index has them: with their workspace, so that no search comes upon another's places."""
+    return f"w{workspace}·" + terms.replace(" ", f" w{workspace}·")
+
+
+def of_thread(thread: int) -> str:
+    """The term that all chunks of a thread have; no word is one."""
+    return f"t{thread}"
+
+
+class IndexSource(NamedTuple):
+    """A message in the index: its row, its workspace and its thread as integers."""
+
+    id: int
+    workspace: int
+    thread: int
+
+    def entry(self, terms: str) -> str:
+        """What the full-text index holds of a chunk: where it was said, and its terms, each with its workspace."""
+        return f"{of_thread(self.thread)} {placed(self.workspace, terms)}"
+
+
+class SourceState(NamedTuple):
+    """A source with what was hashed for it, and whether all its chunks are in the index."""
+
+    source: IndexSource
+    source_hash: bytes
+    is_indexed: bool
+
+
+class Beside(NamedTuple):
+    """The chunks just before and just after one, where there are any."""
+
+    before: int | None = None
+    after: int | None = None
+
+
+class Places(NamedTuple):
+    """Where a search looks, in integers: a workspace, perhaps only one thread of it, perhaps all but one."""
+
+    workspace: int
+    thread: int | None = None
+    other_than: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredChunk:
+    """A chunk row."""
+
+    id: int
+    position: int
+    start: int
+    end: int
+    status: str
+    terms: bytes | None
+    term_count: int
+    segment: int | None
+    asks: int
+    dated: int
+    digest: int | None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the row is as it was written, and not to be made anew."""
+        return self.digest == chunk_digest(
+            self.position, self.start, self.end, self.terms, self.term_count, self.asks, self.dated
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the terms are those that went into the full-text index; of a chunk that is to be made anew, too."""
+        return self.is_sound or self.digest is None
+
+
+def chunk_digest(
+    position: int, start: int, end: int, terms: bytes | None, term_count: int, asks: int, dated: int
+) -> int:  # fmt: skip
+    """Return what vouches for a chunk's range and terms."""
+    return digest_of(terms, position, start, end, term_count, asks, dated)
+
+
+class NewChunk(NamedTuple):
+    """A chunk that is to be stored: its range, its words as the index takes them and as its row keeps them, and how it speaks.
+
+    Both forms of the words: packing takes a while, and is done before the write lock is held.
+    """
+
+    position: int
+    start: int
+    end: int
+    words: str
+    terms: bytes | None
+    term_count: int
+    asks: bool
+    is_dated: bool
+
+    @property
+    def digest(self) -> int:
+        """What vouches for it."""
+        return chunk_digest(
+            self.position, self.start, self.end, self.terms, self.term_count, int(self.asks), int(self.is_dated)
+        )
+
+
+class ChunkCandidate(NamedTuple):
+    """A chunk that a search may return, as the index remembers it. A tuple: a search makes a hundred and more of them."""
+
+    id: int
+    position: int
+    start: int
+    end: int
+    status: str
+    terms: bytes | None
+    asks: int
+    is_dated: int
+    item_id: str
+    turn_id: str
+    thread_id: str
+    role: IndexedRole
+    at: int
+    turn_seq: int
+    item_seq: int
+    speaker: str
+    source_hash: bytes
+    is_partial: int
+
+    @property
+    def chunk_id(self) -> str:
+        """Its name on the wire."""
+        return chunk_id_of(self.turn_id, self.item_id, self.position)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether who said it has a name; without one, the speaker is the role's own word, or its stem."""
+        return not self.role.startswith(self.speaker)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filter:
+    """Which chunks a search may see at all."""
+
+    workspace_id: str
+    mode: SearchScope
+    thread_id: str | None
+    from_at: int | None = None
+    to_at: int | None = None
+    roles: tuple[IndexedRole, ...] = ()
+    excluded_turns: tuple[str, ...] = ()
+
+
+class TurnSearch(NamedTuple):
+    """A search that a turn makes: what is asked, the least that is shown, and how much of it."""
+
+    query: EpisodicQuery
+    floor: Floor
+    hits: int
+    thread_id: str | None = None
+    """The only thread that is looked into, where it is not the query that says where."""
+
+
+class Shown(NamedTuple):
+    """What a turn's prompt has already: turns, chunks, and what its facts say."""
+
+    turns: Sequence[str]
+    chunks: set[str]
+    facts: Sequence[str]
