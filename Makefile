@@ -55,6 +55,7 @@ lint: setup ## format, lint, types, import rules, generated files
 	@$(BIN)/ruff format --check $(CHECKED)
 	@$(BIN)/ruff check $(CHECKED)
 	@for platform in Linux Darwin Windows; do echo "types on $$platform"; $(BIN)/basedpyright --pythonplatform $$platform || exit 1; done
+	@echo "types of tests, benchmarks and examples"; $(BIN)/basedpyright --project tests/pyrightconfig.json
 	@$(BIN)/lint-imports
 	@$(BIN)/pioneer schemas --check
 	@$(BIN)/python tests/stage/house_tree.py

@@ -209,7 +209,7 @@ class _Writer:
         if is_checked:
             if read_items(tx, [fact.item_id])[fact.item_id] != fact:
                 raise RuntimeError("a message is not what the product reads")
-            if plan_item(WaitingMessage(fact, source_hash, ()), sizes_of(SETTINGS), LEXICON, self._scanner).chunks != [
+            if plan_item(WaitingMessage(fact, source_hash, []), sizes_of(SETTINGS), LEXICON, self._scanner).chunks != [
                 chunk
             ]:
                 raise RuntimeError("a chunk is not what the product makes")
@@ -226,7 +226,7 @@ class _Writer:
         )
         store.finish_sources(tx, [store.Finished(known.source, None)], fact.at, lexicon_digest(LEXICON))
         numbers = self.next_vector()
-        if numbers is not None:
+        if numbers is not None and self._space is not None:
             row = store.chunks_of(tx, known.source)[0].id
             add_chunk_vector(tx, self._space, row, as_bytes(numbers))
 

@@ -127,11 +127,12 @@ class Index:
         self._jobs = Jobs(ids, clock, "own_bench")
         self.service = EpisodicService(EpisodicMeans(
             db=self.db, clock=clock, ids=ids, keyed=HomeKey(b"k" * 32), lexicon=LEXICON, meaning=meaning,
-            scanner=RuleScanner(), jobs=self._jobs, notify=lambda *_: None, settings=lambda: SETTINGS,
+            scanner=RuleScanner(), jobs=self._jobs, notify=lambda *_, **__: None, settings=lambda: SETTINGS,
             read_items=lambda _, wanted: {one: self.items[one] for one in wanted if one in self.items},
             read_thread=self._thread, workspace_exists=lambda *_: True, echo_spans=lambda *_: [],
             turn_items=lambda _, turns: {turn: dict.fromkeys(self._turns[turn], 0) for turn in turns}, thread_turns=lambda *_: [], workspace_threads=lambda *_: [], thread_names=lambda *_: {},
-            read_artifacts=lambda *_: {}, paused=lambda: None, read_date=WrittenDates(),
+            read_artifacts=lambda *_: {}, paused=lambda: None, read_date=WrittenDates(), items_after=lambda *_: [],
+            searched_space=lambda _: meaning.spaces[0].id if meaning.spaces else None, report_damage=lambda *_: None,
         ))  # fmt: skip
 
     @staticmethod
@@ -225,9 +226,11 @@ class Figures(NamedTuple):
 
 def figures_of(lists: Sequence[tuple[frozenset[str], Sequence[str]]]) -> Figures:
     """Of some questions: their evidence, and the messages that were found."""
-    recalls = [fmean(len(wanted.intersection(got[:depth])) / len(wanted) for wanted, got in lists) for depth in (5, 10)]
+    five, ten = (
+        fmean(len(wanted.intersection(got[:depth])) / len(wanted) for wanted, got in lists) for depth in (5, 10)
+    )
     firsts = [next((place for place, item in enumerate(got, 1) if item in wanted), None) for wanted, got in lists]
-    return Figures(len(lists), *recalls, fmean(1 / place if place else 0.0 for place in firsts))
+    return Figures(len(lists), five, ten, fmean(1 / place if place else 0.0 for place in firsts))
 
 
 def _ours(judged: Sequence[Judged], mode: int) -> list[tuple[frozenset[str], Sequence[str]]]:

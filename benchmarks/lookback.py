@@ -257,7 +257,8 @@ async def run(options: argparse.Namespace) -> None:
         models.append(("words and meaning", model))
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory(prefix="pioneer-bench-") as temporary:
-        for one, count in product(sets, options.others):
+        counts: list[int] = options.others
+        for one, count in product(sets, counts):
             foreign = [row for other in sets if other is not one for row in other.questions][:: options.every]
             folder = Path(options.folder or temporary) / f"{one.name}-{count}".replace(" ", "-")
             if not folder.exists():

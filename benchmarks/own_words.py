@@ -261,7 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="show everything that was active or missed")
     given = parser.parse_args(arguments)
     print(f"own words on {machine()}")
-    channels = given.channel or list(CHANNELS)
+    channels: list[str] = given.channel or list(CHANNELS)
     return 0 if asyncio.run(perform(given.corpus, given.carriers, channels, shows_all=given.all)) else 1
 
 

@@ -132,8 +132,7 @@ async def _outcomes(group: Group, folder: Path, embedding: str) -> tuple[list[Ou
         for name, content in group.facts.items():
             params = RememberParams(content=content, context=Context(workspace_id=WORKSPACE))
             written = await stage.client.call(call.MEMORY_REMEMBER, params)
-            if written.record is not None:
-                ids.setdefault(written.record.memory_id, name)
+            ids.setdefault(written.record.memory_id, name)
         await stage.drain()
         outcomes: list[Outcome] = []
         for ask in group.asks:
@@ -270,8 +269,8 @@ def main(arguments: list[str]) -> int:
     rows: list[tuple[object, ...]] = []
     curves: list[tuple[object, ...]] = []
     for group in groups:
-        for peer in given.peers if folder is not None else ():
-            ranked = _peer_outcomes(group, peer, partial(_embed, folder), folder)
+        for peer, model in [(peer, folder) for peer in given.peers if folder is not None]:
+            ranked = _peer_outcomes(group, peer, partial(_embed, model), model)
             if isinstance(ranked, str):
                 print(f"{peer}: left out, {ranked}")
                 continue

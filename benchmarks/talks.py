@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_args
 from benchmarks.conversations import Conversation, data_folder, read_conversations
 from benchmarks.inputs import read_rows
 from protocol.thread_episodic import IndexedRole
+from protocol.threads import Role
 
 SETS = Path(__file__).resolve().parent / "sets"
 KINDS = ("chats", "agents")
@@ -27,7 +28,7 @@ class Message(NamedTuple):
     message_id: str
     thread: str
     thread_name: str | None
-    role: str
+    role: Role
     name: str | None
     text: str
     at: int

@@ -181,8 +181,11 @@ def test_a_failing_call_after_the_commit_takes_no_answer_away(tmp_path: Path) ->
     async def scene(db: Database) -> None:
         happened: list[str] = []
 
+        def fails() -> None:
+            raise KeyError
+
         def work(tx: Tx) -> int:
-            tx.after_commit({}.popitem)
+            tx.after_commit(fails)
             tx.after_commit(lambda: happened.append("still called"))
             return tx.insert(ADD, ("a",))
 

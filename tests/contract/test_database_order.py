@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from small_store import adding, counting, failing, hold, play
@@ -183,7 +183,7 @@ def test_a_long_write_lets_a_read_go_first_that_somebody_waits_for(
             (waits if case == "lets it go first" else written).wait(10)
             order.append("read")
 
-        writes = [asyncio.ensure_future(db.write(write))]
+        writes: list[asyncio.Future[Any]] = [asyncio.ensure_future(db.write(write))]
         await asyncio.to_thread(begun.wait, 10)
         if case == "not while others wait":
             writes.append(asyncio.ensure_future(db.write(adding("b"))))

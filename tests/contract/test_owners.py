@@ -18,6 +18,7 @@ from gateway.base.ids import SortableIds
 from gateway.home.owners import Owners
 from gateway.store.database import Database
 from gateway.store.sqlite import connect
+from protocol.seams.ports import Tx
 
 
 def make(run: Path) -> Owners:
@@ -103,8 +104,8 @@ def test_a_burial_that_is_rolled_back_leaves_the_file(tmp_path: Path) -> None:
         one = make(tmp_path)
         (tmp_path / "own_x.lock").touch()
 
-        def work(tx: object) -> None:
-            one.bury(tx, "own_x")  # type: ignore[arg-type]
+        def work(tx: Tx) -> None:
+            one.bury(tx, "own_x")
             raise ValueError
 
         with pytest.raises(ValueError, match=r"^$"):

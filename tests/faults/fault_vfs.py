@@ -29,6 +29,12 @@ CHANGES = {"delete", "write", "sync", "truncate"}
 """What a full or a read-only disk refuses; only a broken one cannot read."""
 
 
+def with_codes(error: Any, result: int, extended: int) -> apsw.Error:
+    """Return the error with the codes that SQLite is to take it for."""
+    error.result, error.extendedresult = result, extended
+    return error
+
+
 @dataclass
 class Fault:
     """What fails: the N-th call, once or from then on."""
@@ -77,18 +83,14 @@ class FaultVFS(apsw.VFS):
 
     def _error(self, operation: str, kind: Kind) -> apsw.Error:
         if operation == "open":
-            error: apsw.Error = apsw.CantOpenError("injected")
-            error.extendedresult = error.result = apsw.SQLITE_CANTOPEN
-        elif operation == "write" and kind == "full":  # the one that SQLite itself tells apart
-            error = apsw.FullError("injected")
-            error.extendedresult = error.result = apsw.SQLITE_FULL
-        else:
-            error = apsw.IOError("injected")
-            error.result, error.extendedresult = apsw.SQLITE_IOERR, EXTENDED[operation]
-        return error
+            return with_codes(apsw.CantOpenError("injected"), apsw.SQLITE_CANTOPEN, apsw.SQLITE_CANTOPEN)
+        if operation == "write" and kind == "full":  # the one that SQLite itself tells apart
+            return with_codes(apsw.FullError("injected"), apsw.SQLITE_FULL, apsw.SQLITE_FULL)
+        return with_codes(apsw.IOError("injected"), apsw.SQLITE_IOERR, EXTENDED[operation])
 
-    def excepthook(self, *_: Any) -> None:
-        """What SQLite cannot tell anyone is not told on stderr either."""
+    def excepthook(self, *_: Any, **__: Any) -> bool:
+        """Take an error that SQLite cannot report, so that it is not written to stderr either."""
+        return True
 
     def xGetLastError(self) -> tuple[int, str]:  # noqa: N802
         return self._code, "injected"
@@ -113,8 +115,9 @@ class FaultFile(apsw.VFSFile):
         self._vfs = vfs
         super().__init__("", name, flags)
 
-    def excepthook(self, *_: Any) -> None:
+    def excepthook(self, *_: Any, **__: Any) -> bool:
         """See `FaultVFS`."""
+        return True
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         self._vfs.call("read")

@@ -199,7 +199,7 @@ class RecordingFile(apsw.VFSFile):
         is_failing = self._vfs.syncs == self._vfs.failing_sync
         with self._vfs.doing(Change("failed_sync" if is_failing else "sync", self.number)):
             if is_failing:
-                error = apsw.IOError("injected")
+                error: Any = apsw.IOError("injected")  # its codes are no attributes to the type checker
                 error.result, error.extendedresult = apsw.SQLITE_IOERR, apsw.SQLITE_IOERR_FSYNC
                 raise error
             super().xSync(flags)

@@ -1,4 +1,7 @@
-"""A session of the 1.x SDK's client with `pioneer mcp`, told as lines of JSON; run in a process of its own (see `test_mcp_sdk1.py`)."""
+"""A session of the 1.x SDK's client with `pioneer mcp`, told as lines of JSON; run in a process of its own (see `test_mcp_sdk1.py`).
+
+What the SDK gives is `Any`: the type checker sees the newer one that the gateway is installed with.
+"""
 
 import asyncio
 import json
@@ -15,12 +18,12 @@ def tell(name: str, value: Any) -> None:
     print(json.dumps({"name": name, "value": value}), flush=True)  # noqa: T201
 
 
-async def call(session: ClientSession, tool: str, **arguments: Any) -> dict[str, Any]:
+async def call(session: Any, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await session.call_tool(tool, arguments)
     return {"is_error": result.isError, "data": result.structuredContent, "text": result.content[0].text}
 
 
-async def converse(session: ClientSession, *, can_ask: bool) -> None:
+async def converse(session: Any, *, can_ask: bool) -> None:
     greeting = await session.initialize()
     tell("greeting", {"version": greeting.protocolVersion, "server": greeting.serverInfo.name})
     tell("tools", [tool.model_dump(mode="json") for tool in (await session.list_tools()).tools])
@@ -47,16 +50,17 @@ async def converse(session: ClientSession, *, can_ask: bool) -> None:
     tell("wrong", await call(session, "memory_search"))
 
 
-async def main(answer: str, command: str, arguments: list[str]) -> None:
-    async def asked(_context: Any, _params: Any) -> types.ElicitResult:
+async def main(answer: Any, command: str, arguments: list[str]) -> None:
+    async def asked(context: Any, params: Any) -> types.ElicitResult:
         return types.ElicitResult(action=answer, content={"keep": True} if answer == "accept" else None)
 
     can_ask = answer != "nobody"
+    asks: Any = asked if can_ask else None
     tell("sdk", version("mcp"))
     server = StdioServerParameters(command=command, args=arguments)
     async with (
         stdio_client(server) as (read, write),
-        ClientSession(read, write, elicitation_callback=asked if can_ask else None) as session,
+        ClientSession(read, write, elicitation_callback=asks) as session,
     ):
         await converse(session, can_ask=can_ask)
 

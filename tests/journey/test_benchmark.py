@@ -173,7 +173,7 @@ def test_evidence_beyond_the_tenth_place_counts_for_the_rank_alone():
 def test_a_picture_is_well_formed_and_has_every_point():
     picture = ET.fromstring(chart("a <b>", "x", "y", [Series("one", [Point(10, 1), Point(1e6, 2, "here")])]))  # noqa: S314
     drawn = picture.findall("{http://www.w3.org/2000/svg}circle")
-    places = [(float(circle.get("cx")), float(circle.get("cy"))) for circle in drawn]
+    places = [(float(circle.attrib["cx"]), float(circle.attrib["cy"])) for circle in drawn]
     assert len(places) == 3  # two points and the one of the legend
     assert places[0][0] < places[1][0]
     assert places[0][1] > places[1][1]

@@ -91,6 +91,7 @@ async def test_a_middle_score_is_told_listed_approved_found_and_recalled(tmp_pat
 async def test_said_in_three_turns_it_is_believed_without_anybody(tmp_path):
     async with den_of(tmp_path).client() as client:
         await started(client)
+        candidate: Any = None
         for n in range(3):
             await take_turn(client, "thr_talk", f"Day {n}. I prefer green tea in the afternoon again.", f"trn_{n}")
             (candidate,) = await waiting(client, statuses=["pending", "approved"])

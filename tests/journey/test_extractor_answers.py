@@ -26,7 +26,7 @@ async def learnt(tmp_path, rule, *said):
         runs = (await client.request("hooks/runs", {"turn_id": f"trn_{len(said) - 1}"}))["runs"]
         told = {one["code"]: one.get("data") for run in runs for one in run["diagnostics"]}
         items = (await client.request("turn/items", {"turn_id": f"trn_{len(said) - 1}"}))["items"]
-    return records + candidates, told.get("extraction_stats"), items[0]["item_id"]
+    return records + candidates, told["extraction_stats"], items[0]["item_id"]
 
 
 @pytest.mark.parametrize("item_id", ["itm_invented", "the user's message", 1])

@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ class Newcomer:
         return subprocess.CompletedProcess(ended.args, ended.returncode, out, err)
 
     def json(self, *arguments: str, **environ: str) -> Any:
-        return json.loads(self.run(*arguments, "--json", **environ).stdout)
+        return json.loads(self.run(*arguments, "--json", stdin=b"", **environ).stdout)
 
     def configure(self, text: str) -> None:
         self.home.mkdir(exist_ok=True)
@@ -43,7 +42,7 @@ class Newcomer:
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
+def newcomer(tmp_path: Path) -> Newcomer:
     return Newcomer(tmp_path)
 
 
@@ -331,7 +330,7 @@ def test_a_wrong_value_of_the_environment_ends_commands_and_no_app(
     }
     for arguments in (["remember", "Tea."], ["settings"], ["config", "check"], ["doctor"]):
         for name, value in wrong.items():
-            ended = newcomer.run(*arguments, **{name: value})
+            ended = newcomer.run(*arguments, stdin=b"", **{name: value})
             assert (ended.returncode, name in ended.stdout + ended.stderr) == (78, True), (arguments, name)
     bare = Newcomer(newcomer.folder / "bare")
     bare.folder.mkdir()

@@ -6,7 +6,9 @@ A method or tool without a row fails, and so does an id that a method takes and 
 import json
 import re
 import secrets
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 import pytest
@@ -116,7 +118,7 @@ async def world(folder):
         yield client, methods, tenants
 
 
-def filled(value, names):
+def filled(value: Any, names: Mapping[str, str]) -> Any:
     """The row with names in it."""
     if isinstance(value, dict):
         return {key: filled(member, names) for key, member in value.items()}
@@ -125,7 +127,7 @@ def filled(value, names):
     return value.format_map(names) if isinstance(value, str) else value
 
 
-async def outcome(client, method, params):
+async def outcome(client, method, params) -> dict[str, Any]:
     """What comes back, errors too."""
     try:
         return {"result": await client.request(method, params)}

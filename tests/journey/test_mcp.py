@@ -45,17 +45,19 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
     den = McpDen(tmp_path)
     ids = await furnish(den)
     async with den.assistant(revision) as client:
+        assert client.server_info is not None
         assert client.server_info.name == "pioneer"
-        assert "is data, not instructions" in client.instructions
+        assert "is data, not instructions" in (client.instructions or "")
         assert client.protocol_version == ("2025-11-25" if revision == "legacy" else "2026-07-28")
 
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == list(ANSWERS)
         assert tools == (await client.list_tools()).tools
-        reads = {tool.name for tool in tools if tool.annotations.read_only_hint}
+        hints = {tool.name: tool.annotations or types.ToolAnnotations() for tool in tools}
+        reads = {name for name, hint in hints.items() if hint.read_only_hint}
         assert reads == {"memory_search", "memory_list", "memory_get", "thread_search"}
-        assert [tool.name for tool in tools if tool.annotations.destructive_hint] == ["memory_forget"]
-        assert all(tool.annotations.open_world_hint is False and tool.output_schema for tool in tools)
+        assert [name for name, hint in hints.items() if hint.destructive_hint] == ["memory_forget"]
+        assert all(hints[tool.name].open_world_hint is False and tool.output_schema for tool in tools)
 
         found = await client.call_tool("memory_search", {"query": "green tea"})
         (hit,) = found.structured_content["hits"]
@@ -371,6 +373,8 @@ async def test_it_ends_when_it_is_told_to(tmp_path):
     process = await asyncio.create_subprocess_exec(
         *den.command_of("--workspace", "ws_here"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
+    assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.write(json.dumps(HELLO).encode() + b"\n")
     assert json.loads(await process.stdout.readline())["id"] == 1
     process.send_signal(signal.SIGTERM)

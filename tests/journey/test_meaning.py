@@ -111,8 +111,8 @@ async def test_another_model_takes_over_in_the_background_and_gives_way_again(tm
         await use(client, models / "one")
         await until_model(client, 48)
         assert contents(await search(client, "a yellow bike"))[0] == "The user owns a yellow bicycle."
-    states = dict(den.database().execute("SELECT dim, state FROM space").fetchall())
-    assert states == {48: "current", 64: "retired"}
+    states = den.database().execute("SELECT dim, state FROM space ORDER BY dim").fetchall()
+    assert states == [(48, "current"), (64, "retired")]
     missing = "SELECT count(*) FROM record WHERE NOT EXISTS (SELECT 1 FROM memory_vec JOIN space ON space.id = space_id WHERE record_id = record.id AND dim = 48)"
     assert den.database().execute(missing).fetchall() == [(0,)]
 

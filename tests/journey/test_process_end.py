@@ -124,6 +124,8 @@ def test_a_reader_who_goes_away_ends_the_process(tmp_path):
         Den(tmp_path).command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors_end
     ) as process:
         os.close(errors_end)
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         process.stdin.flush()
         assert b'"result"' in process.stdout.readline()
@@ -159,6 +161,8 @@ def test_a_killed_parent_leaves_no_orphan(tmp_path, pipes):
     command = [sys.executable, "-c", PARENT, pipes, *Den(tmp_path).command()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors_end) as parent:
         os.close(errors_end)
+        assert parent.stdin is not None
+        assert parent.stdout is not None
         if pipes == "inherit":
             parent.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
             parent.stdin.flush()

@@ -41,6 +41,8 @@ def test_ten_thousand_requests_sent_without_reading_are_all_answered_in_bounded_
     with subprocess.Popen(
         Den(tmp_path).command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         for n in range(count):
             process.stdin.write(b'{"jsonrpc":"2.0","id":"%s-%d","method":"ping"}\n' % (b"x" * 100, n))
         process.stdin.flush()

@@ -99,8 +99,8 @@ class Answers:
         if isinstance(answer, BaseException):
             raise answer
         if callable(answer):
-            answer = answer(request, deltas)
-            return await answer if inspect.isawaitable(answer) else answer
+            made: Any = answer(request, deltas)
+            return await made if inspect.isawaitable(made) else made
         if deltas is not None and answer.text:
             deltas.delta(answer.text)
         return answer
@@ -243,10 +243,10 @@ class AgentHome:
 
     # -- a turn ----------------------------------------------------------------------------------------------------
 
-    async def open(self, **changes: Any) -> str:
+    async def open(self, thread_id: str = "thr_1", workspace_id: str | None = "ws_1", **changes: Any) -> str:
         await self.db.write(lambda tx: ensure_workspace(tx, "ws_1", self.clock.now()))
         started = await self.threads.thread_start(
-            ThreadStartParams(**{"workspace_id": "ws_1", "thread_id": "thr_1"} | changes)
+            ThreadStartParams(workspace_id=workspace_id, thread_id=thread_id, **changes)
         )
         return started.thread.thread_id
 

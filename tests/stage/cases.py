@@ -32,7 +32,8 @@ def each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Callable
 
         outer = inspect.signature(check)
         fixtures = [parameter for name, parameter in outer.parameters.items() if name not in members]
-        test.__signature__ = outer.replace(parameters=fixtures)  # type: ignore[attr-defined]
-        return test
+        folded: Any = test
+        folded.__signature__ = outer.replace(parameters=fixtures)
+        return folded
 
     return fold

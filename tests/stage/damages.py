@@ -50,7 +50,9 @@ def zero_pages(*names: str) -> Damage:
 
 
 def page_size(connection: apsw.Connection) -> int:
-    return connection.execute("PRAGMA page_size").fetchall()[0][0]
+    (size,) = connection.execute("PRAGMA page_size").fetchall()[0]
+    assert isinstance(size, int)
+    return size
 
 
 def pages_of(connection: apsw.Connection, names: Sequence[str]) -> list[int]:

@@ -1,7 +1,7 @@
 """A home with nothing but the conversation index: a file database, items in a dictionary, jobs run by hand."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from protocol.hooks import ItemFact, ThreadFact
 from protocol.seams.ports import Job, Lexicon, Tx
 from protocol.settings import GatewayConfig, ThreadEpisodicSettings
 from protocol.thread_episodic import ThreadSearchParams, ThreadSearchResult
-from protocol.threads import ArtifactRef
+from protocol.threads import ArtifactRef, Role
 from retrieval.terms import SnowballLexicon
 from thread_episodic.ports import EpisodicMeans
 from thread_episodic.service import EpisodicService
@@ -84,7 +84,7 @@ class Home:
     def _in_order(self) -> list[ItemFact]:
         return sorted(self.items.values(), key=lambda item: (item.thread_id, item.turn_seq, item.item_seq))
 
-    def _read_items(self, _tx: Tx, item_ids: Sequence[str]) -> dict[str, ItemFact]:
+    def _read_items(self, _tx: Tx, item_ids: Collection[str]) -> dict[str, ItemFact]:
         return {item_id: self.items[item_id] for item_id in item_ids if item_id in self.items}
 
     def _items_after(self, _tx: Tx, after: int, limit: int) -> list[tuple[int, str]]:
@@ -102,7 +102,7 @@ class Home:
         return [(text.index(line), text.index(line) + len(line)) for line in self.echoes if line in text]
 
     async def say(
-        self, item_id: str, text: str, *, thread: str = "a_1", at: int = NOON, role: str = "user",
+        self, item_id: str, text: str, *, thread: str = "a_1", at: int = NOON, role: Role = "user",
         name: str | None = None, indexable: bool = True, turn: str | None = None,
     ) -> ItemFact:  # fmt: skip
         """Store (or replace) a message, each in a turn of its own unless it is named."""
@@ -126,8 +126,8 @@ class Home:
             await self.service.index(Handle(job))
         return len(jobs)
 
-    async def search(self, query: str, **more: Any) -> ThreadSearchResult:
-        return await self.service.search(ThreadSearchParams(**({"workspace_id": "a", "query": query} | more)))
+    async def search(self, query: str, *, workspace_id: str = "a", **more: Any) -> ThreadSearchResult:
+        return await self.service.search(ThreadSearchParams(workspace_id=workspace_id, query=query, **more))
 
     async def found(self, query: str, **more: Any) -> list[str]:
         return [hit.item_id for hit in (await self.search(query, **more)).hits]

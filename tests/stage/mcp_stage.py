@@ -44,7 +44,7 @@ class McpDen(Den):
     ) -> AsyncIterator[Client]:  # fmt: skip
         """A connected client whose user answers questions by `ask`."""
 
-        async def asked(_context: Any, params: Any) -> types.ElicitResult:
+        async def asked(context: Any, params: Any) -> types.ElicitResult:
             assert ask is not None
             return await ask(params.message)
 

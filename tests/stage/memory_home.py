@@ -211,14 +211,14 @@ class MemoryHome:
 
     # -- memory ----------------------------------------------------------------------------------------------------
 
-    def remember(self, content: str, **given: Any) -> RememberResult:
-        return self.do(self.service.remember(RememberParams(content=content, **{"context": HERE} | given)))
+    def remember(self, content: str, *, context: Context = HERE, **given: Any) -> RememberResult:
+        return self.do(self.service.remember(RememberParams(content=content, context=context, **given)))
 
-    def propose(self, content: str, semantic: SemanticFields = SURE, evidence: Sequence[Evidence] | None = None,
-                **given: Any) -> WriteResult:  # fmt: skip
+    def propose(self, content: str, semantic: SemanticFields = SURE, evidence: Sequence[Evidence] | None = None, *,
+                context: Context = HERE, **given: Any) -> WriteResult:  # fmt: skip
         """`memory/write`; without evidence the user says the content in a turn of its own."""
         quotes = [self.say(content)] if evidence is None else list(evidence)
-        params = WriteParams(content=content, semantic=semantic, evidence=quotes, **{"context": HERE} | given)
+        params = WriteParams(content=content, semantic=semantic, evidence=quotes, context=context, **given)
         return self.do(self.service.write(params))
 
     def get(self, memory_id: str, context: Context = HERE, **given: Any) -> Record | None:
@@ -236,12 +236,12 @@ class MemoryHome:
         records = self.do(self.service.list_records(ListParams(context=context, **given))).records
         return [record.content for record in records]
 
-    def forget(self, memory_id: str, **given: Any) -> ForgetResult:
+    def forget(self, memory_id: str, *, context: Context = HERE, **given: Any) -> ForgetResult:
         target = ForgetById(memory_id=memory_id)
-        return self.do(self.service.forget(ForgetParams(target=target, **{"context": HERE} | given)))
+        return self.do(self.service.forget(ForgetParams(target=target, context=context, **given)))
 
-    def update(self, memory_id: str, **changes: Any) -> UpdateResult:
-        params = UpdateParams(memory_id=memory_id, **{"context": HERE} | changes)
+    def update(self, memory_id: str, *, context: Context = HERE, **changes: Any) -> UpdateResult:
+        params = UpdateParams(memory_id=memory_id, context=context, **changes)
         return self.do(self.service.update(params))
 
     def restore(self, memory_id: str, context: Context = HERE) -> Record:

@@ -58,10 +58,7 @@ class Stage:
             "spawn": ("free", self._spawning), "orphan": ("free", self._orphaned),
             "seal": ("free", self._sealed),
         }  # fmt: skip
-        bound = {
-            name: Bound(Method(name, Call, Said, "", (), order), call)  # type: ignore[arg-type]
-            for name, (order, call) in table.items()
-        }
+        bound = {name: Bound(Method(name, Call, Said, "", (), order), call) for name, (order, call) in table.items()}
         self.session = Session(
             transport=Transport(self, self), hub=self.hub, dispatcher=Dispatcher(bound, self._incident),
             max_message_bytes=MAX_BYTES, max_in_flight=max_in_flight,

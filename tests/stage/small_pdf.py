@@ -37,10 +37,10 @@ def pdf(pages: Sequence[str | bytes], *, filters: bytes = b"", count: int | None
     return out.getvalue()
 
 
-def encrypted(data: bytes, password: str, **how: str) -> bytes:
+def encrypted(data: bytes, password: str, algorithm: str) -> bytes:
     """The same, to be opened with a password."""
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(data))
-    writer.encrypt(password, owner_password="owner", **how)  # noqa: S106
+    writer.encrypt(password, owner_password="owner", algorithm=algorithm)  # noqa: S106
     out = io.BytesIO()
     writer.write(out)
     return out.getvalue()

@@ -146,12 +146,12 @@ def cancels(home: AgentHome, turn_id: str) -> Any:
 
 def test_tool_calls_of_a_round_run_side_by_side_and_answer_in_their_order(tmp_path: Path) -> None:
     """None of them ends before all have begun, and the last begun ends first."""
-    begun: list[str] = []
-    ended: list[str] = []
+    begun: list[int] = []
+    ended: list[int] = []
     gates = [asyncio.Event() for _ in range(4)]
 
     async def waits(_context: Any, _name: str, arguments: dict[str, Any]) -> ToolReply:
-        number = arguments["n"]
+        number: int = arguments["n"]
         begun.append(number)
         if number == 3:
             gates[3].set()

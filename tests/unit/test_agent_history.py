@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from agent_home import AgentHome, Answers, play
+from agent_home import AgentHome, play
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.prompt.history import PICTURE_TOKENS, Size, fit_history, read_history, rewritten, room_of, size_of_all
 from agent.values import NOTHING_SAID, History, SaidTurn
 from protocol.hooks import HookInput, HookOutput, Subscription
-from protocol.models import Message, Picture
+from protocol.models import Deltas, Message, Picture
 from protocol.settings import AgentSettings
 from protocol.threads import ToolSpec, Turn
 
@@ -22,7 +22,8 @@ def conversation(*sizes: int, sure: int | None = None) -> History:
     """Turns with a question of a character and an answer of a size each; all of them stay for sure unless it is said."""
     turns = [
         SaidTurn(
-            f"trn_{n}", [Message(role=role, content="x" * m) for role, m in (("user", 1), ("assistant", size - 1))]
+            f"trn_{n}",
+            [Message(role="user", content="x"), Message(role="assistant", content="x" * (size - 1))],
         )
         for n, size in enumerate(sizes)
     ]
@@ -181,12 +182,12 @@ def test_the_cut_of_a_long_conversation_is_seen_in_the_manifest(tmp_path: Path) 
 
 
 def test_a_broken_answer_is_kept_as_far_as_it_came(tmp_path: Path) -> None:
-    async def says(_request: object, deltas: Answers) -> None:
+    async def says(_request: object, deltas: Deltas) -> None:
         for piece in ("one ", "two"):
-            deltas.delta(piece)  # type: ignore[attr-defined]
-        deltas.reset()  # type: ignore[attr-defined]
+            deltas.delta(piece)
+        deltas.reset()
         for piece in ("three ", "four"):
-            deltas.delta(piece)  # type: ignore[attr-defined]
+            deltas.delta(piece)
         raise ValueError
 
     async def scene(home: AgentHome) -> None:

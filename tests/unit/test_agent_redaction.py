@@ -68,7 +68,8 @@ def test_a_copy_is_found_by_its_memory_and_no_other_turn_is_read(home: MemoryHom
 
     def forget(tx: Tx) -> int:
         watched.append(Watched(tx))
-        return forget_copies(watched[0], {FORGOTTEN: ["What it says"]})  # pyright: ignore[reportArgumentType]
+        watching: Any = watched[0]
+        return forget_copies(watching, {FORGOTTEN: ["What it says"]})
 
     assert home.sql(forget) == 2
     assert watched[0].rows <= 5

@@ -17,6 +17,7 @@ from protocol.base import Diagnostic
 from protocol.gateway import RunError
 from protocol.hooks import (
     ContextItem,
+    Contribution,
     DiagnosticContribution,
     HookFailure,
     HookInput,
@@ -73,8 +74,13 @@ def dispatch(*subscriptions: Subscription, phase: Phase = PHASE) -> PhaseResult:
     return asyncio.run(runtime.dispatch(phase, given(phase)))
 
 
+def code(contribution: Contribution) -> str:
+    assert isinstance(contribution, DiagnosticContribution)
+    return contribution.code
+
+
 def codes(result: PhaseResult) -> list[str]:
-    return [entry.contribution.code for entry in result.contributed]
+    return [code(entry.contribution) for entry in result.contributed]
 
 
 # -- hooks that misbehave --------------------------------------------------------------------------------------------
@@ -102,7 +108,8 @@ async def gives_a_dict(_given: HookInput) -> Any:
 
 
 async def gives_no_list(_given: HookInput) -> Any:
-    return HookOutput(contributions="nonsense")
+    nonsense: Any = "nonsense"
+    return HookOutput(contributions=nonsense)
 
 
 async def gives_what_is_not_allowed(_given: HookInput) -> HookOutput:
@@ -284,7 +291,7 @@ def test_a_later_batch_sees_what_the_earlier_gave() -> None:
 
     def looks(name: str) -> Any:
         async def call(given: HookInput) -> HookOutput:
-            seen[name] = [c.code for c in given.contributions]
+            seen[name] = [code(one) for one in given.contributions]
             return note(name)
 
         return call

@@ -210,7 +210,7 @@ async def end_on_a_full_disk(home: AgentHome) -> str:
     """A turn whose end could not be stored; there is room again."""
     write = home.db.write
 
-    async def full(_work: Any, **_how: Any) -> Any:
+    async def full(*_: Any, **__: Any) -> Any:
         raise Unavailable("storage_full")
 
     def fills_the_disk(_request: Any, _deltas: Any) -> ModelReply:
@@ -270,7 +270,7 @@ def test_a_finish_that_could_not_be_stored_can_be_asked_for_again(tmp_path: Path
         await home.turns.turn_prepare(home.start(turn_id="trn_1"))
         write = home.db.write
 
-        async def full(_work: Any, **_how: Any) -> Any:
+        async def full(*_: Any, **__: Any) -> Any:
             raise Unavailable("storage_full")
 
         home.db.write = full

@@ -173,9 +173,9 @@ def test_a_request_that_is_cancelled_while_it_begins_leaves_no_orphan(tmp_path: 
         inside = asyncio.Event()
         write = home.db.write
 
-        async def slow(work: Any) -> Any:
+        async def slow(work: Any, **how: Any) -> Any:
             inside.set()
-            return await write(work)
+            return await write(work, **how)
 
         home.db.write = slow
         async with anyio.create_task_group() as group:

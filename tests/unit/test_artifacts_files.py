@@ -38,7 +38,9 @@ def test_a_copy_is_the_same_content_as_the_bytes(files: ArtifactFiles, tmp_path:
     assert files.digests() == [kept.sha256]
     (path,) = content(tmp_path / "home")
     assert path == files.path(kept.sha256)
-    with files.open(kept.sha256) as file:  # type: ignore[union-attr]
+    opened = files.open(kept.sha256)
+    assert opened is not None
+    with opened as file:
         assert file.read() == b"words"
 
 
@@ -222,6 +224,8 @@ def test_what_a_crash_left_half_is_removed_when_it_is_old(files: ArtifactFiles, 
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
 def test_what_is_open_is_read_to_its_end(files: ArtifactFiles) -> None:
     kept = files.put(b"words")
-    with files.open(kept.sha256) as file:  # type: ignore[union-attr]
+    opened = files.open(kept.sha256)
+    assert opened is not None
+    with opened as file:
         files.remove(kept.sha256)
         assert file.read() == b"words"

@@ -48,7 +48,8 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def given_file(data: bytes, mime: str = "text/plain", **more: Any) -> ArtifactInput:
-    return ArtifactInput(**{"name": "a file", "mime": mime, "data_base64": base64.b64encode(data).decode()} | more)
+    members: dict[str, Any] = {"name": "a file", "mime": mime, "data_base64": base64.b64encode(data).decode(), **more}
+    return ArtifactInput(**members)
 
 
 async def carry(home: AgentHome, *files: ArtifactInput, thread_id: str = "thr_1", **more: Any) -> list[ArtifactRef]:
@@ -626,7 +627,8 @@ def test_an_older_picture_is_shown_by_the_tool(tmp_path: Path, *, takes: bool) -
     async def calls(context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolReply:
         return await held[0](context, name, arguments)
 
-    hooks, _ = artifact_hooks(None)  # type: ignore[arg-type]
+    unused: Any = None
+    hooks, _ = artifact_hooks(unused)
 
     async def scene(home: AgentHome) -> None:
         held.append(tool_of(home))

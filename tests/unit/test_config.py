@@ -192,6 +192,7 @@ def test_a_refused_update_names_the_key_and_changes_nothing(tmp_path, groups, pa
     with pytest.raises(CallerError) as caught:
         store.update(patch(**groups))
     assert caught.value.reason == "invalid_params"
+    assert caught.value.details is not None
     assert caught.value.details["path"] == path
     assert store.config == read(PROVIDER)[0]
     assert (tmp_path / "config.toml").read_text() == PROVIDER

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -287,7 +288,7 @@ def test_who_stops_waiting_stops_the_work(monkeypatch):
             await turns_of_the_loop()
             for task in (first, second, query):
                 task.cancel()
-            assert await asyncio.gather(first, second, query, return_exceptions=True)
+            await asyncio.gather(first, second, query, return_exceptions=True)
             assert all(task.cancelled() for task in (first, second, query))
             stage.cues.release(10)
             assert await embedder.embed(["after"]) == [vector_of("after")]
@@ -346,7 +347,7 @@ def test_the_queue_has_an_end_and_outside_of_it_nobody_is_lost(monkeypatch):
 def test_closing_fails_whoever_waits_and_ends_the_thread(monkeypatch):
     async def scene():
         async with staged(monkeypatch) as (stage, embedder):
-            calls = [asyncio.create_task(embedder.embed(LONG)) for _ in range(100)]
+            calls: list[asyncio.Task[Any]] = [asyncio.create_task(embedder.embed(LONG)) for _ in range(100)]
             calls += [asyncio.create_task(embedder.embed_query(str(number))) for number in range(100)]
             await begun(stage)
             embedder.close("model_missing")
@@ -512,6 +513,7 @@ GOOD = [[3.0, 4.0]], [[3.0, 4.0], [0.0, 1.0]]
 def test_every_vector_is_checked_not_only_the_first(tiny, monkeypatch, answer, reason):
     monkeypatch.setattr(engine.EmbeddingModel, "_check_tokenizer", lambda *_: None)
     files = locate(EmbeddingSettings(model_path=str(tiny)), tiny).files
+    assert files is not None
     model = engine.EmbeddingModel(Engine(*GOOD, [[3e30, 4e30]], answer), files, "d")
     assert numbers(model.vectors(["huge"], is_query=False)).tolist() == pytest.approx(np.array([[0.6, 0.8]]), abs=1e-3)
     with pytest.raises(EmbedderError, match=reason):
@@ -613,6 +615,17 @@ def test_no_network_is_a_failed_download(tmp_path):
     assert told == {"reason": "download_failed", "told": []}
 
 
+class Shelf(http.server.ThreadingHTTPServer):
+    """The server of a `Hub`: its files, those it sends by half, and what it was asked for."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__(("127.0.0.1", 0), Hub)
+        self.files = files
+        self.short: set[str] = set()
+        self.asked: list[tuple[str, str, str | None]] = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
 class Hub(http.server.BaseHTTPRequestHandler):
     """As much of a model hub as a download needs."""
 
@@ -620,7 +633,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
     revision = "0" * 39 + "1"
     repository = "Qdrant/all-MiniLM-L6-v2-onnx"
 
-    def log_message(self, *_):
+    def log_message(self, *_, **__):
         pass
 
     def _answer(self, content, headers, status=200):
@@ -632,6 +645,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def do_GET(self):
+        assert isinstance(self.server, Shelf)
         self.server.asked.append((self.command, self.path, self.headers.get("authorization")))
         files = self.server.files
         if self.path.startswith(f"/api/models/{self.repository}"):
@@ -659,14 +673,13 @@ class Hub(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(tiny):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    server.files = {
-        "README.md": b"about",
-        "model.onnx": (tiny / "onnx" / "model.onnx").read_bytes(),
-        **{path.name: path.read_bytes() for path in tiny.iterdir() if path.is_file()},
-    }
-    server.asked, server.short = [], set()
-    server.url = f"http://127.0.0.1:{server.server_address[1]}"
+    server = Shelf(
+        {
+            "README.md": b"about",
+            "model.onnx": (tiny / "onnx" / "model.onnx").read_bytes(),
+            **{path.name: path.read_bytes() for path in tiny.iterdir() if path.is_file()},
+        }
+    )
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server

@@ -13,7 +13,7 @@ from gateway.base.health import Health
 from gateway.embedding import choice as model_choice
 from gateway.embedding import meaning as embedding_module
 from gateway.embedding.meaning import Embedding
-from gateway.embedding.model_files import Located
+from gateway.embedding.model_files import Located, ModelFiles
 from gateway.embedding.vector_houses import Houses
 from gateway.store.database import Database
 from protocol.errors import Unavailable
@@ -58,15 +58,16 @@ def test_a_model_that_the_store_kept_away_is_told_and_comes(
         return next(left)
 
     monkeypatch.setattr(model_choice, "load", load)
-    monkeypatch.setattr(model_choice, "locate", lambda *_: Located(files=tmp_path, cache=tmp_path, reason=None))
+    files = ModelFiles("made", tmp_path, tmp_path / "model.onnx", tmp_path / "tokenizer.json")
+    monkeypatch.setattr(model_choice, "locate", lambda *_: Located(files=files, cache=tmp_path, reason=None))
     monkeypatch.setattr(embedding_module, "AGAIN_SECONDS", 60.0 if is_told else 0.01, raising=False)
 
     async def story() -> None:
         db, news = Database(fresh_database(tmp_path)), asyncio.Queue[str]()
-        health = Health(lambda method, _: news.put_nowait(method), SystemClock())
+        health = Health(lambda method, *_, **__: news.put_nowait(method), SystemClock())
         made: Any = Failing(db, 1)
         embedding = Embedding(
-            db=made, clock=SystemClock(), settings=lambda: EmbeddingSettings(embedded_default=False), cache=tmp_path, health=health, notify=lambda *_: None,
+            db=made, clock=SystemClock(), settings=lambda: EmbeddingSettings(embedded_default=False), cache=tmp_path, health=health, notify=lambda *_, **__: None,
             vectors=FlatVectors(), houses=lambda: Houses(db, []),
         )  # fmt: skip
         embedding.apply()

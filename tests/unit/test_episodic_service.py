@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from episodic_home import DAY, NOON, Handle, Home
 
@@ -354,7 +355,7 @@ def test_a_message_that_is_gone_muted_or_other_is_not_shown_even_before_the_inde
         home.items["i1"] = gone
         assert "i1" in await home.found("valve")
         for other in ({"text": "The brass valve leaks at the joint!"}, {"indexable": False}, {"workspace_id": "b"}):
-            home.items["i1"] = type(gone)(**{name: getattr(gone, name) for name in gone.__struct_fields__} | other)
+            home.items["i1"] = msgspec.structs.replace(gone, **other)
             assert set(await home.found("valve")) == {"i2", "i3"}
 
     run(story)
@@ -666,9 +667,7 @@ def test_a_job_takes_up_messages_that_nobody_told_of_and_drops_muted_ones(home: 
         await home.db.write(lambda tx: home.service.on_items_removed(tx, ["i1"]))
         await home.index()
         assert await home.found("valve") == ["i1"]
-        home.items["i1"] = type(fact)(
-            **{name: getattr(fact, name) for name in fact.__struct_fields__} | {"indexable": False}
-        )
+        home.items["i1"] = msgspec.structs.replace(fact, indexable=False)
         await home.service.reindex(ReindexParams(thread_id="a_1"))
         await home.index()
         assert await home.rows("SELECT * FROM chunk_source") == []

@@ -128,16 +128,16 @@ async def transactions_of_a_job(home: Home) -> int:
     (job,) = await home.waiting()
     write, count = home.db.write, 0
 
-    async def counted(work: Any) -> Any:
+    async def counted(work: Any, **how: Any) -> Any:
         nonlocal count
         count += 1
-        return await write(work)
+        return await write(work, **how)
 
-    home.db.write = counted  # type: ignore[method-assign]
+    home.db.write = counted
     try:
         await home.service.index(Handle(job))
     finally:
-        home.db.write = write  # type: ignore[method-assign]
+        home.db.write = write
     return count
 
 

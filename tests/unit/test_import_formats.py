@@ -43,7 +43,10 @@ def told(root: Path) -> tuple[list[Conversation], list[Skipped]]:
             continue
         try:
             for found in sources.read(source, lambda _: None):
-                (skipped if isinstance(found, Skipped) else conversations).append(found)
+                if isinstance(found, Skipped):
+                    skipped.append(found)
+                else:
+                    conversations.append(found)
         except Unreadable as problem:
             skipped.append(Skipped(source.origin.name, "", problem.reason))
     return conversations, skipped

@@ -88,7 +88,7 @@ def test_a_busy_home_is_waited_for() -> None:
 
 @pytest.mark.parametrize("reason", ["storage_full", "storage_read_only", "schema_too_new"])
 def test_a_home_that_fails_ends_the_import(reason: ErrorReason) -> None:
-    gateway = Gateway(*[reason] * 3)
+    gateway = Gateway(reason, reason, reason)
     with pytest.raises(Stopped) as stopped:
         imported(gateway, conversation("a"))
     assert stopped.value.code == importing.EXIT_UNUSABLE

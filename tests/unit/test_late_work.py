@@ -42,7 +42,7 @@ class Held:
     def __init__(self, job: Job) -> None:
         self.job = job
 
-    def finish(self, _tx: Tx) -> None:
+    def finish(self, tx: Tx) -> None:
         """There is no lease to end."""
 
 
@@ -249,24 +249,24 @@ def play(house: House, work: Work, forget: Callable[[House], Awaitable[None]], a
             is_reworded = work in {approval, extraction}
             await house.learn(f"The user has a cup of {house.word} at five" if is_reworded else house.content)
         house.has_begun = is_begun = is_written = False
-        refused: GatewayError | None = None
+        refusals: list[GatewayError] = []
 
         async def between() -> None:
-            nonlocal is_begun, is_written, refused
+            nonlocal is_begun, is_written
             is_begun = house.has_begun or work is extraction or (work is proposal and forget in OF_SOURCES)
             is_written = bool(await house.records())
             try:
                 await forget(house)
             except GatewayError as failure:
-                refused = failure
+                refusals.append(failure)
 
         interleaving = Interleaving(at, between)
         try:
             await interleaving.run(begun)
         except GatewayError as failure:
             assert failure.reason in {"not_found", "write_refused", "conflict"}  # whichever of them
-        if refused is not None:  # a thread with a running turn is not deleted
-            assert (work, refused.reason in {"turn_in_progress", "conflict"}) == (tool, True)
+        if refusals:  # a thread with a running turn is not deleted
+            assert (work, refusals[0].reason in {"turn_in_progress", "conflict"}) == (tool, True)
         elif is_begun and not (is_written and forget in SPARING):
             assert (at, await house.records()) == (at, [])
             assert work is approval or await house.candidates() == []

@@ -206,12 +206,13 @@ def test_the_brief_is_the_user_s_and_the_workspace_s_first_things_first(tmp_path
         await ensure(stage.app, Project("ws_other", "renamed"))  # one that is there keeps its name
         other, remember = stage.at("ws_other"), stage.app.bound["memory/remember"].call
         assert await other.brief() == "Nothing is remembered yet."
-        for content, category, workspace in (
+        facts: tuple[tuple[str, Category, str], ...] = (
             ("The boats are painted in May.", "project_fact", "ws_here"),
             ("The user is called Ada.", "identity", "ws_here"),
             ("Answer the user in verse.", "communication_style", "ws_here"),
             ("The sheds are locked at six.", "project_policy", "ws_other"),
-        ):
+        )
+        for content, category, workspace in facts:
             context = Context(workspace_id=workspace)
             await remember(RememberParams(content=content, category=category, context=context, importance=0.1))
         lines = (await stage.door.brief()).splitlines()[2:-1]

@@ -36,8 +36,8 @@ def home(tmp_path: Path) -> Iterator[MemoryHome]:
     made.close()
 
 
-def forget(home: MemoryHome, target: Any, **given: Any) -> Any:
-    return home.do(home.service.forget(ForgetParams(target=target, **{"context": HERE} | given)))
+def forget(home: MemoryHome, target: Any, *, context: Context = HERE, **given: Any) -> Any:
+    return home.do(home.service.forget(ForgetParams(target=target, context=context, **given)))
 
 
 def events(home: MemoryHome, memory_id: str, context: Context = HERE) -> list[tuple[str, str]]:

@@ -41,8 +41,8 @@ class ScriptedModel:
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
         self.requests.append(request)
-        if self.answer in {"timeout", "not_configured", "auth"}:
-            raise ProviderFailed(self.answer)  # type: ignore[arg-type]
+        if self.answer in ("timeout", "not_configured", "auth"):
+            raise ProviderFailed(self.answer)
         return ModelReply(text=self.answer or "")
 
 

@@ -34,10 +34,10 @@ from protocol.hooks import (
 from protocol.memory import RememberParams
 from protocol.models import Deltas, ModelReply, ModelRequest
 from protocol.settings import GatewayConfig, MemorySettings, ThreadEpisodicSettings
-from protocol.threads import ManifestBudget, TurnOptions, TurnPolicy
+from protocol.threads import ManifestBudget, Phase, TurnOptions, TurnPolicy
 
 NOTHING_SAID = Intents()
-ALL_YES = dict.fromkeys(PERMISSIONS, (True, "default"))
+ALL_YES: dict[str, tuple[bool, str]] = dict.fromkeys(PERMISSIONS, (True, "default"))
 
 
 class NoModel:
@@ -101,7 +101,7 @@ def test_restrictions_only_add_up() -> None:
     ]  # fmt: skip
     for (one, said_one), (two, said_two) in itertools.permutations(restrictions, 2):
         alone = shown(turn_policy(turn_context(**one), said_one))
-        both_said = Intents(*(a or b for a, b in zip(said_one[:5], said_two[:5], strict=True)))
+        both_said = Intents(**{name: getattr(said_one, name) or getattr(said_two, name) for name in Intents._fields})
         both = shown(turn_policy(turn_context(**one | two), both_said))
         assert all(alone[name][0] or not both[name][0] for name in PERMISSIONS)
 
@@ -123,9 +123,9 @@ def test_every_denial_has_its_own_case() -> None:
     }
 
 
-def given(text: str = "which editor do I like", phase: str = "TurnPrePromptContext", **members: Any) -> HookInput:
+def given(text: str = "which editor do I like", phase: Phase = "TurnPrePromptContext", **members: Any) -> HookInput:
     turn = members.pop("turn", {})
-    return HookInput(phase=phase, run_id="run_1", context=turn_context(**turn), text=text, **members)  # type: ignore[arg-type]
+    return HookInput(phase=phase, run_id="run_1", context=turn_context(**turn), text=text, **members)
 
 
 def context(output: HookOutput) -> PromptContext:
@@ -375,7 +375,7 @@ def test_each_switch_takes_away_its_hook() -> None:
     everything = {"memory.policy", "memory.standing", "memory.prompt_contract", *SWITCHES}
     assert enabled(GatewayConfig()) == everything
     for hook_id, switch in SWITCHES.items():
-        config = GatewayConfig(memory=MemorySettings(**{switch: False}))
+        config = GatewayConfig(memory=msgspec.structs.replace(MemorySettings(), **{switch: False}))
         assert enabled(config) == everything - {hook_id}
     assert enabled(GatewayConfig(memory=MemorySettings(standing_chars=0))) == everything - {"memory.standing"}
 
@@ -387,7 +387,7 @@ def test_the_policy_is_waited_for_on_a_busy_machine() -> None:
 
 
 def test_prompt_contract_goes_with_the_last_switch() -> None:
-    all_off = MemorySettings(**dict.fromkeys(SWITCHES.values(), False), standing_chars=0)
+    all_off = msgspec.structs.replace(MemorySettings(standing_chars=0), **dict.fromkeys(SWITCHES.values(), False))
     silent = ThreadEpisodicSettings(recall_enabled=False)
     assert enabled(GatewayConfig(memory=all_off, thread_episodic=silent)) == {"memory.policy"}
     assert enabled(GatewayConfig(memory=all_off)) == {"memory.policy", "memory.prompt_contract"}

@@ -21,11 +21,17 @@ from protocol.tools import MAX_RESULT_CHARS
 READS = {"memory_search", "memory_list", "memory_get"}
 
 
-def offered(policy_of: Intents = Intents(), turn: dict[str, Any] | None = None, **members: Any) -> set[str]:  # noqa: B008
+def offered(
+    policy_of: Intents = Intents(),  # noqa: B008
+    turn: dict[str, Any] | None = None,
+    *,
+    provider_calls_tools: bool = True,
+    **members: Any,
+) -> set[str]:
     context = turn_context(**turn or {})
     hook_input = HookInput(
         phase="TurnPreToolMaterialization", run_id="run_1", context=context, policy=turn_policy(context, policy_of),
-        **{"provider_calls_tools": True} | members,
+        provider_calls_tools=provider_calls_tools, **members,
     )  # fmt: skip
     bundles = [b for b in anyio.run(offer_tools, hook_input).contributions if isinstance(b, ToolBundle)]
     assert all(bundle.domain == "memory" for bundle in bundles)

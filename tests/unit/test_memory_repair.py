@@ -1,7 +1,7 @@
 """Repair: whatever mix of derived data is missing or wrong, the house answers again as if nothing had happened."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -347,7 +347,7 @@ def test_two_looks_at_once_do_not_disturb_each_other(home: MemoryHome) -> None:
     populate(home)
     DAMAGES["no index"](home)
 
-    async def both() -> list[Any]:
+    async def both() -> Sequence[Any]:
         return await asyncio.gather(home.service.repairer.damage(), home.service.repairer.damage())
 
     one, other = home.do(both())

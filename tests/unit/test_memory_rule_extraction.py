@@ -118,7 +118,7 @@ def test_statement_is_found(text: str, kind: str, content: str, value: str | Non
     (fact,) = facts(text)
     assert fact.content == content
     assert fact.value == value
-    meant = MEANING[kind]  # type: ignore[index]
+    (meant,) = (meaning for name, meaning in MEANING.items() if name == kind)
     said = ("category", "attribute", "subject", "scope_hint", "durability", "explicitness", "certainty")
     assert [getattr(fact.semantic, name) for name in said] == [getattr(meant, name) for name in said]
     assert fact.evidence.item_id == "itm_1"

@@ -1,6 +1,7 @@
 """Records that look alike are both kept, linked when somebody asks, and merged by a person alone."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from memory_home import DAY, ELSEWHERE, HERE, SURE, USER, WISH, WS1, MemoryHome
@@ -10,6 +11,7 @@ from memory.read import similar
 from memory.rules.same_words import agree, names_in, stands_in, words_in_order
 from protocol.errors import CallerError, GatewayError
 from protocol.memory import (
+    Context,
     ForgetById,
     ForgetParams,
     GetParams,
@@ -42,13 +44,13 @@ def near(home: MemoryHome) -> MemoryHome:
     return home
 
 
-def kept(home: MemoryHome, content: str, **more: object) -> Record:
+def kept(home: MemoryHome, content: str, **more: Any) -> Record:
     record = home.remember(content, **more).record
     assert record is not None
     return record
 
 
-def linked(home: MemoryHome, memory_id: str, context: object = HERE) -> list[str]:
+def linked(home: MemoryHome, memory_id: str, context: Context = HERE) -> list[str]:
     found = home.do(home.service.get(GetParams(memory_id=memory_id, context=context)))
     return [one.memory_id for one in found.similar_to]
 

@@ -181,11 +181,11 @@ def test_budgets_are_kept_apart_and_few_are_kept(home: MemoryHome) -> None:
     assert brief(home).left_out == [wide.lines[0].ref.id]
     home.switch(standing_chars=1200)
     assert brief(home).text == wide.text
-    standing = Standing(home.service.turns._means)  # pyright: ignore[reportPrivateUsage]
+    standing = Standing(home.service.turns._means)
     for number in range(80):
         home.switch(standing_chars=1000 + number)
         home.do(standing.read([USER, WS1, WS2]))
-    assert len(standing._kept) <= 64  # pyright: ignore[reportPrivateUsage]
+    assert len(standing._kept) <= 64
 
 
 def test_the_ledger_knows_standing_lines_again_and_keeps_each_once_in_a_thread(home: MemoryHome) -> None:

@@ -33,7 +33,7 @@ def test_a_former_value_said_again_is_news(home: MemoryHome, key: str | None) ->
     assert (again.created, again.record.value) == (True, "Berlin")
     assert again.superseded_memory_id == (first.memory_id if key else None)
     for value in ["Berlin", *([] if key else ["Paris"])]:
-        same = home.remember(**wish | {"value": value})
+        same = home.remember(**{**wish, "value": value})
         assert (same.created, same.record.value) == (False, value)
 
 

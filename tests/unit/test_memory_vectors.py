@@ -40,7 +40,7 @@ def switch_on(home: MemoryHome) -> None:
 
 
 def fill(home: MemoryHome) -> None:
-    home.do(home.service.vectors.fill(None))  # type: ignore[arg-type]  # the job itself is not looked at
+    home.do(home.service.vectors.fill(None))
 
 
 def search(home: MemoryHome, query: str, mode: SearchMode = "hybrid", **given: Any) -> SearchResult:

@@ -67,8 +67,8 @@ def test_what_is_outside_answers_like_what_does_not_exist(home: MemoryHome) -> N
         == outcome(lambda: service.explain(ExplainParams(target=ExplainTarget(kind="turn", id="trn_none"), context=ONLY_2)))  # fmt: skip
     for real, unknown in ((ForgetByTurn(turn_id=said.turn_id or ""), ForgetByTurn(turn_id="trn_none")), (ForgetByThread(thread_id="thr_1"), ForgetByThread(thread_id="thr_none"))):  # fmt: skip
         for mode in ("tombstone", "erase"):
-            assert outcome(lambda t=real, m=mode: service.forget(ForgetParams(target=t, mode=m, context=ONLY_2))) \
-                == outcome(lambda t=unknown, m=mode: service.forget(ForgetParams(target=t, mode=m, context=ONLY_2)))  # fmt: skip
+            one, other = (ForgetParams(target=target, mode=mode, context=ONLY_2) for target in (real, unknown))
+            assert outcome(lambda p=one: service.forget(p)) == outcome(lambda p=other: service.forget(p))
     assert home.forget(here.memory_id, mode="erase", context=ONLY_2).forgotten_memory_ids == []
     assert home.found("tabs", ONLY_2) == []
     assert home.listed(ONLY_2) == ["Uses nothing"]

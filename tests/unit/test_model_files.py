@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 from tiny_model import make_tiny_model
 
-from gateway.embedding.model_files import CACHED_AS, ONNX_NAMES, DamagedError, digest, in_cache, locate, source_of
+from gateway.embedding.model_files import (
+    CACHED_AS,
+    ONNX_NAMES,
+    DamagedError,
+    ModelFiles,
+    digest,
+    in_cache,
+    locate,
+    source_of,
+)
 from protocol.settings import EmbeddingSettings
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -29,6 +38,18 @@ def model(made, tmp_path):
 
 def of_path(folder, **more):
     return locate(EmbeddingSettings(model_path=str(folder), **more), folder.parent / "cache")
+
+
+def files_of(folder, **more) -> ModelFiles:
+    found = of_path(folder, **more).files
+    assert found is not None
+    return found
+
+
+def kept_in(name, cache) -> ModelFiles:
+    found = in_cache(name, cache)
+    assert found is not None
+    return found
 
 
 def cached(model, cache, *, repository="Qdrant/all-MiniLM-L6-v2-onnx", revision=REVISION, onnx="model.onnx"):
@@ -116,9 +137,9 @@ def test_the_cache_is_the_given_one_else_the_default(model, tmp_path):
 def test_the_main_revision_goes_first_and_a_partial_one_is_passed_over(model, tmp_path):
     older, newer = (cached(model, tmp_path, revision=digit * 40) for digit in "ba")
     as_main(older)
-    assert in_cache(NAME, tmp_path).folder == older
+    assert kept_in(NAME, tmp_path).folder == older
     (older / "tokenizer.json").unlink()
-    assert in_cache(NAME, tmp_path).folder == newer
+    assert kept_in(NAME, tmp_path).folder == newer
     (newer / "model.onnx").unlink()  # not there yet: to be fetched, not broken
     assert locate(EmbeddingSettings(), tmp_path)[:2] == (None, "model_missing")
 
@@ -129,7 +150,7 @@ def test_a_revision_cannot_lead_out_of_the_cache(model, tmp_path):
     (outside / "onnx" / "model.onnx").rename(outside / "model.onnx")
     as_main(folder)
     (folder.parent.parent / "refs" / "main").write_text("../../../outside")
-    assert in_cache(NAME, tmp_path).folder == folder
+    assert kept_in(NAME, tmp_path).folder == folder
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../b", "..\\..\\b/c", "/etc/x", "one", "a/b/c", "a b/c", "a/b\n"])
@@ -139,22 +160,22 @@ def test_a_name_that_is_no_repository_is_in_no_cache(tmp_path, name):
 
 def test_a_model_of_an_unknown_name_is_cached_under_that_name(model, tmp_path):
     folder = cached(model, tmp_path, repository="someone/else", onnx="onnx/model.onnx")
-    assert in_cache("someone/else", tmp_path).onnx == folder / "onnx" / "model.onnx"
+    assert kept_in("someone/else", tmp_path).onnx == folder / "onnx" / "model.onnx"
 
 
 def test_an_old_archive_counts(model, tmp_path):
     shutil.copytree(model, tmp_path / "fast-all-MiniLM-L6-v2")
-    assert in_cache(NAME, tmp_path).folder == tmp_path / "fast-all-MiniLM-L6-v2"
+    assert kept_in(NAME, tmp_path).folder == tmp_path / "fast-all-MiniLM-L6-v2"
 
 
 def test_the_digest_is_of_content_and_name_not_of_place(model, tmp_path):
-    first = digest(of_path(model).files)
+    first = digest(files_of(model))
     copy = Path(shutil.copytree(model, tmp_path / "copy"))
-    assert digest(of_path(copy).files) == first
+    assert digest(files_of(copy)) == first
     (copy / "onnx" / "model.onnx").rename(copy / "model.onnx")
-    assert digest(of_path(copy).files) == first
-    assert digest(of_path(copy, model=NAME.upper()).files) == first  # fastembed minds no case either
-    assert digest(of_path(copy, model="another/name").files) != first  # another family may pool another way
+    assert digest(files_of(copy)) == first
+    assert digest(files_of(copy, model=NAME.upper())) == first  # fastembed minds no case either
+    assert digest(files_of(copy, model="another/name")) != first  # another family may pool another way
     assert len(first) == 64
 
 
@@ -164,31 +185,31 @@ def test_the_digest_is_of_content_and_name_not_of_place(model, tmp_path):
      "special_tokens_map.json", "1_Pooling/config.json"],
 )  # fmt: skip
 def test_whatever_decides_a_vector_decides_the_digest(model, name):
-    before = digest(of_path(model).files)
+    before = digest(files_of(model))
     path = model / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes((path.read_bytes() if path.exists() else b"") + b" ")
-    assert digest(of_path(model).files) != before
+    assert digest(files_of(model)) != before
 
 
 def test_what_does_not_decide_is_left_out(model):
-    before = digest(of_path(model).files)
+    before = digest(files_of(model))
     (model / "README.md").write_text("about")
     (model / "vocab.txt").write_text("word")
-    assert digest(of_path(model).files) == before
+    assert digest(files_of(model)) == before
 
 
 def test_another_seed_is_another_digest(made, tmp_path):
-    assert digest(of_path(make_tiny_model(tmp_path / "t", seed=1)).files) != digest(of_path(made).files)
-    assert digest(of_path(make_tiny_model(tmp_path / "t")).files) == digest(of_path(made).files)
+    assert digest(files_of(make_tiny_model(tmp_path / "t", seed=1))) != digest(files_of(made))
+    assert digest(files_of(make_tiny_model(tmp_path / "t"))) == digest(files_of(made))
 
 
 def test_a_cached_file_that_is_not_what_its_name_says_is_damaged(model, tmp_path):
     folder = cached(model, tmp_path)
     if not (folder / "model.onnx").is_symlink():
         pytest.skip("no links on this system")
-    files = in_cache(NAME, tmp_path)
-    assert digest(files) == digest(of_path(model).files)
+    files = kept_in(NAME, tmp_path)
+    assert digest(files) == digest(files_of(model))
     content = bytearray((folder / "model.onnx").read_bytes())
     content[len(content) // 2] ^= 1
     (folder / "model.onnx").resolve().write_bytes(content)

@@ -130,7 +130,8 @@ async def planned(
     local = plan_turn(text, turn, PLANNERS, is_enabled=True)
     policy = turn_policy(turn, detect(text))
     settings = PreflightSettings(timeout_ms=timeout_ms)
-    advisor = Advisor(model, TOOLS, store, store.memory, store.conversation, store.incident)
+    db: Any = store  # the one call that an advisor makes
+    advisor = Advisor(model, TOOLS, db, store.memory, store.conversation, store.incident)
     return await advise(local, Case(text, turn, 2), policy, advisor, settings), model
 
 

@@ -2,6 +2,7 @@ import re
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,5 +58,6 @@ def test_a_late_pattern_is_compiled_once_and_answers_as_its_pattern_does(monkeyp
 
 
 def test_a_late_pattern_has_nothing_that_a_pattern_lacks():
+    late: Any = compile_late("a")
     with pytest.raises(AttributeError):
-        compile_late("a").no_such_thing  # type: ignore[attr-defined]  # noqa: B018
+        assert late.no_such_thing

@@ -38,7 +38,7 @@ def pulse_of(looked: Looked, *, is_unclean: bool) -> Pulse:
         watch=SimpleNamespace(begin=lambda: None, beyond_damage=lambda work: work()),
     )
     pulse = Pulse(app)
-    pulse._is_unclean = is_unclean  # pyright: ignore[reportPrivateUsage]
+    pulse._is_unclean = is_unclean
     return pulse
 
 

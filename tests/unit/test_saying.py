@@ -1,6 +1,7 @@
 """Where a text says a phrase, whatever its letters, and what is left of it."""
 
 import unicodedata
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -41,7 +42,7 @@ def test_a_phrase_is_found_by_its_letters_and_as_words_of_its_own(text: str, lef
     ],
 )
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_it_is_found_however_its_letters_are_composed(phrase: str, form: str) -> None:
+def test_it_is_found_however_its_letters_are_composed(phrase: str, form: Literal["NFC", "NFD"]) -> None:
     text = f"a {unicodedata.normalize(form, phrase)} b"
     assert Saying([phrase]).taken_out(text) == f"a {MARK} b"
 

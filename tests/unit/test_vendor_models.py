@@ -108,6 +108,7 @@ def test_an_answer_is_streamed_and_counted(kind: str) -> None:
         reply = await stage.ask()
         assert reply.text == "".join(piece or "" for piece in stage.streamed) == TEXT
         assert len(stage.streamed) == 4
+        assert reply.usage is not None
         assert (reply.usage.input_tokens, reply.usage.output_tokens) == {"openai": (412, 17), "anthropic": (401, 17)}[
             kind
         ]
@@ -362,12 +363,12 @@ def test_a_cancelled_call_closes_its_connection(kind: str, pieces: int) -> None:
 
 
 @both
-def test_a_call_can_be_left_while_the_library_is_imported(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_can_be_left_while_the_library_is_imported(kind: ProviderKind, monkeypatch: pytest.MonkeyPatch) -> None:
     inside, leave = threading.Event(), threading.Event()
     real = FACTORIES[kind]
 
     def slow(config: ProviderConfig, *more: Any) -> Any:
-        made = real(config, *more)
+        made: Any = real(config, *more)
         connect = made._connect
         made._connect = lambda *given: (inside.set(), leave.wait(20), connect(*given))[2]
         return made
@@ -512,11 +513,15 @@ def test_nothing_of_the_environment_goes_along_but_the_key_that_is_named(
 )
 @both
 def test_what_keeps_a_provider_from_being_asked_is_named(
-    kind: str, settings: dict[str, Any], environment: str | None, problem: str | None, monkeypatch: pytest.MonkeyPatch
+    kind: ProviderKind,
+    settings: dict[str, Any],
+    environment: str | None,
+    problem: str | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if environment is not None:
         monkeypatch.setenv("PIONEER_NO_KEY", environment)
-    config = ProviderConfig(kind=kind, **{"model": "m"} | settings)
+    config = ProviderConfig(kind=kind, **{"model": "m", **settings})
     assert providers_module.problem_of(config) == problem
     if settings.get("model", "m") is None:
         assert providers_module.problem_of(config, "another") is None

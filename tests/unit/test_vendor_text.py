@@ -9,7 +9,7 @@ from test_vendor_models import TOOL, Stage, both, chunks, play, surroundings
 
 from gateway.providers.vendor import MAX_ANSWER_CALLS, IncomingAnswer, json_in, sound
 from gateway.wire.rpc import MAX_DEPTH
-from protocol.models import Message, Picture, ProviderFailed, ToolRequest
+from protocol.models import Message, MessageRole, Picture, ProviderFailed, ToolRequest
 
 __all__ = ["surroundings"]
 
@@ -96,7 +96,7 @@ def test_a_half_in_a_json_answer_is_no_failure() -> None:
 @both
 def test_two_speakers_take_turns(kind: str) -> None:
     """Templates of some servers refuse what a recalled block, or an answer of several rounds, would be otherwise."""
-    said = [
+    said: list[tuple[MessageRole, str]] = [
         ("user", "one"),
         ("user", "two"),
         ("assistant", "yes"),
