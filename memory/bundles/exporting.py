@@ -15,12 +15,9 @@ from memory.ports import Collaborators
 from memory.read.reads import at_time
 from memory.rows.bundles import (
     candidates_from,
-    decisions_about_candidate,
-    decisions_about_record,
-    events_of,
-    evidence_for_candidate,
-    evidence_for_record,
     forgotten_from,
+    hanging_on_candidate,
+    hanging_on_record,
     records_from,
     tombstones_from,
     touched_at,
@@ -94,27 +91,16 @@ class _Walk(NamedTuple):
             if not is_shown(self.tx, stored, self.view, self.scanner):
                 self.withheld.append(stored.record.memory_id)
                 continue
-            memory_id = stored.record.memory_id
-            record = msgspec.structs.replace(
-                bare_record(stored, self.view.now),
-                events=events_of(self.tx, memory_id),
-                decisions=decisions_about_record(self.tx, memory_id),
-                evidence=evidence_for_record(self.tx, memory_id),
-            )
-            yield stored.row, record
+            hanging = hanging_on_record(self.tx, stored.record.memory_id)
+            yield stored.row, msgspec.structs.replace(bare_record(stored, self.view.now), **hanging)
 
     def candidates(self, begin: int) -> Entries:
         """Candidates with everything that hangs on them."""
         for row, found in candidates_from(self.tx, self.view.scope_ids, begin):
             if holds_number(found.candidate, self.scanner):
                 continue
-            candidate_id = found.candidate.candidate_id
-            candidate = msgspec.structs.replace(
-                bare_candidate(found, touched_at(self.tx, found)),
-                decisions=decisions_about_candidate(self.tx, candidate_id),
-                evidence=evidence_for_candidate(self.tx, candidate_id),
-            )
-            yield row, candidate
+            hanging = hanging_on_candidate(self.tx, found.candidate.candidate_id)
+            yield row, msgspec.structs.replace(bare_candidate(found, touched_at(self.tx, found)), **hanging)
 
     def forgotten(self, begin: int) -> Entries:
         """What is forgotten but not erased yet: to any other home that is the same."""

@@ -38,7 +38,7 @@ _KEPT: Final = msgspec.json.Decoder(KeptProposal)
 
 
 def kept_of(proposed: Proposed, source_kind: SourceKind) -> str:
-    """What is kept of a proposal, as a column."""
+    """Return what is kept of a proposal, as a column."""
     p = proposed
     provenance = msgspec.structs.replace(p.provenance, source_kind=source_kind)
     return encoded(KeptProposal(
@@ -49,14 +49,14 @@ def kept_of(proposed: Proposed, source_kind: SourceKind) -> str:
 
 
 def proposal_of(found: StoredCandidate) -> KeptProposal:
-    """What was kept, with the category that the candidate shows."""
+    """Return what was kept, with the category that the candidate shows."""
     kept = _KEPT.decode(found.proposal)
     semantic = msgspec.structs.replace(kept.semantic, category=found.candidate.category)
     return msgspec.structs.replace(kept, semantic=semantic)
 
 
 def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, workspace_id: str | None) -> Proposed:
-    """The candidate as its approver's own wish."""
+    """Return the candidate as its approver's own wish."""
     kept, candidate = proposal_of(found), found.candidate
     return Proposed(
         semantic=kept.semantic, content=content, workspace_id=workspace_id, scope=candidate.scope, value=value,
@@ -69,6 +69,6 @@ def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, 
 
 
 def approved_evidence(proposed: Proposed) -> Checked:
-    """An approved candidate's evidence moves with it: nothing is added, and the approver stands for it."""
+    """Return the evidence of an approved candidate: it moves with it, nothing is added, and the approver stands for it."""
     turns = {evidence.turn_id for evidence in proposed.evidence if evidence.turn_id is not None and evidence.item_id}
     return Checked([], "user", proposed.provenance.source_kind, turns, has_failed_quote=False, owner="user")

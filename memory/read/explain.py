@@ -190,7 +190,7 @@ class Explainer:
         view = self._view(tx, scopes)
         if stored is None or stored.scope_id not in view.scope_ids:
             raise CallerError.missing("memory")
-        decisions, runs = self._told(tx, decisions_of_record(tx, memory_id, MAX_DECISIONS))
+        decisions, runs = self._with_runs(tx, decisions_of_record(tx, memory_id, MAX_DECISIONS))
         gates = [*(gates_of(decisions[0]) if decisions else []), *self._visibility(stored, view)]
         missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
         outcome = OUTCOMES[decisions[0].action] if decisions else "unknown"
@@ -200,7 +200,7 @@ class Explainer:
             outcome = "superseded"
         return Told(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)
 
-    def _told(self, tx: Tx, found: Sequence[StoredDecision]) -> tuple[list[Decision], list[HookRun]]:
+    def _with_runs(self, tx: Tx, found: Sequence[StoredDecision]) -> tuple[list[Decision], list[HookRun]]:
         """Return decisions, oldest first, and the runs that they came of, newest first."""
         runs = [run for one in found if one.run_id and (run := self._means.read_run(tx, one.run_id)) is not None]
         return [one.decision for one in reversed(found)], runs
@@ -223,7 +223,7 @@ class Explainer:
         found = known_candidate(tx, candidate_id)
         if found is None or found.scope_id not in self._view(tx, scopes).scope_ids:
             raise CallerError.missing("candidate")
-        decisions, runs = self._told(tx, decisions_of_candidate(tx, candidate_id, MAX_DECISIONS))
+        decisions, runs = self._with_runs(tx, decisions_of_candidate(tx, candidate_id, MAX_DECISIONS))
         outcome, reason = CANDIDATE_ENDS[found.candidate.status]
         if decisions and decisions[-1].action == "supersede":
             outcome = "superseded"

@@ -1,1 +1,1 @@
-"""Rows of durable memory, and the only place where its statements are run: records, candidates, evidence, decisions, terms, vectors."""
+"""Rows of durable memory, and the only place where its statements are run."""

@@ -76,37 +76,37 @@ def touched_at(tx: Tx, found: StoredCandidate) -> int:
 # -- what hangs on records and candidates ----------------------------------------------------------------------------
 
 
-def evidence_for_record(tx: Tx, memory_id: str) -> list[BundledEvidence]:
-    """Return the words that support a record, oldest first."""
-    rows = tx.all(SQL["export_evidence"], {"memory_id": memory_id})
+def hanging_on_record(tx: Tx, memory_id: str) -> dict[str, Any]:
+    """Return the evidence, events and decisions of a record, each oldest first."""
+    by_id = {"memory_id": memory_id}
+    return {
+        "evidence": _evidence(tx.all(SQL["export_evidence"], by_id)),
+        "events": _events(tx.all(SQL["export_events"], by_id)),
+        "decisions": _decisions(tx.all(SQL["export_decisions"], by_id)),
+    }
+
+
+def hanging_on_candidate(tx: Tx, candidate_id: str) -> dict[str, Any]:
+    """Return the evidence of a candidate, and the decisions about it alone, each oldest first."""
+    by_id = {"candidate_id": candidate_id}
+    return {
+        "evidence": _evidence(tx.all(SQL["export_candidate_evidence"], by_id)),
+        "decisions": _decisions(tx.all(SQL["export_candidate_decisions"], by_id)),
+    }
+
+
+def _evidence(rows: Sequence[Row]) -> list[BundledEvidence]:
     return [BundledEvidence(**evidence_of_row(row)) for row in rows]
 
 
-def evidence_for_candidate(tx: Tx, candidate_id: str) -> list[BundledEvidence]:
-    """Return the words that support a candidate, oldest first."""
-    rows = tx.all(SQL["export_candidate_evidence"], {"candidate_id": candidate_id})
-    return [BundledEvidence(**evidence_of_row(row)) for row in rows]
-
-
-def events_of(tx: Tx, memory_id: str) -> list[BundledEvent]:
-    """Return a record's history, oldest first."""
+def _events(rows: Sequence[Row]) -> list[BundledEvent]:
     return [
         BundledEvent(
             at=at, event=event, actor=_ACTOR.decode(actor), reason_code=reason, from_status=before,
             to_status=after,
         )
-        for at, event, actor, reason, before, after in tx.all(SQL["export_events"], {"memory_id": memory_id})
+        for at, event, actor, reason, before, after in rows
     ]  # fmt: skip
-
-
-def decisions_about_record(tx: Tx, memory_id: str) -> list[BundledDecision]:
-    """Return what was decided about a record, oldest first."""
-    return _decisions(tx.all(SQL["export_decisions"], {"memory_id": memory_id}))
-
-
-def decisions_about_candidate(tx: Tx, candidate_id: str) -> list[BundledDecision]:
-    """Return what was decided about a candidate alone, oldest first."""
-    return _decisions(tx.all(SQL["export_candidate_decisions"], {"candidate_id": candidate_id}))
 
 
 def _decisions(rows: Sequence[Row]) -> list[BundledDecision]:

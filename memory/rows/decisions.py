@@ -49,7 +49,7 @@ def decisions_of_candidate(tx: Tx, candidate_id: str, limit: int) -> list[Stored
 
 
 def decisions_of_turn(tx: Tx, turn_id: str, limit: int) -> list[Decision]:
-    """Return the decisions on what a turn proposed, oldest first; of a candidate that was decided since, the last word."""
+    """Return the decisions on what a turn proposed, oldest first; on a candidate, the last one of the turn."""
     return [decision_of(row) for row in tx.all(SQL["decisions_of_turn"], {"turn_id": turn_id, "limit": limit})]
 
 

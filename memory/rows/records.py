@@ -1,6 +1,6 @@
 """Changes of records, and the records that a write has to know of.
 
-Rule 1: `set_status` alone changes a status, by an event of `rules/lifecycle.py`; each change is a step of the record's history.
+Rule 1: `set_status` alone changes a status, by an event of `rules/lifecycle.py`. Each is a step of the history.
 Rule 2: whatever changes a sealed column seals the record again, in the same function.
 """
 

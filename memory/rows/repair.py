@@ -54,7 +54,7 @@ INDEX: Final = AuditedIndex(
 
 
 def index_finds(lexicon: str) -> dict[str, Find]:
-    """Return the quick looks at what is derived of records; they need nothing but the home and the lexicon's version."""
+    """Return the quick looks at what is derived of records. They need the home and the lexicon's version."""
     counts = _CORRECTIONS["scope_counts"]
     return {
         "unvouched_texts": row_finder(SQL["vouched_texts_after"], _is_unvouched_text),
@@ -160,7 +160,7 @@ def count_damaged(tx: Tx) -> int:
 
 
 def state_of(tx: Tx) -> RepairState:
-    """What repair has left to do in a home, and what it cannot mend; a look that needs nothing but the home."""
+    """Return what repair has left to do in a home, and what it cannot mend. It needs nothing but the home."""
     damaged = count_damaged(tx)
     gaps = tx.one(SQL["text_gaps"]) or (0, 0)
     marked = tx.one(SQL["count_marked"]) or (0,)

@@ -42,13 +42,13 @@ class RecordCandidate(NamedTuple):
 
 
 def match_of(scope_ids: Sequence[int], together: Sequence[str]) -> str:
-    """The MATCH of records in any of the scopes that have all of the terms: quoted strings, nothing else."""
+    """Return the MATCH of records in any of the scopes that have all of the terms: quoted strings, nothing else."""
     scopes = [f"s{scope_id}" for scope_id in scope_ids]
     return " OR ".join(" AND ".join(f'"{placed(scope, term)}"' for term in together) for scope in scopes)
 
 
 def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: int) -> list[int]:
-    """The newest records in the scopes that have all of the terms."""
+    """Return the newest records in the scopes that have all of the terms."""
     found = tx.one(SQL["matches"], {"match": match_of(scope_ids, together), "limit": limit})
     return _decode_rows(found[0]) if found else []
 
@@ -85,7 +85,7 @@ def read_candidates(tx: Tx, rows: Sequence[int], asked: Mapping[str, Any]) -> di
 
 
 def _candidate_of(row: Row) -> RecordCandidate:
-    """A row of `candidates_by_row`, of a damaged record too: the gate sees the whole of it before anybody else does."""
+    """Read a row of `candidates_by_row`, of a damaged record too: the gate sees the whole record before it is shown."""
     texts: Any = [value.decode("utf-8", "replace") for value in (*row[2:6], row[-1])]
     memory_id, status, sensitivity, tags, head = texts
     author = noted_by_bytes(row[-2]) if row[-2] is not None else None

@@ -1,6 +1,6 @@
 """The lives of a record and of a candidate as tables.
 
-Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`; what else happens with it is no matter of theirs.
+Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
 
     active      believed, and shown
     superseded  another record is believed in its place
