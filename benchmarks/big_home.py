@@ -24,8 +24,8 @@ from gateway.embedding.spaces import SpaceIdentity, adopt
 from gateway.home.keys import HomeKey
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.sqlite import Handle, Transaction
-from memory.read.vectors import add_vector
 from memory.rows.store import ensure_scope
+from memory.rows.vectors import add_vector
 from protocol.base import Scope
 from protocol.hooks import ItemFact
 from protocol.seams.ports import Vector

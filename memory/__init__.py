@@ -9,5 +9,5 @@ candidates/  decisions of a person
 forget/      forgetting and erasing
 bundles/     export and import
 hooks/       what a turn is given, and what it teaches
-rows/        rows and full-text rows
+rows/        rows and full-text rows; the only statements of this house
 """

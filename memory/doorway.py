@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from memory.ports import Collaborators
-from memory.proposals.forgotten_sources import generation
+from memory.rows.forgetting import read_generation
 from memory.rules.scopes import of_context, required
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 def begin(tx: Tx, read_thread: ReadThread, thread_id: str | None) -> tuple[ThreadFact | None, int]:
     """Return the thread that a write names, and the generation: what is forgotten from now on is not written by it."""
-    return read_thread(tx, thread_id) if thread_id is not None else None, generation(tx)
+    return read_thread(tx, thread_id) if thread_id is not None else None, read_generation(tx)
 
 
 class Doorway:

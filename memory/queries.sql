@@ -120,10 +120,6 @@ SELECT record.id FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATC
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
   AND instr(provenance, '"source_kind":"agent_note"') = 0 LIMIT :limit
 
--- name: row_of_record
--- Where a record is.
-SELECT id FROM record WHERE memory_id = :memory_id
-
 -- name: active_rows_before
 -- Active records of some scopes, the newest first.
 SELECT id FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids)) AND status = 'active' AND id < :row
@@ -268,10 +264,8 @@ UNION SELECT candidate_id FROM candidate WHERE turn_id IN (SELECT turn_id FROM d
 UNION SELECT candidate_id FROM candidate WHERE json_extract(proposal, '$.provenance.thread_id') = :thread_id ORDER BY candidate_id
 
 -- name: forget_candidate
--- A candidate is forgotten; it waits no more.
-UPDATE candidate SET forgotten_with = :forgotten_with, status = CASE status WHEN 'pending' THEN 'suppressed' ELSE status END,
-    touched_at = CASE status WHEN 'pending' THEN :now ELSE touched_at END, decided_at = coalesce(decided_at, :now),
-    decided_by = coalesce(decided_by, 'forget')
+-- A candidate that waits no more is forgotten.
+UPDATE candidate SET forgotten_with = :forgotten_with, decided_by = coalesce(decided_by, :decided_by)
 WHERE candidate_id = :candidate_id AND forgotten_with IS NULL
 
 -- name: recall_candidates
@@ -433,11 +427,11 @@ ORDER BY candidate.fingerprint = :fingerprint DESC, candidate.id LIMIT 1
 UPDATE candidate SET score = :score, bucket = :bucket, reason_code = :reason_code, touched_at = :now,
     evidence_count = (SELECT count(*) FROM evidence WHERE evidence.candidate_id = candidate.candidate_id) WHERE candidate_id = :candidate_id
 
--- name: decide_candidate
--- A candidate waits no more.
+-- name: change_candidate_status
+-- A candidate's next status.
 UPDATE candidate SET status = :status, promoted_memory_id = :promoted_memory_id, merged_into = :merged_into, decided_at = :now, touched_at = :now,
     decided_by = :decided_by
-WHERE candidate_id = :candidate_id AND status = 'pending'
+WHERE candidate_id = :candidate_id AND status = :before
 
 -- name: contesting_candidates
 -- What speaks against a record.
@@ -792,10 +786,6 @@ SELECT 1 FROM decision WHERE candidate_id = :candidate_id AND memory_id IS NULL 
 -- name: count_up_evidence
 -- How much evidence a record has now; when it was changed stays.
 UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id) WHERE memory_id = :memory_id
-
--- name: memory_id_of
--- A record's id by its row number.
-SELECT memory_id FROM record WHERE id = :row
 
 -- name: any_record
 -- Whether there is any record.

@@ -8,81 +8,35 @@ Rule 2: what the user said is not derived. A record that fails its own checksum 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
-from memory.forget.erasing import RecordEraser, finish_later, pending_erases
+from memory.forget.erasing import RecordEraser, finish_later
 from memory.ports import Collaborators
 from memory.read.vectors import RecordVectors
 from memory.rows.notices import note_change
-from memory.rows.record_terms import placed, terms_digest, unpacked
-from memory.rows.store import (
-    SQL,
-    Stored,
-    add_text,
-    encoded,
-    get_record,
-    packed_terms,
-    put_terms,
-    remove_text,
-    stored_of,
+from memory.rows.records import has_records, records_by_row
+from memory.rows.repair import (
+    corrections,
+    count_damaged,
+    drop_terms,
+    find_index_states,
+    find_lacking_vectors,
+    find_unfinished_erases,
+    index_finds,
+    is_lexicon_known,
+    is_text_right,
+    note_damaged,
+    note_lexicon,
+    rebuild_texts,
+    records_after,
+    state_of,
 )
+from memory.rows.store import Stored, add_text, put_terms, remove_text
 from memory.rows.text_scan import trust
+from memory.rows.tombstones import doubt_erase, pending_erases
+from memory.rows.vectors import drop_vectors, index_state_of, set_index_state
 from memory.rows.withheld import find_numbers, is_looked_through, note_looked_through, withhold
 from protocol.gateway import RepairState
-from protocol.seams.checks import (
-    BATCH,
-    Check,
-    Depth,
-    Find,
-    LookResult,
-    digest_of,
-    finder,
-    look_through,
-    mend_all,
-    row_finder,
-)
-from protocol.seams.ports import JobHandle, Row, Tx
-from retrieval.audit import AuditedIndex, audit_finder
-
-RECORDS, SCOPES, TEXTS = SQL["end_of_records"], SQL["end_of_scopes"], SQL["end_of_texts"]
-EVIDENCE, CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
-"""Where a look at the next rows of a table ends."""
-
-
-def _body_of(entry: Row) -> tuple[int, str]:
-    row, scope, terms = entry
-    return row, placed(scope, unpacked(terms))
-
-
-INDEX = AuditedIndex(
-    body_of=_body_of, kept_after=SQL["terms_after"], kept_of=SQL["terms_of_row"], last_change=SQL["last_change"],
-    listed_after=SQL["listed_after"],
-    totals=SQL["index_totals"], rows_of_term_after=SQL["rows_of_term_after"],
-    rows_of_terms_after=SQL["rows_of_terms_after"], has_term=SQL["has_term"],
-)  # fmt: skip
-
-
-def index_finds(lexicon: str) -> dict[str, Find]:
-    """Return the quick looks at what is derived of records; they need nothing but the home and the lexicon's version."""
-    return {
-        "unvouched_texts": row_finder(SQL["vouched_texts_after"], _is_unvouched_text),
-        "wrong_texts": audit_finder(INDEX),
-        "forgotten_texts": finder(TEXTS, SQL["find_forgotten_texts"]),
-        "missing_texts": finder(RECORDS, SQL["find_missing_texts"]),
-        "stale_texts": finder(TEXTS, SQL["find_stale_texts"], lexicon=lexicon),
-        "wrong_vectors": row_finder(SQL["vouched_vectors_after"], _is_wrong_vector),
-        "scope_counts": finder(SCOPES, SQL["find_scope_counts"]),
-    }
-
-
-def _is_unvouched_text(row: Row) -> bool:
-    _, scope, terms, digest = row
-    return terms_digest(scope, terms) != digest
-
-
-def _is_wrong_vector(row: Row) -> bool:
-    _, _, vector, digest, number_count, is_placed = row
-    return not is_placed or number_count is None or len(vector) != 2 * number_count or digest_of(vector) != digest
+from protocol.seams.checks import BATCH, Check, Depth, Find, LookResult, look_through, mend_all
+from protocol.seams.ports import JobHandle, Tx
 
 
 class RecordRepairs(NamedTuple):
@@ -105,23 +59,9 @@ class RecordRepairer:
         """Return every check, in the order in which they are run; some looks keep what they saw, so each run has its own."""
         looks = index_finds(self._means.lexicon.version)
         return [
-            self._rows_of("unfinished_erases", finder(RECORDS, SQL["find_unfinished_erases"]), self._erase_again),
+            self._rows_of("unfinished_erases", find_unfinished_erases(), self._erase_again),
             Check("pending_erases", self._find_pending, self._finish),
-            self._simple("orphan_evidence", finder(EVIDENCE, SQL["find_orphan_evidence"]), SQL["mend_orphan_evidence"]),
-            self._simple(
-                "repeated_evidence", finder(EVIDENCE, SQL["find_repeated_evidence"]), SQL["mend_repeated_evidence"]
-            ),
-            self._simple("evidence_counts", finder(RECORDS, SQL["find_evidence_counts"]), SQL["mend_evidence_counts"]),
-            self._simple(
-                "candidate_counts", finder(CANDIDATES, SQL["find_candidate_counts"]), SQL["mend_candidate_counts"]
-            ),
-            self._simple("scope_counts", looks["scope_counts"], SQL["mend_scope_counts"]),
-            self._simple(
-                "superseded_links", finder(RECORDS, SQL["find_superseded_links"]), SQL["mend_superseded_links"]
-            ),
-            self._simple(
-                "supersedes_links", finder(RECORDS, SQL["find_supersedes_links"]), SQL["mend_supersedes_links"]
-            ),
+            *corrections(),
             Check("unvouched_texts", looks["unvouched_texts"], self._vouch_again),
             Check("wrong_texts", looks["wrong_texts"], _rebuilt),  # from here on what is kept is what is in the index
             self._rows_of("forgotten_texts", looks["forgotten_texts"], remove_text),
@@ -131,7 +71,7 @@ class RecordRepairer:
             Check("withheld_numbers", self._find_numbers, self._withhold),
             Check("wrong_vectors", looks["wrong_vectors"], self._drop_vectors),
             Check("lacking_vectors", self._find_lacking_vectors, self._await_vectors),
-            Check("index_states", finder(RECORDS, SQL["find_index_states"]), self._mend_states),
+            Check("index_states", find_index_states(), self._mend_states),
         ]
 
     # -- running ---------------------------------------------------------------------------------------------------
@@ -148,11 +88,11 @@ class RecordRepairer:
 
         def note(tx: Tx) -> int:
             trust(tx)
-            tx.run(SQL["put_fact"], {"name": "lexicon", "value": means.lexicon.version})
+            note_lexicon(tx, means.lexicon.version)
             note_looked_through(tx)
             if depth == "deep":
-                tx.run(SQL["put_fact"], {"name": "damaged", "value": str(self._damaged)})
-            return _damaged(tx)
+                note_damaged(tx, self._damaged)
+            return count_damaged(tx)
 
         damaged = await means.db.write(note)
         means.report_damage(damaged)
@@ -173,22 +113,11 @@ class RecordRepairer:
         left = self.state(tx)
         if left.damaged:
             return "deep"
-        known = tx.one(SQL["get_fact"], {"name": "lexicon"})
-        is_stale = known is None or known[0] != self._means.lexicon.version
-        has_records = bool(tx.one(SQL["any_record"]))
-        is_new = has_records and (is_stale or not is_looked_through(tx))
+        is_known = is_lexicon_known(tx, self._means.lexicon.version) and is_looked_through(tx)
+        is_new = not is_known and has_records(tx)
         return "quick" if left.texts > 0 or left.erases or is_new else None
 
     # -- the shapes of checks --------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _simple(name: str, find: Find, right: str) -> Check:
-        """Rows that one statement finds, and another mends by their numbers where they are still wrong."""
-
-        def mend(tx: Tx, rows: Sequence[Any]) -> int:
-            return tx.run(right, {"rows": encoded([row[0] for row in rows])})
-
-        return Check(name, find, mend)
 
     @staticmethod
     def _rows_of(name: str, find: Find, mend: Callable[[Tx, int], int]) -> Check:
@@ -206,7 +135,7 @@ class RecordRepairer:
         if stored is None:
             return 0
         self._rows.erase(tx, [stored], include_sources=False)
-        tx.run(SQL["doubt_tombstone"], {"memory_id": stored.record.memory_id})
+        doubt_erase(tx, stored.record.memory_id)
         finish_later(tx, self._means, [stored.record.memory_id])
         return 1
 
@@ -227,7 +156,7 @@ class RecordRepairer:
             if stored is not None and stored.is_intact and stored.record.status != "deleted":
                 put_terms(tx, stored, self._means.lexicon)
             else:
-                tx.run(SQL["drop_terms"], {"row": row})
+                drop_terms(tx, row)
         return len(rows)
 
     def _make_text(self, tx: Tx, row: int) -> int:
@@ -268,7 +197,7 @@ class RecordRepairer:
     def _drop_vectors(self, tx: Tx, rows: Sequence[Any]) -> int:
         """Vectors that no model of ours made go; where there is a model their records wait for others."""
         spaces = self._means.meaning.to_fill(tx)
-        dropped = tx.run(SQL["drop_wrong_vectors"], {"rows": encoded([row[0] for row in rows])})
+        dropped = drop_vectors(tx, [row[0] for row in rows])
         self._vectors.reconsider(tx, [row[1] for row in rows], spaces[0] if spaces else None)
         return dropped
 
@@ -276,11 +205,11 @@ class RecordRepairer:
         space = self._means.searched_space(tx) if self._means.meaning.state() != "off" else None
         if space is None:
             return LookResult((), None)
-        return finder(RECORDS, SQL["find_lacking_vectors"], space=space)(tx, after)
+        return find_lacking_vectors(space)(tx, after)
 
     def _await_vectors(self, tx: Tx, rows: Sequence[Any]) -> int:
         for (row,) in rows:
-            tx.run(SQL["set_index_state"], {"row": row, "state": "pending"})
+            set_index_state(tx, row, "pending")
         self._vectors.queue(tx)
         return len(rows)
 
@@ -290,51 +219,23 @@ class RecordRepairer:
         if not spaces and self._means.meaning.state() != "off":
             return 0  # a model is on its way, and who loads it decides
         self._vectors.reconsider(tx, [row[0] for row in rows], spaces[0] if spaces else None)
-        return sum((row[1],) != tx.one(SQL["index_state_of"], {"row": row[0]}) for row in rows)
+        return sum(before != index_state_of(tx, row) for row, before in rows)
 
     # -- records themselves ----------------------------------------------------------------------------------------
 
     def _find_damaged(self, tx: Tx, after: int) -> LookResult:
         """A page of records: damaged ones are counted, and texts that are not what their record says are found."""
-        page = tx.all(SQL["records_after"], {"after": after, "limit": BATCH})
-        wrong: list[tuple[int]] = []
-        for stored in map(stored_of, page):
-            kept = tx.one(SQL["kept_terms"], {"row": stored.row})
-            self._damaged += not stored.is_intact
-            if stored.is_intact and kept is not None and stored.record.status != "deleted":
-                is_right = (kept[0], kept[1]) == (f"s{stored.scope_id}", packed_terms(stored, self._means.lexicon))
-            else:
-                is_right = stored.is_intact or kept is None
-            if not is_right:
-                wrong.append((stored.row,))
-        return LookResult(wrong, page[-1][0] if len(page) == BATCH else None)
+        page = records_after(tx, after, BATCH)
+        self._damaged += sum(not stored.is_intact for stored in page)
+        wrong = [(stored.row,) for stored in page if not is_text_right(tx, stored, self._means.lexicon)]
+        return LookResult(wrong, page[-1].row if len(page) == BATCH else None)
 
 
-def state_of(tx: Tx) -> RepairState:
-    """What repair has left to do in a home, and what it cannot mend; a look that needs nothing but the home."""
-    damaged = _damaged(tx)
-    gaps = tx.one(SQL["text_gaps"]) or (0, 0)
-    marked = tx.one(SQL["count_marked"]) or (0,)
-    unfinished = len(pending_erases(tx)) + (tx.one(SQL["count_unfinished_erases"]) or (0,))[0]
-    return RepairState(damaged=damaged, texts=max(gaps[0] - damaged, gaps[1]) + marked[0], erases=unfinished)
-
-
-def _rebuilt(tx: Tx, rows: Sequence[Any] = ()) -> int:  # the whole index is one row of it
-    """Fill the index anew with the terms that are kept."""
-    tx.run(SQL["clear_text"])
-    after = 0
-    while rows := tx.all(SQL["terms_after"], {"after": after, "limit": BATCH}):
-        for row, scope, terms in rows:
-            tx.run(SQL["add_text"], {"row": row, "body": placed(scope, unpacked(terms))})
-        after = rows[-1][0]
+def _rebuilt(tx: Tx, rows: Sequence[Any]) -> int:
+    del rows  # the whole index is one row of it
+    rebuild_texts(tx)
     return 1
 
 
 def _by_row(tx: Tx, row: int) -> Stored | None:
-    found = tx.one(SQL["memory_id_of"], {"row": row})
-    return get_record(tx, found[0]) if found is not None else None
-
-
-def _damaged(tx: Tx) -> int:
-    found = tx.one(SQL["get_fact"], {"name": "damaged"})
-    return msgspec.convert(found[0], int, strict=False) if found is not None else 0
+    return records_by_row(tx, [row]).get(row)

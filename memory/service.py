@@ -26,9 +26,9 @@ from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_
 from memory.read.explain import Explainer, explain_recall
 from memory.read.similar import Similar
 from memory.repair import RecordRepairer
+from memory.rows.notices import changes_after
 from memory.rows.recent_history import read_history, read_stats, words_are_unwanted
 from memory.rows.store import (
-    SQL,
     Stored,
 )
 from memory.rows.text_scan import TEXT_CHECKS, doubt
@@ -317,9 +317,7 @@ class MemoryService:
 
     def changes_since(self, tx: Tx, seq: int) -> tuple[list[Scope], int]:
         """Scopes that other processes changed after a place, and the newest place."""
-        rows = tx.all(SQL["changes_after"], {"seq": seq, "owner": self._means.owner})
-        last = tx.one(SQL["last_change"])
-        return [Scope(kind=kind, key=key) for kind, key in rows], last[0] if last else 0
+        return changes_after(tx, seq, self._means.owner)
 
     async def erase_withheld(self) -> int:
         """Erase every record that holds a number which is not kept; how many there were."""

@@ -12,13 +12,17 @@ from anyio import to_thread
 
 from memory.extraction.counts import count
 from memory.parts import Parts
-from memory.proposals.forgotten_sources import GONE, generation
+from memory.proposals.forgotten_sources import GONE
 from memory.proposals.note_proposals import note_of_tool
 from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds, from_fact, from_tool
 from memory.read.recall import Recall
 from memory.read.standing import Standing
-from memory.rows.store import SQL, active_in, encoded, get_candidate, scope_ids_of
+from memory.rows.answers import KeptAnswer, find_answer, keep_answer
+from memory.rows.candidates import waiting_in
+from memory.rows.forgetting import read_generation
+from memory.rows.records import marks_of
+from memory.rows.store import active_in, encoded, scope_ids_of
 from memory.rules.scopes import narrowed, of_turn, required
 from memory.write.answers import manifest_entry
 from memory.write.idempotency import tell_after, write_once
@@ -81,7 +85,7 @@ class TurnMemory:
 
     def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
         """Of memories that are not forgotten, a mark of what they say."""
-        return dict(tx.all(SQL["marks"], {"memory_ids": encoded(list(memory_ids))}))
+        return marks_of(tx, memory_ids)
 
     async def recall(
         self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
@@ -106,12 +110,8 @@ class TurnMemory:
         ]
 
         def waiting(tx: Tx) -> list[dict[str, Any]]:
-            rows = [
-                row[1]
-                for scope_id in scope_ids_of(tx, scopes)
-                for row in tx.all(SQL["pending_candidates"], {"scope_id": scope_id, "limit": limit})
-            ]
-            candidates = [found.candidate for row in rows if (found := get_candidate(tx, row)) is not None]
+            found = [one for scope_id in scope_ids_of(tx, scopes) for one in waiting_in(tx, scope_id, limit)]
+            candidates = [one.candidate for one in found]
             return [manifest_entry("candidate_id", c.candidate_id, c.category, c.key, c.content) for c in candidates]
 
         return [*shown, *await self._means.db.read(waiting)][:limit]
@@ -124,7 +124,7 @@ class TurnMemory:
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
             required(scopes, params.scope)
-        began = await self._means.db.read(generation)
+        began = await self._means.db.read(read_generation)
         proposed = from_tool(turn, params, explicit=explicit, said=said)._replace(began=began)
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
@@ -155,7 +155,7 @@ class TurnMemory:
 
         def apply(tx: Tx) -> None:
             key = f"run:{run_id}"
-            if tx.one(SQL["get_answer"], {"key": key, "after": 0}) is not None:
+            if find_answer(tx, key) is not None:
                 return
             said = self._means.generation_of_turn(tx, turn.turn_id)
             began = GONE if said is None else said
@@ -163,16 +163,15 @@ class TurnMemory:
                 outcomes.append(self._writer.write(tx, proposed._replace(began=began), scopes))
                 tell_after(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
-            values = {"key": key, "request": b"", "answer": encoded(stats), "at": self._means.clock.now()}
-            tx.run(SQL["put_answer"], values)
+            keep_answer(tx, key, KeptAnswer(b"", encoded(stats)), self._means.clock.now())
 
         await self._means.db.write(apply)
         return [outcome.result for outcome in outcomes]
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
         """What an earlier attempt of a run left, by reason; None if none was committed."""
-        row = await self._means.db.read(lambda tx: tx.one(SQL["get_answer"], {"key": f"run:{run_id}", "after": 0}))
-        return msgspec.json.decode(row[1], type=dict[str, Any]) if row else None
+        kept = await self._means.db.read(lambda tx: find_answer(tx, f"run:{run_id}"))
+        return msgspec.json.decode(kept.answer, type=dict[str, Any]) if kept is not None else None
 
     async def forget_in_turn(self, turn: TurnContext, params: ForgetParams) -> ForgetResult:
         """Forget within a turn's scopes."""

@@ -28,9 +28,9 @@ from gateway.store.copy import complaints, looking, version
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.pages import find_lost
 from gateway.store.staging import stale
-from memory.read.vectors import coverage as facts_with_vector
-from memory.repair import index_finds as memory_finds
-from memory.repair import state_of
+from memory.rows.repair import index_finds as memory_finds
+from memory.rows.repair import state_of
+from memory.rows.vectors import coverage as facts_with_vector
 from memory.rows.withheld import count_numbers
 from protocol.errors import GatewayError
 from protocol.settings import ProviderConfig

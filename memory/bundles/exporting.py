@@ -13,16 +13,21 @@ import msgspec
 from memory.bundles.text import PAGE_BYTES, counted, parts_of, seal
 from memory.ports import Collaborators
 from memory.read.reads import at_time
-from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, scope_ids_of, stored_of
+from memory.rows.bundles import (
+    candidates_from,
+    forgotten_from,
+    hanging_on_candidate,
+    hanging_on_record,
+    records_from,
+    tombstones_from,
+    touched_at,
+)
+from memory.rows.store import Stored, StoredCandidate, scope_ids_of
 from memory.rows.withheld import holds_number, is_shown
 from memory.rules.visibility import KEPT, View, is_visible
 from protocol.base import Diagnostic, Scope
 from protocol.bundle import (
     BundleCandidate,
-    BundledDecision,
-    BundledEvent,
-    BundledEvidence,
-    BundledFactor,
     BundledProposal,
     BundleEntry,
     BundleRecord,
@@ -30,19 +35,14 @@ from protocol.bundle import (
 )
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
-from protocol.memory import Actor, ExportParams, ExportResult
-from protocol.seams.ports import KeyedHash, Row, SecretScanner, Tx
-
-BATCH = 100
-"""Rows that are read at once; a page holds a few hundred."""
+from protocol.memory import ExportParams, ExportResult
+from protocol.seams.ports import KeyedHash, SecretScanner, Tx
 
 KEY_ID_BYTES = 16
 
 Entries = Iterator[tuple[int, BundleEntry]]
 
 _PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
-_ACTOR: Final = msgspec.json.Decoder(Actor)
-_FACTORS: Final = msgspec.json.Decoder(list[BundledFactor])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
@@ -72,31 +72,6 @@ def bare_candidate(found: StoredCandidate, touched_at: int) -> BundleCandidate:
     return BundleCandidate(**own, turn_id=found.turn_id, touched_at=touched_at, proposal=proposal)
 
 
-def _evidence(rows: Sequence[Row]) -> list[BundledEvidence]:
-    names = ("quote", "thread_id", "turn_id", "item_id", "source_kind", "at")
-    return [BundledEvidence(**dict(zip(names, row, strict=True))) for row in rows]
-
-
-def _events(rows: Sequence[Row]) -> list[BundledEvent]:
-    return [
-        BundledEvent(
-            at=at, event=event, actor=_ACTOR.decode(actor), reason_code=reason, from_status=before,
-            to_status=after,
-        )
-        for at, event, actor, reason, before, after in rows
-    ]  # fmt: skip
-
-
-def _decisions(rows: Sequence[Row]) -> list[BundledDecision]:
-    names = (
-        "at", "action", "score", "bucket", "reason_code", "factors", "candidate_id", "thread_id", "turn_id", "run_id",
-    )  # fmt: skip
-    decoded: list[dict[str, Any]] = [
-        {**dict(zip(names, row, strict=True)), "factors": _FACTORS.decode(row[5])} for row in rows
-    ]
-    return [BundledDecision(**one) for one in decoded]
-
-
 class _Walk(NamedTuple):
     """An export on one snapshot."""
 
@@ -107,52 +82,29 @@ class _Walk(NamedTuple):
     withheld: list[str]
     scanner: SecretScanner
 
-    def rows(self, name: str, begin: int) -> Iterator[Row]:
-        """Rows of the scopes from a place on."""
-        scope_ids = f",{','.join(map(str, self.view.scope_ids))},"
-        while True:
-            found = self.tx.all(SQL[name], {"row": begin, "scope_ids": scope_ids, "limit": BATCH})
-            yield from found
-            if len(found) < BATCH:
-                return
-            begin = found[-1][0] + 1
-
     def records(self, begin: int) -> Entries:
         """Records with everything that hangs on them."""
-        for stored in map(stored_of, self.rows("export_records", begin)):
+        for stored in records_from(self.tx, self.view.scope_ids, begin):
             if not is_visible(stored.seen, self.view):
                 (self.withheld if stored.seen.is_withheld else self.damaged).append(stored.record.memory_id)
                 continue
             if not is_shown(self.tx, stored, self.view, self.scanner):
                 self.withheld.append(stored.record.memory_id)
                 continue
-            by_id = {"memory_id": stored.record.memory_id}
-            record = msgspec.structs.replace(
-                bare_record(stored, self.view.now),
-                events=_events(self.tx.all(SQL["export_events"], by_id)),
-                decisions=_decisions(self.tx.all(SQL["export_decisions"], by_id)),
-                evidence=_evidence(self.tx.all(SQL["export_evidence"], by_id)),
-            )
-            yield stored.row, record
+            hanging = hanging_on_record(self.tx, stored.record.memory_id)
+            yield stored.row, msgspec.structs.replace(bare_record(stored, self.view.now), **hanging)
 
     def candidates(self, begin: int) -> Entries:
         """Candidates with everything that hangs on them."""
-        for row in self.rows("export_candidates", begin):
-            found = candidate_of(row)
+        for row, found in candidates_from(self.tx, self.view.scope_ids, begin):
             if holds_number(found.candidate, self.scanner):
                 continue
-            by_id = {"candidate_id": found.candidate.candidate_id}
-            touched = self.tx.one(SQL["touched_at"], by_id)
-            candidate = msgspec.structs.replace(
-                bare_candidate(found, touched[0] if touched else found.candidate.created_at),
-                decisions=_decisions(self.tx.all(SQL["export_candidate_decisions"], by_id)),
-                evidence=_evidence(self.tx.all(SQL["export_candidate_evidence"], by_id)),
-            )
-            yield row[0], candidate
+            hanging = hanging_on_candidate(self.tx, found.candidate.candidate_id)
+            yield row, msgspec.structs.replace(bare_candidate(found, touched_at(self.tx, found)), **hanging)
 
     def forgotten(self, begin: int) -> Entries:
         """What is forgotten but not erased yet: to any other home that is the same."""
-        for stored in map(stored_of, self.rows("export_forgotten", begin)):
+        for stored in forgotten_from(self.tx, self.view.scope_ids, begin):
             r = stored.record
             yield stored.row, BundleTombstone(
                 memory_id=r.memory_id, scope=r.scope, forgotten_at=stored.deleted_at or r.updated_at,
@@ -162,13 +114,11 @@ class _Walk(NamedTuple):
 
     def erased(self, begin: int) -> Entries:
         """Tombstones of what was erased, those that came in a bundle included."""
-        for row, memory_id, kind, key, at, of_key, fingerprint, text_hash, hashed_key in self.rows(
-            "export_tombstones", begin
-        ):
-            yield row, BundleTombstone(
-                memory_id=memory_id, scope=Scope(kind=kind, key=key), forgotten_at=at,
-                key_id=of_key or key_id(self.keyed), fingerprint=fingerprint.hex(), text_hash=text_hash.hex(),
-                key_hash=hashed_key.hex(),
+        for one in tombstones_from(self.tx, self.view.scope_ids, begin):
+            yield one.row, BundleTombstone(
+                memory_id=one.memory_id, scope=one.scope, forgotten_at=one.erased_at,
+                key_id=one.key_id or key_id(self.keyed), fingerprint=one.fingerprint.hex(),
+                text_hash=one.text_hash.hex(), key_hash=one.key_hash.hex(),
             )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ import msgspec
 from memory.bundles.intake import Intake, PreparedEntry, Tally
 from memory.bundles.text import open_bundle
 from memory.ports import Collaborators
-from memory.proposals.forgotten_sources import generation
 from memory.read.vectors import RecordVectors
+from memory.rows.forgetting import read_generation
 from memory.rows.store import encoded
 from memory.rules.identity import FactIdentity, identify, identity_at, value_text
 from memory.rules.sensitivity import clean, judge
@@ -45,7 +45,7 @@ class BundleImporter:
 
     async def take(self, params: ImportParams, scopes: Sequence[Scope], allow: Callable[[Tx], None]) -> ImportResult:
         """Take a bundle in. `allow` raises, in each transaction, for a caller who may not write."""
-        began = await self._means.db.read(generation)
+        began = await self._means.db.read(read_generation)
         prepared = await anyio.to_thread.run_sync(self._prepare, params.bundle)
         size = max(len(prepared), 1) if params.dry_run else CHUNK
         tally = Tally()

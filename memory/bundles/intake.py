@@ -13,9 +13,17 @@ from memory.bundles.exporting import bare_candidate, bare_record
 from memory.ports import Collaborators
 from memory.proposals.forgotten_sources import EvidencePlace, Lesson, is_forgotten
 from memory.read.vectors import RecordVectors
+from memory.rows.bundles import (
+    are_words_forgotten,
+    count_imported_evidence,
+    import_candidate,
+    import_decision,
+    import_event,
+    touched_at,
+)
+from memory.rows.evidence import add_evidence
 from memory.rows.notices import expire, note_change
 from memory.rows.store import (
-    SQL,
     Change,
     Stored,
     active_by_key,
@@ -29,6 +37,7 @@ from memory.rows.store import (
     known_candidate,
     pending_candidate,
 )
+from memory.rows.tombstones import import_tombstone, is_buried
 from memory.rules.identity import FactIdentity
 from memory.rules.import_plan import EntrySituation, EntryVerdict, Twin, plan_import, plan_tombstone
 from memory.rules.visibility import effective_status
@@ -149,8 +158,8 @@ class Intake:
         if holder is not None and holder.text_hash == identity.text_hash and holder.record.value == entry.value:
             duplicate = duplicate or holder
         return nothing._replace(
-            is_id_forgotten=self._is_buried(entry.memory_id),
-            are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=True)
+            is_id_forgotten=is_buried(self._tx, entry.memory_id),
+            are_words_forgotten=are_words_forgotten(self._tx, scope_id, identity, entry.created_at, is_record=True)
             or self._is_late(entry, entry.provenance, identity),
             duplicate=duplicate.record.memory_id if duplicate is not None else None,
             key_holder=holder.record.memory_id if holder is not None else None,
@@ -232,7 +241,7 @@ class Intake:
         became = [one for one in (entry.promoted_memory_id, entry.merged_into) if one is not None]
         return nothing._replace(
             is_id_forgotten=any(map(self._is_gone, became)),
-            are_words_forgotten=self._is_forgotten(scope_id, identity, entry.created_at, is_record=False)
+            are_words_forgotten=are_words_forgotten(self._tx, scope_id, identity, entry.created_at, is_record=False)
             or self._is_late(entry, entry.proposal.provenance, identity),
             duplicate=duplicate,
         )
@@ -241,8 +250,7 @@ class Intake:
         found = known_candidate(self._tx, entry.candidate_id)
         if found is None:
             return None
-        row = self._tx.one(SQL["touched_at"], {"candidate_id": entry.candidate_id})
-        ours = bare_candidate(found, row[0] if row else found.candidate.created_at)
+        ours = bare_candidate(found, touched_at(self._tx, found))
         is_unchanged = ours.touched_at == entry.touched_at
         is_same = (ours.scope, ours.key, ours.content) == (entry.scope, entry.key, entry.content)
         if is_unchanged:
@@ -259,7 +267,7 @@ class Intake:
             "contested_memory_id", "promoted_memory_id", "merged_into", "created_at", "touched_at", "decided_at",
             "decided_by", "turn_id",
         )  # fmt: skip
-        self._tx.insert(SQL["import_candidate"], {
+        import_candidate(self._tx, {
             **{name: getattr(entry, name) for name in names}, "scope_id": self._scope_id(entry.scope),
             "value": encoded(entry.value) if entry.value is not None else None, "proposal": encoded(entry.proposal),
             "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
@@ -280,37 +288,21 @@ class Intake:
         """Add the evidence, events and decisions; to what was here before, only those that it lacks."""
         owner = {"memory_id": memory_id, "candidate_id": candidate_id}
         for one in entry.evidence:
-            values = {**owner, **msgspec.structs.asdict(one)}
-            self._add("has_evidence", "add_evidence", values, is_new=is_new)
+            add_evidence(self._tx, {**owner, **msgspec.structs.asdict(one)}, is_new=is_new)
         scope_id = self._scope_id(entry.scope)
-        has_decision = "has_decision" if memory_id is not None else "has_candidate_decision"
         for one in entry.decisions:
             values = {**msgspec.structs.asdict(one), **owner, "scope_id": scope_id, "factors": encoded(one.factors)}
             values["candidate_id"] = candidate_id or one.candidate_id
-            self._add(has_decision, "add_decision", values, is_new=is_new)
+            import_decision(self._tx, values, is_new=is_new)
         if isinstance(entry, BundleRecord):
             for one in entry.events:
-                values = {**msgspec.structs.asdict(one), "memory_id": memory_id, "actor": encoded(one.actor)}
-                self._add("has_event", "add_event", values, is_new=is_new)
-            self._tx.run(SQL["count_up_evidence"], {"memory_id": memory_id})
-
-    def _add(self, has: str, add: str, values: dict[str, Any], *, is_new: bool) -> None:
-        if is_new or not self._tx.one(SQL[has], values):
-            self._tx.run(SQL[add], values)
-
-    def _is_buried(self, memory_id: str) -> bool:
-        return self._tx.one(SQL["get_tombstone"], {"memory_id": memory_id}) is not None
+                values = {**msgspec.structs.asdict(one), "memory_id": entry.memory_id}
+                import_event(self._tx, values, is_new=is_new)
+            count_imported_evidence(self._tx, entry.memory_id)
 
     def _is_gone(self, memory_id: str) -> bool:
         found = get_record(self._tx, memory_id)
-        return self._is_buried(memory_id) or (found is not None and found.record.status == "deleted")
-
-    def _is_forgotten(self, scope_id: int, identity: FactIdentity, created_at: int, *, is_record: bool) -> bool:
-        row = self._tx.one(SQL["is_forgotten"], {
-            "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
-            "created_at": created_at, "is_record": int(is_record),
-        })  # fmt: skip
-        return bool(row and row[0])
+        return is_buried(self._tx, memory_id) or (found is not None and found.record.status == "deleted")
 
     def _is_late(self, entry: BundleRecord | BundleCandidate, given: Provenance, identity: FactIdentity) -> bool:
         """Whether it, or what it came from, was forgotten while the bundle was on its way in."""
@@ -323,13 +315,13 @@ class Intake:
         living = found if found is not None and found.record.status != "deleted" else None
         verdict = plan_tombstone(
             is_scope_active=entry.scope in self._scopes,
-            is_known=self._is_buried(entry.memory_id) or (found is not None and living is None),
+            is_known=is_buried(self._tx, entry.memory_id) or (found is not None and living is None),
             living=entry.memory_id if living is not None else None,
             is_visible=living is not None and living.record.scope in self._scopes,
         )
         self.tally.count(entry.memory_id, verdict)
         if verdict.fate == "tombstone":
-            self._tx.insert(SQL["import_tombstone"], {
+            import_tombstone(self._tx, {
                 "memory_id": entry.memory_id, "scope_id": self._scope_id(entry.scope),
                 "fingerprint": bytes.fromhex(entry.fingerprint), "text_hash": bytes.fromhex(entry.text_hash),
                 "key_hash": bytes.fromhex(entry.key_hash), "erased_at": entry.forgotten_at, "key_id": entry.key_id,

@@ -9,27 +9,39 @@ from collections.abc import Sequence
 
 from memory.doorway import Doorway
 from memory.ports import Collaborators
-from memory.proposals.candidate_rows import End, approved_proposal, end_candidate, lift_doubt
+from memory.proposals.kept_proposals import approved_proposal
 from memory.proposals.proposal_sources import check_bounds
 from memory.read.pages import listed, mark_of
 from memory.read.reads import at_time
+from memory.rows.candidates import (
+    End,
+    candidates_in,
+    end_candidate,
+    equal_waiting,
+    erase_candidate,
+    first_touched,
+    lift_doubt,
+    list_candidates,
+    rescore_candidate,
+    untouched_since,
+)
+from memory.rows.decisions import Decided, add_decision, decisions_of_candidate
+from memory.rows.evidence import recount_evidence
 from memory.rows.notices import Notice, changed, note_change
 from memory.rows.store import (
-    SQL,
     Change,
     StoredCandidate,
     add_event,
-    candidate_of,
-    decision_of,
     earlier_turns,
-    encoded,
     get_candidate,
     get_record,
     note_turns,
     scope_ids_of,
 )
+from memory.rows.tombstones import add_tombstone
 from memory.rows.withheld import find_kept, holds_number
 from memory.rules.admission import said_in_turns
+from memory.rules.lifecycle import CandidateEvent, after_candidate
 from memory.rules.scopes import narrowed
 from memory.rules.sensitivity import clean, judge
 from memory.write.answers import kept
@@ -50,7 +62,6 @@ from protocol.memory import (
     CandidateParams,
     CandidateReasonParams,
     CandidateResult,
-    CandidateStatus,
     Decision,
     Factor,
     ReasonCode,
@@ -67,10 +78,10 @@ RETENTION = "retention"
 USER_ACTOR = Actor(kind="user")
 
 
-CLOSINGS: dict[CandidateStatus, tuple[Action, ReasonCode | None, str]] = {
-    "rejected": ("reject", "suppressed_by_rejection", "a person rejected it"),
-    "suppressed": ("suppress", "suppressed_by_rejection", "a person wants neither this nor what says the same"),
-    "expired": ("reject", None, "it was let go without being rejected"),
+CLOSINGS: dict[CandidateEvent, tuple[Action, ReasonCode | None, str]] = {
+    "reject": ("reject", "suppressed_by_rejection", "a person rejected it"),
+    "suppress": ("suppress", "suppressed_by_rejection", "a person wants neither this nor what says the same"),
+    "expire": ("reject", None, "it was let go without being rejected"),
 }
 """How a candidate ends without a record: action, reason (None: the reason why it waited), and why."""
 
@@ -111,12 +122,11 @@ class Candidates:
         }  # fmt: skip
 
         def read(tx: Tx) -> CandidateListResult:
-            found = [tx.all(SQL["list_candidates"], {**values, "scope_id": one}) for one in scope_ids_of(tx, scopes)]
-            rows = sorted((row for of_scope in found for row in of_scope), key=lambda row: -row[0])
-            page = rows[: params.limit]
-            following = cursor_of(page[-1][0], mark) if len(rows) > params.limit else None
-            listed_ones = [candidate_of(row).candidate for row in page]
-            shown = [one for one in listed_ones if not holds_number(one, self._means.scanner)]
+            found = [one for scope_id in scope_ids_of(tx, scopes) for one in list_candidates(tx, scope_id, values)]
+            found.sort(key=lambda placed: -placed[0])
+            page = found[: params.limit]
+            following = cursor_of(page[-1][0], mark) if len(found) > params.limit else None
+            shown = [one.candidate for _, one in page if not holds_number(one.candidate, self._means.scanner)]
             return CandidateListResult(candidates=shown, next_cursor=following)
 
         return await self._means.db.read(read)
@@ -139,7 +149,7 @@ class Candidates:
         """Approve, reject or let go."""
         if params.decision == "approve":
             return await self.approve(params)
-        return await self._close(params, "rejected" if params.decision == "reject" else "expired")
+        return await self._close(params, "reject" if params.decision == "reject" else "expire")
 
     async def approve(self, params: CandidateReasonParams) -> CandidateResult:
         """Make a record of a candidate as it stands."""
@@ -152,11 +162,11 @@ class Candidates:
 
     async def reject(self, params: CandidateReasonParams) -> CandidateResult:
         """Refuse a candidate: the same is not proposed again unless the user says it explicitly."""
-        return await self._close(params, "rejected")
+        return await self._close(params, "reject")
 
     async def suppress_similar(self, params: CandidateReasonParams) -> CandidateResult:
         """Refuse a candidate and every other one with the same words, under whatever key."""
-        return await self._close(params, "suppressed")
+        return await self._close(params, "suppress")
 
     async def merge(self, params: CandidateMergeParams) -> CandidateResult:
         """Fold a candidate into another one or into a record, which gets its evidence."""
@@ -201,18 +211,16 @@ class Candidates:
         outcome, after = await self._means.db.write(approve)
         return CandidateResult(candidate=after.candidate, record=kept(outcome))  # a refusal is stored before it is told
 
-    async def _close(self, params: CandidateReasonParams, status: CandidateStatus) -> CandidateResult:
+    async def _close(self, params: CandidateReasonParams, event: CandidateEvent) -> CandidateResult:
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 
         def close(tx: Tx) -> CandidateResult:
             found = self._pending(tx, params, scopes)
             closed = [found]
-            if status == "suppressed":
-                same = {"scope_id": found.scope_id, "text_hash": found.text_hash, "candidate_id": params.candidate_id}
-                rows = tx.all(SQL["equal_candidates"], same)
-                closed += [_waiting(tx, candidate_id, scopes) for (candidate_id,) in rows]
-            notices = [notice for one in closed for notice in self._end(tx, one, End(status, USER), params.reason)]
+            if event == "suppress":
+                closed += [_waiting(tx, candidate_id, scopes) for candidate_id in equal_waiting(tx, found)]
+            notices = [notice for one in closed for notice in self._end(tx, one, End(event, USER), params.reason)]
             note_change(tx, self._means, found.scope_id)
             tell_after(tx, self._means, notices)
             return CandidateResult(candidate=_found(tx, params.candidate_id, scopes).candidate)
@@ -223,10 +231,10 @@ class Candidates:
         """End a candidate without a record: no doubt stays, and the decision says why."""
         now, candidate = self._means.clock.now(), found.candidate
         end_candidate(tx, candidate.candidate_id, end, now)
-        action, code, why = CLOSINGS[end.status]
+        action, code, why = CLOSINGS[end.event]
         decision = Decision(
             action=action, score=candidate.score, bucket=candidate.bucket, reason_code=code or candidate.reason_code,
-            factors=self._factors(end.status, why, reason, end.decided_by),
+            factors=self._factors(after_candidate(candidate.status, end.event), why, reason, end.decided_by),
         )  # fmt: skip
         self._note(tx, found, decision, None)
         actor = USER_ACTOR if end.decided_by == USER else Actor(kind="system")
@@ -245,12 +253,8 @@ class Candidates:
         ]
 
     def _note(self, tx: Tx, found: StoredCandidate, decision: Decision, memory_id: str | None) -> None:
-        tx.run(SQL["add_decision"], {
-            "at": self._means.clock.now(), "scope_id": found.scope_id, "memory_id": memory_id,
-            "candidate_id": found.candidate.candidate_id, "thread_id": None, "turn_id": found.turn_id, "run_id": None,
-            "action": decision.action, "score": decision.score, "bucket": decision.bucket,
-            "reason_code": decision.reason_code, "factors": encoded(decision.factors),
-        })  # fmt: skip
+        decided = Decided(found.scope_id, memory_id, found.candidate.candidate_id, turn_id=found.turn_id)
+        add_decision(tx, decided, decision, self._means.clock.now())
 
     def _note_merge(self, tx: Tx, found: StoredCandidate, params: CandidateMergeParams, code: ReasonCode) -> None:
         candidate = found.candidate
@@ -268,22 +272,19 @@ class Candidates:
             raise CallerError.at(path, "A candidate is not merged into itself")
         target = _waiting(tx, target_id, scopes)
         _require_one_scope(found.candidate.scope, target.candidate.scope, path)
-        end_candidate(tx, params.candidate_id, End("merged", USER, merged_into=target_id), now)
+        end_candidate(tx, params.candidate_id, End("merge", USER, merged_into=target_id), now)
         hashes = (target.text_hash, target.fingerprint)
         note_turns(
             tx, target.scope_id, hashes, earlier_turns(tx, found.scope_id, found.text_hash, found.fingerprint), now
         )
-        rows = tx.all(SQL["decisions_of_candidate"], {"candidate_id": target_id, "limit": 1})
-        factors = decision_of(rows[0]).factors if rows else []
+        last = decisions_of_candidate(tx, target_id, limit=1)
+        factors = last[0].decision.factors if last else []
         verdict = said_in_turns(factors, len(earlier_turns(tx, target.scope_id, *hashes)))
         rescored = Decision(
             action="candidate", score=verdict.score, bucket=verdict.bucket, reason_code="duplicate_candidate",
             factors=verdict.factors,
         )  # fmt: skip
-        tx.run(SQL["rescore_candidate"], {
-            "candidate_id": target_id, "score": verdict.score, "bucket": verdict.bucket,
-            "reason_code": rescored.reason_code, "now": now,
-        })  # fmt: skip
+        rescore_candidate(tx, target_id, rescored, now)
         self._note_merge(tx, found, params, "duplicate_candidate")
         self._note(tx, target, rescored, None)
         return lift_doubt(tx, found.candidate.contested_memory_id, USER_ACTOR, now)
@@ -298,8 +299,8 @@ class Candidates:
         if at_time(target.record, now).status != "active":
             raise Refused("conflict", "Only an active memory takes more evidence.")
         _require_one_scope(found.candidate.scope, target.record.scope, "$.target_memory_id")
-        end_candidate(tx, params.candidate_id, End("merged", USER, merged_into=memory_id), now)
-        tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": now})
+        end_candidate(tx, params.candidate_id, End("merge", USER, merged_into=memory_id), now)
+        recount_evidence(tx, memory_id, now)
         add_event(tx, memory_id, now, Change("evidence_added", USER_ACTOR, "duplicate_active"))
         self._note_merge(tx, found, params, "duplicate_active")
         lifted = lift_doubt(tx, found.candidate.contested_memory_id, USER_ACTOR, now)
@@ -320,41 +321,32 @@ class Candidates:
         """Let go what nobody decided for the time of retention; erase what was decided that long ago."""
         before = self._means.clock.now() - retention_days * DAY_MS
         notices: list[Notice] = []
-        rows = tx.all(SQL["due_candidates"], {"before": before, "limit": SWEEP_LIMIT})
-        for found in map(candidate_of, rows):
+        due = untouched_since(tx, before, SWEEP_LIMIT)
+        for found in due:
             if found.candidate.status == "pending":
-                notices += self._end(tx, found, End("expired", RETENTION), None)
+                notices += self._end(tx, found, End("expire", RETENTION), None)
                 note_change(tx, self._means, found.scope_id)
             else:
                 self._erase(tx, found)
-        return len(rows), notices
+        return len(due), notices
 
     def due_at(self, tx: Tx, retention_days: int) -> int | None:
         """When the next sweep has something to do."""
-        row = tx.one(SQL["next_candidate"])
-        if row is None or row[0] is None:
-            return None
-        return row[0] + retention_days * DAY_MS
+        touched = first_touched(tx)
+        return touched + retention_days * DAY_MS if touched is not None else None
 
     def _erase(self, tx: Tx, found: StoredCandidate) -> None:
         """Take a decided candidate's text away; a rejection goes on by its keyed hashes."""
         candidate_id = found.candidate.candidate_id
         if found.candidate.status in {"rejected", "suppressed"}:
             key_hash = self._means.keyed.digest("key", f"{found.candidate.scope}\n{found.candidate.key}")
-            tx.run(SQL["add_tombstone"], {
-                "memory_id": candidate_id, "scope_id": found.scope_id, "fingerprint": found.fingerprint,
-                "text_hash": found.text_hash, "key_hash": key_hash, "now": self._means.clock.now(),
-            })  # fmt: skip
-        self._drop(tx, candidate_id)
+            add_tombstone(tx, candidate_id, found, key_hash, self._means.clock.now())
+        erase_candidate(tx, candidate_id)
 
     def drop_scope(self, tx: Tx, scope_id: int) -> None:
         """A scope that is gone has nothing to decide."""
-        for (candidate_id,) in tx.all(SQL["candidates_of_scope"], {"scope_id": scope_id}):
-            self._drop(tx, candidate_id)
-
-    def _drop(self, tx: Tx, candidate_id: str) -> None:
-        tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
-        tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id})
+        for candidate_id in candidates_in(tx, scope_id):
+            erase_candidate(tx, candidate_id)
 
 
 def _found(tx: Tx, candidate_id: str, scopes: Sequence[Scope]) -> StoredCandidate:

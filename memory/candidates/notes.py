@@ -13,15 +13,16 @@ from anyio import to_thread
 
 from memory.doorway import Doorway
 from memory.ports import Collaborators
-from memory.proposals.candidate_rows import APPROVER
+from memory.proposals.kept_proposals import APPROVER
 from memory.proposals.note_proposals import from_note
 from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds
 from memory.read.reads import at_time
 from memory.read.vectors import RecordVectors
+from memory.rows.decisions import Decided, add_decision
 from memory.rows.notes import end_confirmed, is_note, may_note
 from memory.rows.notices import changed, note_change
-from memory.rows.store import SQL, Change, Stored, encoded
+from memory.rows.store import Change, Stored, encoded
 from memory.rows.withheld import find_kept
 from memory.write.adopting import adopt
 from memory.write.answers import note_answer, refusal
@@ -111,11 +112,7 @@ class Notes:
         }  # fmt: skip
         change = Change("confirmed", APPROVER, CONFIRMED.reason_code, "active", "active")
         record = adopt(tx, old.memory_id, values, change, now, self._means.lexicon).record
-        tx.run(SQL["add_decision"], {
-            "at": now, "scope_id": note.scope_id, "memory_id": old.memory_id, "candidate_id": None, "thread_id": None,
-            "turn_id": None, "run_id": None, "action": CONFIRMED.action, "score": CONFIRMED.score,
-            "bucket": CONFIRMED.bucket, "reason_code": CONFIRMED.reason_code, "factors": encoded(CONFIRMED.factors),
-        })  # fmt: skip
+        add_decision(tx, Decided(note.scope_id, old.memory_id), CONFIRMED, now)
         note_change(tx, self._means, note.scope_id)
         tell_after(tx, self._means, [changed(record, "updated", CONFIRMED.reason_code)])
         return record

@@ -6,7 +6,6 @@ Rule 2: a part is what one transaction does while other writers wait; the files 
 """
 
 from collections.abc import Mapping
-from itertools import islice
 
 from memory.candidates.decisions import Candidates
 from memory.forget.erasing import Eraser
@@ -15,12 +14,13 @@ from memory.ports import Collaborators
 from memory.proposals.forgotten_sources import (
     Mark,
     cancel_runs,
-    generation,
     is_forgotten_since,
     note_forgotten,
     place_of,
 )
-from memory.rows.store import SQL, get_record, scope_id_of
+from memory.rows.forgetting import read_generation, records_in
+from memory.rows.records import records_of
+from memory.rows.store import scope_id_of
 from memory.write.idempotency import tell_after
 from protocol.base import Cancelled, Scope
 from protocol.memory import Actor
@@ -42,7 +42,7 @@ class DeletedScopes:
 
     def generation(self, tx: Tx) -> int:
         """How much has been forgotten in this home."""
-        return generation(tx)
+        return read_generation(tx)
 
     def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
         """Whether a thread was forgotten or deleted after that generation."""
@@ -67,8 +67,7 @@ class DeletedScopes:
         if scope_id is None:
             return {}
         self._candidates.drop_scope(tx, scope_id)
-        rows = islice(tx.all(SQL["records_of_scope"], {"scope_id": scope_id}), ERASED_AT_ONCE)
-        found = [stored for (memory_id,) in rows if (stored := get_record(tx, memory_id)) is not None]
+        found = records_of(tx, records_in(tx, scope_id)[:ERASED_AT_ONCE])
         if not found:
             return {}
         forgotten = self._forgetter.erase(tx, found, Actor(kind="system"), restore_superseded=False)

@@ -16,8 +16,11 @@ import msgspec
 from memory.forget.own_terms import ForgottenPhrases, RedactionPlan
 from memory.forget.sources import Sources
 from memory.ports import Collaborators
+from memory.rows.erasing import erase_record
+from memory.rows.evidence import Quote, quotes_of
 from memory.rows.notices import Notice, note_change
-from memory.rows.store import SQL, Change, Stored, add_event, encoded, remove_text
+from memory.rows.store import Change, Stored, add_event
+from memory.rows.tombstones import pending_erases, settle_erases
 from memory.rules.identity import value_text
 from memory.write.idempotency import tell_after
 from protocol.errors import Unavailable
@@ -51,15 +54,6 @@ class Erased(NamedTuple):
     remaining: list[SourceItem]
 
 
-class _Quote(NamedTuple):
-    """A piece of evidence."""
-
-    thread_id: str | None
-    turn_id: str | None
-    item_id: str | None
-    text: str
-
-
 class RecordEraser:
     """Removes records with all that hangs on them, on a transaction."""
 
@@ -68,10 +62,7 @@ class RecordEraser:
 
     def erase(self, tx: Tx, found: Sequence[Stored], *, include_sources: bool) -> Erased:
         """Remove every row that holds or names the records; leave keyed hashes."""
-        quotes = {
-            s.record.memory_id: [_Quote(*row) for row in tx.all(SQL["quotes_of_record"], {"memory_id": s.record.memory_id})]
-            for s in found
-        }  # fmt: skip
+        quotes = {s.record.memory_id: quotes_of(tx, s.record.memory_id) for s in found}
         said = {
             s.record.memory_id: _words_of(s, [quote.text for quote in quotes[s.record.memory_id]]) for s in found
         }  # fmt: skip
@@ -90,7 +81,7 @@ class RecordEraser:
         left = [SourceItem(thread_id=t, turn_id=u, item_id=i) for t, u, i in remaining if t is not None]
         return Erased(removed, left)
 
-    def _has_source(self, tx: Tx, quote: _Quote) -> bool:
+    def _has_source(self, tx: Tx, quote: Quote) -> bool:
         """Whether what names no message came from a conversation of the home: a client of MCP has its own elsewhere."""
         if quote.turn_id is not None:
             return self._means.read_turn(tx, quote.turn_id) is not None
@@ -98,28 +89,8 @@ class RecordEraser:
 
     def _erase_one(self, tx: Tx, stored: Stored) -> Counter[str]:
         means, record, now = self._means, stored.record, self._means.clock.now()
-        by_id = {"memory_id": record.memory_id}
-        hashes = {"scope_id": stored.scope_id, "fingerprint": stored.fingerprint, "text_hash": stored.text_hash}
-        evidence = tx.one(SQL["count_evidence"], by_id)
-        vectors = tx.one(SQL["count_vectors"], {"row": stored.row})
-        removed = Counter(
-            records=1,
-            fts_rows=remove_text(tx, stored.row),
-            evidence=evidence[0] if evidence else 0,
-            vectors=vectors[0] if vectors else 0,
-        )
         key_hash = means.keyed.digest("key", f"{record.scope}\n{record.key}")
-        tx.run(SQL["add_tombstone"], {**by_id, **hashes, "key_hash": key_hash, "now": now})
-        for (candidate_id,) in tx.all(SQL["candidates_saying"], {**by_id, **hashes}):
-            tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
-            tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id})
-            removed["candidates"] += 1
-        removed["snapshots"] += tx.run(SQL["erase_answers"], by_id)
-        for name in ("erase_decisions", "erase_events", "erase_recalls", "unlink_superseded", "unlink_doubts"):
-            tx.run(SQL[name], by_id)
-        for text_hash in (stored.text_hash, stored.fingerprint):
-            tx.run(SQL["erase_repetition"], {"scope_id": stored.scope_id, "text_hash": text_hash})
-        tx.run(SQL["erase_record"], by_id)
+        removed = erase_record(tx, stored, key_hash, now)
         add_event(tx, record.memory_id, now, Change("erased", Actor(kind="system"), None, "deleted", None))
         note_change(tx, means, stored.scope_id)
         return removed
@@ -150,11 +121,6 @@ def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str], *, del
     """Queue the end of an erase; the jobs name what they are about."""
     for subject in _subjects(memory_ids):
         means.jobs.enqueue(tx, "erase_finish", subject, delay_ms=delay_ms)
-
-
-def pending_erases(tx: Tx) -> list[str]:
-    """What was erased and may still lie in the files."""
-    return [row[0] for row in tx.all(SQL["pending_tombstones"])]
 
 
 class _Rehearsed(Exception):
@@ -279,7 +245,7 @@ class Eraser:
 
         def settle(tx: Tx) -> None:
             if not is_done_by_another:
-                tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(before)})
+                settle_erases(tx, before)
             then(tx)
 
         await means.db.write(settle, is_vital=True)

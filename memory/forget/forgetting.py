@@ -7,20 +7,36 @@ Rule 4: a rehearsal does all of it and is rolled back, so that it counts what th
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from memory.forget.erasing import ForgottenRecords, RecordEraser, finish_later
 from memory.forget.sources import Sources
 from memory.ports import Collaborators
-from memory.proposals.candidate_rows import lift_doubt
 from memory.proposals.forgotten_sources import Mark, cancel_in_scope, cancel_runs, marks_of_words, note_forgotten
 from memory.read.vectors import RecordVectors
+from memory.rows.candidates import candidates_in, erase_candidate, forget_candidate, lift_doubt, show_again
+from memory.rows.evidence import quotes_of
+from memory.rows.forgetting import (
+    Bookkeeping,
+    ForgottenSource,
+    candidates_of_source,
+    candidates_saying,
+    drop_old,
+    drop_quotes,
+    drop_repetitions,
+    expired_by,
+    first_forgotten,
+    forgotten_by,
+    holders_of_quotes,
+    next_expiry,
+    records_in,
+    records_of_source,
+)
 from memory.rows.notices import Notice, changed, expire, note_change
+from memory.rows.records import is_key_taken, set_status, status_before_deletion, was_merged
 from memory.rows.store import (
-    SQL,
     Change,
     Stored,
     add_event,
@@ -31,10 +47,11 @@ from memory.rows.store import (
     remove_text,
     scope_id_of,
     scope_ids_of,
-    set_status,
 )
+from memory.rows.vectors import remove_vectors
 from memory.rows.withheld import is_shown, withheld_of
 from memory.rules.identity import key_part
+from memory.rules.lifecycle import RESTORED_TO
 from memory.rules.scopes import required
 from memory.rules.visibility import ALL, KEPT, View, is_visible
 from memory.write.idempotency import KEEP_ANSWERS_MS
@@ -53,7 +70,6 @@ from protocol.memory import (
     Record,
     Remaining,
     RemovedCounts,
-    Status,
 )
 from protocol.notifications import MemoryForgotten
 from protocol.seams.ports import Tx
@@ -61,21 +77,14 @@ from protocol.seams.ports import Tx
 DAY_MS = 86_400_000
 SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds
 SWEEP_ROWS = 5000  # rows of bookkeeping, which cost a hundredth of a record
-KEPT_MS = {
-    "forget_answers": KEEP_ANSWERS_MS,
-    "forget_changes": DAY_MS,
-    "forget_recalls": 7 * DAY_MS,
-    "forget_decisions": 180 * DAY_MS,
-    "forget_repetitions": 180 * DAY_MS,
+KEPT_MS: Mapping[Bookkeeping, int] = {
+    "answers": KEEP_ANSWERS_MS,
+    "changes": DAY_MS,
+    "recalls": 7 * DAY_MS,
+    "decisions": 180 * DAY_MS,
+    "repetitions": 180 * DAY_MS,
 }
 """How long bookkeeping is kept: long enough for a retry, for every process to look, to ask why last season's message was not kept."""
-
-
-class ForgottenSource(NamedTuple):
-    """A turn or thread that is forgotten."""
-
-    turn_id: str | None
-    thread_id: str | None
 
 
 class Forgetter:
@@ -105,13 +114,11 @@ class Forgetter:
             return [found.record.memory_id] if found is not None else []
         if isinstance(target, ForgetByScope):
             return self._in_scope(tx, target, scopes)
-        return [row[0] for row in tx.all(SQL["records_of_source"], _source_of(target)._asdict())]
+        return records_of_source(tx, _source_of(target))
 
     def _in_scope(self, tx: Tx, target: ForgetByScope, scopes: Sequence[Scope]) -> list[str]:
         scope_id = scope_id_of(tx, required(scopes, target.scope))
-        return (
-            [row[0] for row in tx.all(SQL["records_of_scope"], {"scope_id": scope_id})] if scope_id is not None else []
-        )
+        return records_in(tx, scope_id) if scope_id is not None else []
 
     def forget(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], actor: Actor) -> ForgottenRecords:
         """Tombstone or erase what the target names."""
@@ -141,7 +148,7 @@ class Forgetter:
             if stored.record.status != "deleted":
                 is_last = stored.record.supersedes not in ids  # what it replaced is forgotten with it
                 brings_back = params.restore_superseded and stored.is_single and is_last
-                taken = {"fts_rows": remove_text(tx, stored.row), "vectors": self._unmean(tx, stored)}
+                taken = {"fts_rows": remove_text(tx, stored.row), "vectors": remove_vectors(tx, stored.row)}
                 removed += Counter(taken)
                 notices += self.bury(tx, stored, actor, restore_superseded=brings_back)
         removed += self._loosen(tx, params, scopes, ids, actor, notices)
@@ -169,8 +176,7 @@ class Forgetter:
         marks = [mark for s in found for mark in marks_of_words(s.record.scope, (s.text_hash, s.fingerprint))]
         turns = {stored.record.provenance.turn_id or "" for stored in found}
         for stored in found:
-            quotes = tx.all(SQL["quotes_of_record"], {"memory_id": stored.record.memory_id})
-            turns |= {quote[1] or "" for quote in quotes}
+            turns |= {quote.turn_id or "" for quote in quotes_of(tx, stored.record.memory_id)}
         turns.discard("")
         marks += [Mark("taught", turn_id) for turn_id in sorted(turns)]
         if isinstance(target, ForgetByScope):
@@ -198,19 +204,20 @@ class Forgetter:
             return removed
         if isinstance(target, ForgetByScope):
             scope_id = scope_id_of(tx, required(scopes, target.scope))
-            waiting = tx.all(SQL["candidates_of_scope"], {"scope_id": scope_id})
+            waiting = candidates_in(tx, scope_id) if scope_id is not None else []
         else:
             source = _source_of(target)
             removed["evidence"] += self._unquote(tx, source, active, gone, actor, notices)
-            tx.run(SQL["forget_repetition"], {**source._asdict(), "scope_ids": _listed(active)})
-            waiting = tx.all(SQL["candidates_of_source"], source._asdict())
-        end = self._erase_candidate if params.mode == "erase" else self._forget_candidate
-        for (candidate_id,) in waiting:
+            drop_repetitions(tx, source, active)
+            waiting = candidates_of_source(tx, source)
+        now = self._means.clock.now()
+        for candidate_id in waiting:
             found = known_candidate(tx, candidate_id)
             if found is not None and found.scope_id in active:
-                removed["candidates"] += end(tx, candidate_id)
-                doubted, system = found.candidate.contested_memory_id, Actor(kind="system")
-                notices += lift_doubt(tx, doubted, system, self._means.clock.now())
+                is_erase = params.mode == "erase"
+                count = erase_candidate(tx, candidate_id) if is_erase else forget_candidate(tx, found, now)
+                removed["candidates"] += count
+                notices += lift_doubt(tx, found.candidate.contested_memory_id, Actor(kind="system"), now)
         return +removed
 
     def _unquote(
@@ -223,7 +230,8 @@ class Forgetter:
         notices: list[Notice],
     ) -> int:
         now, removed = self._means.clock.now(), 0
-        for memory_id, candidate_id in tx.all(SQL["quoting"], source._asdict()):
+        for quoting in holders_of_quotes(tx, source):
+            memory_id, candidate_id = quoting
             if memory_id in gone:
                 continue
             stored = get_record(tx, memory_id) if memory_id is not None else None
@@ -231,36 +239,20 @@ class Forgetter:
             holder = stored or waiting
             if holder is None or holder.scope_id not in active:
                 continue
-            values = {**source._asdict(), "memory_id": memory_id, "candidate_id": candidate_id}
-            removed += tx.run(SQL["drop_quotes"], values)
-            tx.run(SQL["count_quotes_of_candidate"], {"candidate_id": candidate_id})
+            removed += drop_quotes(tx, source, quoting, now)
             if stored is not None and memory_id is not None:
-                tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": now})
                 add_event(tx, memory_id, now, Change("updated", actor, "source_forgotten"))
                 note_change(tx, self._means, stored.scope_id)
                 if stored.record.status != "deleted" and stored.is_intact:
                     notices.append(changed(_current(tx, memory_id), "updated", None))
         return removed
 
-    @staticmethod
-    def _erase_candidate(tx: Tx, candidate_id: str) -> int:
-        tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
-        return min(tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id}), 1)
-
-    def _forget_candidate(self, tx: Tx, candidate_id: str, forgotten_with: str = "") -> int:
-        """A proposal is in no answer any more; it comes back with the record that it was forgotten with, or never."""
-        now = self._means.clock.now()
-        values = {"candidate_id": candidate_id, "forgotten_with": forgotten_with, "now": now}
-        return tx.run(SQL["forget_candidate"], values)
-
     def bury(self, tx: Tx, stored: Stored, actor: Actor, *, restore_superseded: bool) -> list[Notice]:
         """Make a tombstone: out of every index now, restorable for a while."""
-        now = self._means.clock.now()
         remove_text(tx, stored.row)
-        self._unmean(tx, stored)
+        remove_vectors(tx, stored.row)
         before = stored.record.status
-        set_status(tx, stored, "deleted", now, superseded_by=stored.followed_by)
-        add_event(tx, stored.record.memory_id, now, Change("deleted", actor, None, before, "deleted"))
+        set_status(tx, stored, "forget", actor, self._means.clock.now(), superseded_by=stored.followed_by)
         note_change(tx, self._means, stored.scope_id)
         notices = [_deleted(stored.record), *self._forget_proposals(tx, stored)]
         if restore_superseded and before == "active" and stored.record.supersedes is not None:
@@ -270,28 +262,19 @@ class Forgetter:
     def _forget_proposals(self, tx: Tx, stored: Stored) -> list[Notice]:
         """What said the same as a record, or became it, is forgotten with it."""
         memory_id, now = stored.record.memory_id, self._means.clock.now()
-        same = {"scope_id": stored.scope_id, "fingerprint": stored.fingerprint, "text_hash": stored.text_hash}
         notices: list[Notice] = []
-        for (candidate_id,) in tx.all(SQL["candidates_saying"], {"memory_id": memory_id, **same}):
-            self._forget_candidate(tx, candidate_id, memory_id)
-            found = known_candidate(tx, candidate_id)
-            doubted = found.candidate.contested_memory_id if found is not None else None
-            notices += lift_doubt(tx, doubted, Actor(kind="system"), now)
+        for candidate_id in candidates_saying(tx, stored):
+            if (found := known_candidate(tx, candidate_id)) is not None:
+                forget_candidate(tx, found, now, memory_id)
+                notices += lift_doubt(tx, found.candidate.contested_memory_id, Actor(kind="system"), now)
         return notices
-
-    @staticmethod
-    def _unmean(tx: Tx, stored: Stored) -> int:
-        return tx.run(SQL["remove_vectors"], {"row": stored.row})
 
     def _bring_back(self, tx: Tx, memory_id: str, actor: Actor) -> list[Notice]:
         """A record that the forgotten one had replaced holds again."""
         old = get_record(tx, memory_id)
-        taken = {"scope_id": old.scope_id, "key": old.record.key, "alias": old.alias} if old is not None else {}
-        if old is None or old.record.status != "superseded" or tx.one(SQL["active_by_key"], taken):
+        if old is None or old.record.status != "superseded" or is_key_taken(tx, old):
             return []
-        now = self._means.clock.now()
-        set_status(tx, old, "active", now)
-        add_event(tx, memory_id, now, Change("restored", actor, None, "superseded", "active"))
+        set_status(tx, old, "restore", actor, self._means.clock.now())
         return [changed(_current(tx, memory_id), "restored", None)]
 
     def restore(self, tx: Tx, memory_id: str, scopes: Sequence[Scope], actor: Actor) -> tuple[Record, list[Notice]]:
@@ -301,22 +284,19 @@ class Forgetter:
         view = View(frozenset(scope_ids_of(tx, scopes)), ALL, now, shows_regulated=True)
         if stored is None or not is_shown(tx, stored, view, self._means.scanner):
             raise CallerError.missing("memory")
-        if stored.record.status == "superseded" and tx.all(SQL["was_merged"], {"memory_id": memory_id}) == [(1,)]:
+        if stored.record.status == "superseded" and was_merged(tx, memory_id):
             return self._part(tx, stored, actor)
         if stored.record.status != "deleted":
             raise Refused("conflict", "That memory is not forgotten.")
-        before = tx.one(SQL["status_before_deletion"], {"memory_id": memory_id})
-        status: Status = before[0] if before is not None else "active"
+        status = status_before_deletion(tx, memory_id) or "active"
         notices: list[Notice] = []
         if status == "active":
             notices = self._replace_again(tx, stored, actor)
-            taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
-            if tx.one(SQL["active_by_key"], taken):
+            if is_key_taken(tx, stored):
                 raise Refused("conflict", "Another memory has that key now.")
         followed_by = (stored.followed_by or "") if status == "superseded" else None
-        set_status(tx, stored, status, now, superseded_by=followed_by)
-        add_event(tx, memory_id, now, Change("restored", actor, None, "deleted", status))
-        tx.run(SQL["recall_candidates"], {"memory_id": memory_id})
+        set_status(tx, stored, RESTORED_TO[status], actor, now, superseded_by=followed_by)
+        show_again(tx, memory_id)
         add_text(tx, stored, self._means.lexicon)
         self._vectors.expect(tx, stored)
         note_change(tx, self._means, stored.scope_id)
@@ -325,14 +305,11 @@ class Forgetter:
 
     def _part(self, tx: Tx, stored: Stored, actor: Actor) -> tuple[Record, list[Notice]]:
         """Undo a merge: both records hold."""
-        memory_id, now = stored.record.memory_id, self._means.clock.now()
-        taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
-        if tx.one(SQL["active_by_key"], taken):
+        if is_key_taken(tx, stored):
             raise Refused("conflict", "Another memory has that key now.")
-        set_status(tx, stored, "active", now)
-        add_event(tx, memory_id, now, Change("restored", actor, None, "superseded", "active"))
+        set_status(tx, stored, "restore", actor, self._means.clock.now())
         note_change(tx, self._means, stored.scope_id)
-        record = _current(tx, memory_id)
+        record = _current(tx, stored.record.memory_id)
         return record, [changed(record, "restored", None)]
 
     def _replace_again(self, tx: Tx, stored: Stored, actor: Actor) -> list[Notice]:
@@ -340,35 +317,30 @@ class Forgetter:
         old = get_record(tx, stored.record.supersedes) if stored.record.supersedes is not None else None
         if old is None or old.record.status != "active" or old.scope_id != stored.scope_id:
             return []
-        memory_id, now = old.record.memory_id, self._means.clock.now()
-        set_status(tx, old, "superseded", now, superseded_by=stored.record.memory_id)
-        add_event(tx, memory_id, now, Change("superseded", actor, None, "active", "superseded"))
-        return [changed(_current(tx, memory_id), "superseded", None)]
+        set_status(tx, old, "replace", actor, self._means.clock.now(), superseded_by=stored.record.memory_id)
+        return [changed(_current(tx, old.record.memory_id), "superseded", None)]
 
     # -- the clock -------------------------------------------------------------------------------------------------
 
     def sweep(self, tx: Tx, retention_days: int) -> tuple[int, list[Notice]]:
         """Do a part of what the clock has made due: expiry, the end of retention, old answers. Returns how much was done."""
         means, now = self._means, self._means.clock.now()
-        expired = _records(tx, "due_expiries", {"now": now, "limit": SWEEP_LIMIT})
+        expired = expired_by(tx, now, SWEEP_LIMIT)
         notices = [expire(tx, means, stored) for stored in expired]
-        over = _records(tx, "due_erasures", {"before": now - retention_days * DAY_MS, "limit": SWEEP_LIMIT})
+        over = forgotten_by(tx, now - retention_days * DAY_MS, SWEEP_LIMIT)
         if over:
             self._rows.erase(tx, over, include_sources=False)
             finish_later(tx, means, [stored.record.memory_id for stored in over])
         done = len(expired) + len(over)
-        for name, age in KEPT_MS.items():
-            done += tx.run(SQL[name], {"before": now - age, "limit": SWEEP_ROWS}) // SWEEP_ROWS
+        for kind, age in KEPT_MS.items():
+            done += drop_old(tx, kind, now - age, SWEEP_ROWS) // SWEEP_ROWS
         return done, notices
 
     def due_at(self, tx: Tx, retention_days: int) -> int | None:
         """When the next sweep has something to do."""
-        expiry = tx.one(SQL["next_expiry"])
-        erasure = tx.one(SQL["next_erasure"])
-        times = [expiry[0]] if expiry and expiry[0] is not None else []
-        if erasure and erasure[0] is not None:
-            times.append(erasure[0] + retention_days * DAY_MS)
-        return min(times, default=None)
+        expiry, forgotten = next_expiry(tx), first_forgotten(tx)
+        times = [expiry, forgotten + retention_days * DAY_MS if forgotten is not None else None]
+        return min((at for at in times if at is not None), default=None)
 
 
 def _is_hidden_there(stored: Stored, view: View) -> bool:
@@ -381,15 +353,6 @@ def _source_of(target: ForgetByTurn | ForgetByThread) -> ForgottenSource:
     if isinstance(target, ForgetByTurn):
         return ForgottenSource(turn_id=target.turn_id, thread_id=None)
     return ForgottenSource(turn_id=None, thread_id=target.thread_id)
-
-
-def _listed(scope_ids: Collection[int]) -> str:
-    return f",{','.join(map(str, scope_ids))},"
-
-
-def _records(tx: Tx, name: str, values: dict[str, int]) -> list[Stored]:
-    found = [get_record(tx, memory_id) for (memory_id,) in tx.all(SQL[name], values)]
-    return [stored for stored in found if stored is not None]
 
 
 def _current(tx: Tx, memory_id: str) -> Record:

@@ -8,24 +8,18 @@ from collections.abc import Sequence
 
 from memory.forget.own_terms import ForgottenPhrases, KeptRecords, MemoryWords, RedactionPlan, plan_of, said_by
 from memory.ports import Collaborators
-from memory.proposals.candidate_rows import lift_doubt
+from memory.rows.candidates import erase_candidate, lift_doubt
+from memory.rows.evidence import quotes_of
 from memory.rows.notices import Notice
-from memory.rows.store import SQL, Stored, known_candidate
+from memory.rows.records import statuses_of
+from memory.rows.shelves import TEXTS
+from memory.rows.store import Stored, known_candidate
 from protocol.errors import Unavailable
 from protocol.memory import Actor, LeftPlace
 from protocol.seams.ports import Tx
-from protocol.seams.shelves import FIRST, Column, Mark, SayingRow, Searched, Shelf, Shelves
+from protocol.seams.shelves import FIRST, Mark, SayingRow, Searched
 
 TELLING_WORD = "zebrafish"  # any word that is no function word in any language
-
-SHELVES = (
-    Shelf("memory", "record", "said_in_records", "", (), ("content", "value", "tags", "metadata", "key", "alias")),
-    Shelf("candidate", "candidate", "said_in_candidates", "",
-          (Column("content"), Column("value"), Column("key"), Column("proposal"))),
-    Shelf("evidence", "evidence", "said_in_evidence", "keep_said_evidence", (Column("quote"),)),
-    Shelf("decision", "decision", "said_in_decisions", "keep_said_decision", (Column("factors", ("value", "why")),)),
-    Shelf("answer", "idempotency", "said_in_answers", "keep_said_answer", (Column("answer", ("value", "why", "canonical_key")),)),
-)  # fmt: skip
 
 
 class Sources:
@@ -33,18 +27,17 @@ class Sources:
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
-        self._own = Shelves(SQL, SHELVES, lambda _tx, _found: None)
 
     @property
     def _houses(self) -> Sequence[Searched]:
-        return (self._own, *self._means.searched)
+        return (TEXTS, *self._means.searched)
 
     def said(self, tx: Tx, found: Sequence[Stored]) -> ForgottenPhrases:
         """The phrases of some records."""
         memories = [
-            MemoryWords(s.record.content, s.record.value, [row[3] for row in tx.all(SQL["quotes_of_record"], {"memory_id": s.record.memory_id})])
+            MemoryWords(s.record.content, s.record.value, [quote.text for quote in quotes_of(tx, s.record.memory_id)])
             for s in found
-        ]  # fmt: skip
+        ]
         return said_by(memories, self._is_telling)
 
     def _is_telling(self, word: str) -> bool:
@@ -79,8 +72,7 @@ class Sources:
         for one in plan.taken:
             waiting = known_candidate(tx, one.id) if one.place == "candidate" else None
             if waiting is not None:
-                tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": one.id})
-                tx.run(SQL["erase_candidate"], {"candidate_id": one.id})
+                erase_candidate(tx, one.id)
                 doubted = waiting.candidate.contested_memory_id
                 notices += lift_doubt(tx, doubted, Actor(kind="system"), self._means.clock.now())
         return notices
@@ -89,10 +81,6 @@ class Sources:
 def _kept(tx: Tx, found: Sequence[SayingRow], forgotten: Sequence[str]) -> KeptRecords:
     """What is known of the records that were found, and of those that evidence was found of."""
     ids = {one.id for one in found if one.place in {"memory", "evidence"}} - {*forgotten}
-    status = {memory_id: tx.one(SQL["status_of"], {"memory_id": memory_id}) for memory_id in ids}
-    restorable = {memory_id for memory_id, row in status.items() if row is not None and row[0] == "deleted"}
-    return KeptRecords(
-        {memory_id for memory_id, row in status.items() if row is not None} - restorable,
-        restorable,
-        frozenset(forgotten),
-    )
+    statuses = statuses_of(tx, ids)
+    restorable = {memory_id for memory_id, status in statuses.items() if status == "deleted"}
+    return KeptRecords(statuses.keys() - restorable, restorable, frozenset(forgotten))

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from memory.ports import Collaborators
 from memory.ports_hooks import EXTRACTOR_HOOK
 from memory.proposals.proposal import Checked, Proposed
-from memory.rows.store import SQL
+from memory.rows.forgetting import generation_of, keep_marks, read_generation
 from memory.rules.identity import FactIdentity
 from protocol.base import Cancelled, Scope
 from protocol.hooks import ThreadFact
@@ -55,12 +55,6 @@ class Lesson(NamedTuple):
     """Whether what became of a place may be told where this is written; asked of a place that was forgotten alone."""
 
 
-def generation(tx: Tx) -> int:
-    """How much has been forgotten in this home: a number that every forgetting raises."""
-    row = tx.one(SQL["generation"])
-    return row[0] if row else 0
-
-
 def marks_of_words(scope: Scope, hashes: Sequence[bytes]) -> list[Mark]:
     """The marks of what a record says."""
     return [Mark("words", f"{scope}\n{one.hex()}") for one in dict.fromkeys(hashes)]
@@ -73,13 +67,13 @@ def place_of(workspace_id: str | None, thread_id: str) -> Mark:
 
 def note_forgotten(tx: Tx, means: Collaborators, marks: Iterable[Mark]) -> None:
     """Forget these from now on, for everything that has begun already."""
-    tx.run_many(SQL["note_forgotten"], [{"mark": _hash(means, mark)} for mark in dict.fromkeys(marks)])
+    keep_marks(tx, [_hash(means, mark) for mark in dict.fromkeys(marks)])
 
 
 def is_forgotten_since(tx: Tx, means: Collaborators, mark: Mark, since: int) -> bool:
     """Whether it was forgotten after that generation."""
-    row = tx.one(SQL["forgotten_at"], {"mark": _hash(means, mark)})
-    return row is not None and row[0] > since
+    forgotten = generation_of(tx, _hash(means, mark))
+    return forgotten is not None and forgotten > since
 
 
 def is_forgotten(tx: Tx, means: Collaborators, lesson: Lesson) -> bool:
@@ -98,7 +92,7 @@ def is_forgotten(tx: Tx, means: Collaborators, lesson: Lesson) -> bool:
             asked += [(Mark("turn", turn_id), since, place), (Mark("taught", turn_id), began, place)]
         if thread_id is not None:
             asked.append((Mark("thread", thread_id), since, place))
-    if generation(tx) <= min(since for _, since, _ in asked):
+    if read_generation(tx) <= min(since for _, since, _ in asked):
         return False
     return any(
         is_forgotten_since(tx, means, mark, since) and (place is None or lesson.may_tell(place))

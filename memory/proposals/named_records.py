@@ -11,7 +11,8 @@ from typing import NamedTuple
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import restates
 from memory.rows.notes import is_note
-from memory.rows.store import SQL, Stored, get_record
+from memory.rows.records import find_merged
+from memory.rows.store import Stored, get_record
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
 from protocol.seams.ports import Lexicon, Tx
@@ -41,9 +42,7 @@ def find_restated(tx: Tx, lexicon: Lexicon, proposed: Proposed, meeting: Meeting
     """Return the record of the scope that says the same; None where none is named, or the words say otherwise."""
     memory_id = proposed.same_as
     if memory_id is None and meeting.text_hash is not None and meeting.same_key is None:
-        place = {"scope_id": meeting.scope_id, "text_hash": meeting.text_hash}
-        row = tx.one(SQL["merged_before"], place)
-        memory_id = row[0] if row is not None else None
+        memory_id = find_merged(tx, meeting.scope_id, meeting.text_hash)
     found = get_record(tx, memory_id) if memory_id is not None else None
     if found is None or found.scope_id != meeting.scope_id or found.record.status != "active" or is_note(found.record):
         return None

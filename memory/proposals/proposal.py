@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.ports import Collaborators
-from memory.rows.store import SQL, encoded
+from memory.rows.evidence import add_evidence
+from memory.rows.store import encoded
 from memory.rules.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
 from memory.rules.identity import value_text
 from memory.rules.obligations import Ask
@@ -207,15 +208,12 @@ def keep_evidence(
 ) -> None:
     """Store what supports a record or a candidate; one that is not new may have some of it already."""
     for said in checked.evidence:
-        known = {
+        values = {
             "memory_id": memory_id, "candidate_id": candidate_id, "quote": said.quote, "item_id": said.item_id,
-            "turn_id": said.turn_id,
+            "turn_id": said.turn_id, "source_kind": said.source_kind or checked.source_kind, "thread_id": said.thread_id,
+            "at": said.at if said.at is not None else now,
         }  # fmt: skip
-        if is_new or not tx.one(SQL["has_evidence"], known):
-            tx.run(SQL["add_evidence"], {
-                **known, "source_kind": said.source_kind or checked.source_kind, "thread_id": said.thread_id,
-                "at": said.at if said.at is not None else now,
-            })  # fmt: skip
+        add_evidence(tx, values, is_new=is_new)
 
 
 def sourced(proposed: Proposed, checked: Checked) -> Proposed:

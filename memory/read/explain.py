@@ -11,7 +11,15 @@ import msgspec
 
 from memory.ports import Collaborators
 from memory.read.recall import NEAR_MISSES, Recall
-from memory.rows.store import SQL, Stored, decision_of, get_record, known_candidate, scope_ids_of
+from memory.rows.decisions import (
+    StoredDecision,
+    decisions_of_candidate,
+    decisions_of_record,
+    decisions_of_run,
+    decisions_of_turn,
+)
+from memory.rows.recalls import recalls_of_turn
+from memory.rows.store import Stored, get_record, known_candidate, scope_ids_of
 from memory.rules.visibility import ALL, View, effective_status, hidden_by
 from protocol.base import Scope
 from protocol.errors import CallerError
@@ -182,9 +190,7 @@ class Explainer:
         view = self._view(tx, scopes)
         if stored is None or stored.scope_id not in view.scope_ids:
             raise CallerError.missing("memory")
-        rows = tx.all(SQL["decisions_of_record"], {"memory_id": memory_id, "limit": MAX_DECISIONS})
-        decisions = [decision_of(row) for row in reversed(rows)]
-        runs = [run for row in rows if row[5] and (run := self._means.read_run(tx, row[5])) is not None]
+        decisions, runs = self._with_runs(tx, decisions_of_record(tx, memory_id, MAX_DECISIONS))
         gates = [*(gates_of(decisions[0]) if decisions else []), *self._visibility(stored, view)]
         missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
         outcome = OUTCOMES[decisions[0].action] if decisions else "unknown"
@@ -193,6 +199,11 @@ class Explainer:
         if status == "superseded":
             outcome = "superseded"
         return Told(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)
+
+    def _with_runs(self, tx: Tx, found: Sequence[StoredDecision]) -> tuple[list[Decision], list[HookRun]]:
+        """Return decisions, oldest first, and the runs that they came of, newest first."""
+        runs = [run for one in found if one.run_id and (run := self._means.read_run(tx, one.run_id)) is not None]
+        return [one.decision for one in reversed(found)], runs
 
     def _visibility(self, stored: Stored, view: View) -> list[Gate]:
         shown_by = hidden_by(
@@ -212,9 +223,7 @@ class Explainer:
         found = known_candidate(tx, candidate_id)
         if found is None or found.scope_id not in self._view(tx, scopes).scope_ids:
             raise CallerError.missing("candidate")
-        rows = tx.all(SQL["decisions_of_candidate"], {"candidate_id": candidate_id, "limit": MAX_DECISIONS})
-        decisions = [decision_of(row) for row in reversed(rows)]
-        runs = [run for row in rows if row[5] and (run := self._means.read_run(tx, row[5])) is not None]
+        decisions, runs = self._with_runs(tx, decisions_of_candidate(tx, candidate_id, MAX_DECISIONS))
         outcome, reason = CANDIDATE_ENDS[found.candidate.status]
         if decisions and decisions[-1].action == "supersede":
             outcome = "superseded"
@@ -227,9 +236,7 @@ class Explainer:
         trace = self._means.read_turn(tx, turn_id)
         if trace is None or Scope(kind="workspace", key=trace.turn.workspace_id) not in scopes:
             raise CallerError.missing("turn")
-        decisions = [
-            decision_of(row) for row in tx.all(SQL["decisions_of_turn"], {"turn_id": turn_id, "limit": MAX_DECISIONS})
-        ]
+        decisions = decisions_of_turn(tx, turn_id, MAX_DECISIONS)
         runs = [run for run in trace.runs if run.hook_id.startswith(("memory.", "thread_episodic."))]
         gates, stopped = self._turn_gates(trace)
         recall = self._recall(tx, trace)
@@ -264,7 +271,7 @@ class Explainer:
         if is_on and policy.allowed:
             found = bool(recall.memory_ids)
             gates.append(Gate(gate="floor", passed=found, reason_code=None if found else recall.reason))
-        lists = [ranked for (ranked,) in tx.all(SQL["recalls_of_turn"], {"turn_id": trace.turn.turn_id})]
+        lists = recalls_of_turn(tx, trace.turn.turn_id)
         considered = [c for ranked in lists if ranked for c in _CANDIDATES.decode(ranked)]
         missing = [Missing(kind="ranking", reason="debug_trace_disabled")] if lists and None in lists else []
         outcome = "recalled" if recall.memory_ids else "not_recalled"
@@ -300,9 +307,7 @@ class Explainer:
         trace = self._means.read_turn(tx, run.turn_id) if run is not None else None
         if run is None or trace is None or Scope(kind="workspace", key=trace.turn.workspace_id) not in scopes:
             raise CallerError.missing("hook run")
-        decisions = [
-            decision_of(row) for row in tx.all(SQL["decisions_of_run"], {"run_id": run_id, "limit": MAX_DECISIONS})
-        ]
+        decisions = decisions_of_run(tx, run_id, MAX_DECISIONS)
         if decisions:
             best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
             return Told(OUTCOMES[best.action], best.reason_code, gates_of(best), decisions, runs=[run])

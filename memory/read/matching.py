@@ -6,25 +6,25 @@ Rule 3: what a query costs is bounded: of words that are in more records than ca
 Rule 4: what is chosen is chosen by the weights that score it, and those come from the scopes in view alone.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from memory.read.ranking import COSINE_FLOOR, QueryTerms, Score, Scored, rarity, score_all, weight_of
-from memory.rows.notes import noted_by_bytes
-from memory.rows.record_terms import SQL, placed, words_of
-from memory.rows.store import body_terms, gist_of, stored_of
+from memory.rows.record_terms import words_of
+from memory.rows.records import records_by_row
+from memory.rows.search import RecordCandidate, count_active, count_with, read_candidates, rows_with
+from memory.rows.store import body_terms, gist_of
 from memory.rows.text_scan import rows_of_terms
 from memory.rules.scopes import NEARNESS
-from memory.rules.visibility import Seen, View, is_visible
+from memory.rules.visibility import View, is_visible
 from promt.person import is_about_user
 from protocol.base import Scope
 from protocol.memory import Filters
-from protocol.seams.ports import Lexicon, Nearness, Row, Tx, Vector
+from protocol.seams.ports import Lexicon, Nearness, Tx, Vector
 from retrieval.weights import best_of
 
 MATCH_BUDGET = 10_000
@@ -55,39 +55,12 @@ class RecordQuery(NamedTuple):
         return QueryTerms(self.terms, self.vector is not None, self.is_about_user)
 
 
-class RecordCandidate(NamedTuple):
-    """As much of a record as its score and the gate need."""
-
-    row: int
-    memory_id: str
-    seen: Seen
-    tags: str
-    importance: float
-    confidence: float
-    evidence_count: int
-    updated_at: int
-    terms: bytes | None
-    is_about_user: bool
-
-
 class Match(NamedTuple):
     """A record by its row and id, and its score."""
 
     row: int
     memory_id: str
     score: Score
-
-
-def match_of(scope_ids: Sequence[int], together: Sequence[str]) -> str:
-    """The MATCH of records in any of the scopes that have all of the terms: quoted strings, nothing else."""
-    scopes = [f"s{scope_id}" for scope_id in scope_ids]
-    return " OR ".join(" AND ".join(f'"{placed(scope, term)}"' for term in together) for scope in scopes)
-
-
-def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: int) -> list[int]:
-    """The newest records in the scopes that have all of the terms."""
-    found = tx.one(SQL["matches"], {"match": match_of(scope_ids, together), "limit": limit})
-    return msgspec.json.decode(found[0], type=list[int]) if found else []
 
 
 class RecordFinder:
@@ -104,7 +77,7 @@ class RecordFinder:
         self._view = view
         self._filters = filters
         self._rows_of = rows_of_terms(tx, self.scope_ids, lexicon) if is_looked_through else None
-        self._population = sum(self._count("count_in_scope", {"scope_id": scope_id}) for scope_id in self.scope_ids)
+        self._population = sum(count_active(tx, scope_id) for scope_id in self.scope_ids)
 
     def find(self, question: RecordQuery, near: Nearness | None, known: AbstractSet[int]) -> list[Match]:
         """The next candidates beside the known ones, best first: by words and, with a vector, by meaning alone."""
@@ -146,7 +119,7 @@ class RecordFinder:
             Scored(
                 terms=own, gist=gist, nearness=NEARNESS[self._scopes[c.seen.scope_id].kind], updated_at=c.updated_at,
                 importance=c.importance, confidence=c.confidence, evidence_count=c.evidence_count,
-                cosine=cosines.get(c.row), crowding=crowding.get(c.row), is_about_user=c.is_about_user,
+                cosine=cosines.get(c.row), crowding=crowding.get(c.row), is_about_user=is_about_user(c.head),
             )
             for c, (own, gist) in zip(found, words, strict=True)
         ]  # fmt: skip
@@ -174,7 +147,7 @@ class RecordFinder:
         """In how many records terms stand together, or one more than can be looked through."""
         if self._rows_of is not None:
             return len(self._rows_with(together))
-        return self._count("count_matches", {"match": match_of(self.scope_ids, together), "limit": MATCH_BUDGET + 1})
+        return count_with(self.tx, self.scope_ids, together, MATCH_BUDGET + 1)
 
     def _rows_with(self, together: Sequence[str]) -> list[int]:
         """The newest records that have all of the terms: as the index tells, or, where that is in doubt, the records themselves."""
@@ -183,23 +156,17 @@ class RecordFinder:
         first, *others = (self._rows_of.get(term, ()) for term in together)
         return [row for row in first if all(row in other for other in others)]
 
-    def _count(self, name: str, values: Mapping[str, Any]) -> int:
-        row = self.tx.one(SQL[name], values)
-        return row[0] if row else 0
-
     def _read(self, rows: Sequence[int]) -> list[RecordCandidate]:
         """What may be shown and is asked for, in the order of the rows."""
         view, filters = self._view, self._filters
         stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}  # until a sweep comes by
         values = {
-            "rows": json.dumps(list(rows)), "statuses": ",".join(sorted(stored_as)), "shows_regulated": int(view.shows_regulated),
+            "statuses": ",".join(sorted(stored_as)), "shows_regulated": int(view.shows_regulated),
             "categories": f",{','.join(filters.categories)}," if filters.categories is not None else None,
             "kinds": f",{','.join(filters.kinds)}," if filters.kinds is not None else None,
             "voices": f",{','.join(filters.voices)}," if filters.voices is not None else None,
         }  # fmt: skip
-        found = {
-            candidate.row: candidate for candidate in map(_candidate_of, self.tx.all(SQL["candidates_by_row"], values))
-        }
+        found = read_candidates(self.tx, rows, values)
         return [
             c for row in rows if (c := found.get(row)) is not None and is_visible(c.seen, view) and self._has_tags(c)
         ]
@@ -215,21 +182,9 @@ class RecordFinder:
     def _words(self, candidate: RecordCandidate) -> tuple[frozenset[str], Sequence[str]]:
         """A record's terms, and those of them that say what it is about."""
         kept = words_of(candidate.terms or b"")
-        row = None if any(kept[0]) else self.tx.one(SQL["records_by_row"], {"rows": json.dumps([candidate.row])})
-        if row is None:
+        stored = None if any(kept[0]) else records_by_row(self.tx, [candidate.row]).get(candidate.row)
+        if stored is None:
             return kept
-        stored = stored_of(row)  # the terms are lost or damaged: what they were made of is still there
+        # the terms are lost or damaged: what they were made of is still there
         own = body_terms(stored.record, stored.alias, self._lexicon)
         return frozenset(own), gist_of(stored.record, self._lexicon)
-
-
-def _candidate_of(row: Row) -> RecordCandidate:
-    """A row of `candidates_by_row`, of a damaged record too: the gate sees the whole of it before anybody else does."""
-    texts: Any = [value.decode("utf-8", "replace") for value in row[2:6]]
-    memory_id, status, sensitivity, tags = texts
-    author = noted_by_bytes(row[-2]) if row[-2] is not None else None
-    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True, noted_by=author)
-    rest: Any = row[7:-2]
-    head: Any = row[-1]
-    is_users = is_about_user(head.decode("utf-8", "replace"))
-    return RecordCandidate(row[0], memory_id, seen, tags, *rest, is_about_user=is_users)

@@ -17,9 +17,9 @@ from memory.ports import Collaborators
 from memory.read.matching import FULL, Match, RecordFinder, RecordQuery
 from memory.read.pages import Rankings, listed, mark_of
 from memory.read.ranking import SEARCH_FLOOR, Score, snippet
-from memory.read.vectors import TABLE, records_by_row
+from memory.rows.listings import places_after, workspaces_with_records
+from memory.rows.records import note_access, records_by_row
 from memory.rows.store import (
-    SQL,
     Stored,
     encoded,
     get_record,
@@ -28,6 +28,7 @@ from memory.rows.store import (
     scope_ids_of,
 )
 from memory.rows.text_scan import is_doubted
+from memory.rows.vectors import TABLE, is_any_pending
 from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
 from memory.rules.scopes import required
@@ -43,7 +44,6 @@ from protocol.memory import (
     Hit,
     ListParams,
     ListResult,
-    Order,
     Provenance,
     Record,
     SearchMode,
@@ -64,10 +64,6 @@ LAST = 2**62
 MOST_ELSEWHERE = 200
 """Workspaces that are looked in where a search finds nothing: more than a person has, and one query in any case."""
 HITS_ELSEWHERE = 100
-ORDERS: dict[Order, str] = {
-    "updated_at": "list_by_update", "created_at": "list_by_creation", "importance": "list_by_importance",
-}  # fmt: skip
-"""The statement of each order; each has an index."""
 
 
 class FoundRecord(NamedTuple):
@@ -172,8 +168,8 @@ class RecordReader:
         here = [scope for scope in scopes if scope.kind == "workspace"]
         if params.scopes is not None and not here:
             return []
-        rows = await self._read(lambda tx: tx.all(SQL["workspace_scopes"], {"limit": MOST_ELSEWHERE}))
-        others = [scope for (key,) in rows if (scope := Scope(kind="workspace", key=key)) not in here]
+        keys = await self._read(lambda tx: workspaces_with_records(tx, MOST_ELSEWHERE))
+        others = [scope for key in keys if (scope := Scope(kind="workspace", key=key)) not in here]
         try:
             found = (await self.rank(question, params, others, WantedHits(HITS_ELSEWHERE))).found
         except Unavailable:  # a hint is not worth an error
@@ -221,8 +217,7 @@ class RecordReader:
                 matches += further
                 may_be_more = len(further) >= FULL
             found = list(islice(self._found(tx, question, matches, view, wanted), wanted.limit))
-            waits = tx.one(SQL["has_pending"]) if state == "ready" else None
-            is_behind = (waits and waits[0]) or not (near is None or near.is_whole)
+            is_behind = (state == "ready" and is_any_pending(tx)) or not (near is None or near.is_whole)
             return RankedHits(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
 
         try:
@@ -288,8 +283,8 @@ class RecordReader:
 
         record = await self._read(read)
         if record is not None:
-            values = {"memory_id": record.memory_id, "now": now}
-            await self._means.db.jot(lambda tx: tx.run(SQL["note_access"], values))
+            memory_id = record.memory_id
+            await self._means.db.jot(lambda tx: note_access(tx, memory_id, now))
         return GetResult(record=record)
 
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
@@ -321,8 +316,8 @@ class RecordReader:
         places = [place]
         while places:
             asked |= {"place": places[-1][0], "row": places[-1][1]}
-            found = [tx.all(SQL[ORDERS[params.order]], {**asked, "scope_id": scope_id}) for scope_id in view.scope_ids]
-            places = sorted(((at, row) for rows in found for at, row in rows), reverse=True)[:limit]
+            found = [one for scope_id in view.scope_ids for one in places_after(tx, params.order, scope_id, asked)]
+            places = sorted(found, reverse=True)[:limit]
             stored = records_by_row(tx, [row for _, row in places])
             for at, row in places:
                 if self._shows(tx, stored[row], view):

@@ -19,7 +19,9 @@ from memory.read.presentation import is_presentable, text_of
 from memory.read.ranking import RECALL_FLOOR, recallable
 from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
 from memory.rows.notes import MAX_IN_PROMPT, is_note
-from memory.rows.store import SQL, encoded
+from memory.rows.recalls import add_recall, generation_of_recall
+from memory.rows.records import note_access
+from memory.rows.store import encoded
 from memory.rules.identity import folded
 from memory.rules.same_words import words_in_order
 from promt.tokens import estimated_tokens
@@ -135,7 +137,7 @@ class Recaller:
             "recall",
             encoded([folded(searched), scopes, agent_id, question.vector is not None, means.settings(), settings]),
         )
-        generation = () if is_rehearsal else await means.db.read(_generation)
+        generation = () if is_rehearsal else await means.db.read(generation_of_recall)
         kept = None if is_rehearsal else self._cached(key, generation, settings)
         if kept is not None:
             shown = partial(self._shown, question=question, kept=kept, prompt=prompt)
@@ -228,18 +230,18 @@ class Recaller:
     # -- the trace -------------------------------------------------------------------------------------------------
 
     async def _note(self, question: RecordQuery, recall: Recall, turn_id: str | None, latency_us: int) -> None:
-        means = self._means
+        means, now = self._means, self._means.clock.now()
         ranked = encoded(recall.considered) if means.settings().debug_trace_enabled else None
         values = {
-            "at": means.clock.now(), "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
+            "at": now, "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
             "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered), "returned": len(recall.hits),
             "latency_us": latency_us, "cut_reason": None if recall.hits else recall.reason, "ranked": ranked,
         }  # fmt: skip
 
         def note(tx: Tx) -> None:
-            tx.run(SQL["add_recall_event"], values)
+            add_recall(tx, values)
             for hit in recall.hits:
-                tx.run(SQL["note_access"], {"memory_id": hit.record.memory_id, "now": values["at"]})
+                note_access(tx, hit.record.memory_id, now)
 
         means.db.trace(note)
 
@@ -248,8 +250,3 @@ def _considered(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:
     return RankedCandidate(
         rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id, lexical_rank=rank
     )  # fmt: skip
-
-
-def _generation(tx: Tx) -> tuple[int, ...]:
-    """Numbers that another change of any scope, or another vector, makes others."""
-    return tuple(tx.all(SQL["generation_of_recall"])[0])

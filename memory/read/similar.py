@@ -5,17 +5,19 @@ Rule 2: beyond that they have the same words, or are near in meaning and share a
 Rule 3: a link merges nothing and hides nothing. What a call may not show has no links.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from memory.ports import Collaborators
 from memory.read.pages import mark_of
-from memory.read.shared_words import ScopedCategory, sharing_words
-from memory.read.vectors import TABLE, records_by_row
+from memory.read.shared_words import sharing_words
+from memory.rows.listings import active_before
 from memory.rows.notes import is_note
-from memory.rows.store import SQL, Stored, scope_ids_of
+from memory.rows.records import records_by_row
+from memory.rows.search import ScopedCategory
+from memory.rows.store import Stored, get_record, scope_ids_of
+from memory.rows.vectors import TABLE, vector_of
 from memory.rows.withheld import is_shown
 from memory.rules.same_words import agree, words_in_order
 from memory.rules.visibility import ACTIVE, View
@@ -23,7 +25,7 @@ from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError
 from protocol.memory import Record, SimilarPair, SimilarParams, SimilarResult, SimilarTo
-from protocol.seams.ports import Lexicon, Tx, Vector
+from protocol.seams.ports import Lexicon, Tx
 
 NEAR_COSINE = 0.6
 """From here on two statements that agree are linked. With all-MiniLM-L6-v2 these are 0.65 to 0.78 of the labelled paraphrases, with the
@@ -68,8 +70,7 @@ class Similar:
             return []
 
         def read(tx: Tx) -> list[SimilarTo]:
-            found = tx.one(SQL["row_of_record"], {"memory_id": record.memory_id})
-            stored = records_by_row(tx, [found[0]]).get(found[0]) if found is not None else None
+            stored = get_record(tx, record.memory_id)
             links = self._links(tx, stored, self._view(tx, scopes, shows_regulated=True)) if stored is not None else []
             return [SimilarTo(memory_id=link.stored.record.memory_id) for link in links[:MOST_LINKS]]
 
@@ -84,9 +85,7 @@ class Similar:
 
         def read(tx: Tx) -> SimilarResult:
             view = self._view(tx, scopes, shows_regulated=params.include_sensitive)
-            rows = [row for (row,) in tx.all(SQL["active_rows_before"], {
-                "scope_ids": json.dumps(list(view.scope_ids)), "row": begin, "limit": LOOKED_AT + 1,
-            })]  # fmt: skip
+            rows = active_before(tx, view.scope_ids, begin, LOOKED_AT + 1)
             found = islice(self._pairs(tx, rows[:LOOKED_AT], view), skipped, skipped + params.limit + 1)
             pairs = list(found)
             if len(pairs) > params.limit:
@@ -136,11 +135,8 @@ class Similar:
         Vectors are compared with one another, so that no model has to be loaded.
         """
         space = self._means.searched_space(tx)
-        if space is None:
-            return {}
-        place = {"subjects": json.dumps([stored.row]), "partitions": json.dumps([stored.scope_id]), "space": space}
-        own = tx.one(SQL["vectors_of_records"], place)
+        own = vector_of(tx, stored.row, stored.scope_id, space) if space is not None else None
         if own is None:
             return {}
-        near = self._means.meaning.nearness(tx, TABLE, [stored.scope_id], Vector(space, own[1]))
+        near = self._means.meaning.nearness(tx, TABLE, [stored.scope_id], own)
         return dict(islice(near.ranked(NEAR_COSINE), NEAREST))

@@ -4,7 +4,6 @@ Rule 1: every record passes the visibility gate; regulated ones never stand in a
 Rule 2: whose words may stand there is decided by the rows of `VOUCHERS`, and nowhere else.
 """
 
-import json
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -12,10 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from memory.ports import Collaborators
-from memory.proposals.candidate_rows import APPROVER
+from memory.proposals.kept_proposals import APPROVER
 from memory.proposals.proposal_sources import EXTRACTOR, RULES
-from memory.read.vectors import records_by_row
-from memory.rows.store import SQL, Stored, scope_ids_of
+from memory.rows.listings import standing_marks
+from memory.rows.records import records_by_row
+from memory.rows.store import Stored, scope_ids_of
 from memory.rules.visibility import ACTIVE, View, is_visible
 from promt.brief import Brief, StandingStatement, compose
 from protocol.base import Scope
@@ -105,8 +105,7 @@ class Standing:
 def _current(tx: Tx, name: _Name, now: int, before: _Kept | None) -> _Kept:
     """The brief as it was, if nothing that it was made from has changed or expired; else a new one."""
     ids, room = name
-    row = tx.one(SQL["standing_state"], {"scope_ids": json.dumps(ids)})
-    state = row[0] if row is not None else ""
+    state = standing_marks(tx, ids)
     if before is not None and before.state == state and before.since <= now < before.until:
         return before
     records = _records(tx, state.split(",") if state else [], before.records if before is not None else {})

@@ -4,7 +4,6 @@ Rule 1: a vector is derived: whatever is missing is made again from the words, a
 Rule 2: a partition is a scope; what another scope holds has no part in an answer.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,21 +11,12 @@ import msgspec
 
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
-from memory.rows.store import SQL, Stored, stored_of
+from memory.rows.records import records_by_row
+from memory.rows.store import Stored
+from memory.rows.vectors import FILLING, add_vector, reconsider_vectors, set_index_state
 from memory.rules.sensitivity import clean
-from protocol.seams.checks import digest_of
-from protocol.seams.ports import Coverage, Space, SqlValue, Tx, Vector, VectorTable
-from retrieval.filling import FillingStatements, Made, VectorFilling, count_coverage
-
-TABLE = VectorTable(
-    name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
-    numbers=SQL["vectors_of_records"],
-)  # fmt: skip
-
-FILLING = FillingStatements(
-    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"], lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"], end_of_look=SQL["end_of_records"], drop=SQL["drop_vectors"], coverage=SQL["count_vectors_of_space"],
-)  # fmt: skip
+from protocol.seams.ports import Space, SqlValue, Tx, Vector
+from retrieval.filling import Made, VectorFilling
 
 SUBJECT = "memory"
 """The subject of this house's `embed` job."""
@@ -41,24 +31,6 @@ class _Wanted(NamedTuple):
     content: str
 
 
-def records_by_row(tx: Tx, rows: Sequence[int]) -> dict[int, Stored]:
-    """Records by row number."""
-    found = tx.all(SQL["records_by_row"], {"rows": json.dumps(list(rows))})
-    return {stored.row: stored for stored in map(stored_of, found)}
-
-
-def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
-    """Keep a record's vector; it is found by its meaning from this commit on."""
-    tx.run(SQL["add_vector"], {
-        "space": vector.space_id, "scope_id": scope_id, "row": row, "numbers": vector.numbers,
-        "digest": digest_of(vector.numbers)})  # fmt: skip
-
-
-def coverage(tx: Tx, space_id: int) -> Coverage:
-    """Return how many records can have a vector of the space, and how many have one."""
-    return count_coverage(tx, FILLING, space_id)
-
-
 class RecordVectors(VectorFilling[_Wanted]):
     """The vectors that this house holds."""
 
@@ -68,10 +40,7 @@ class RecordVectors(VectorFilling[_Wanted]):
 
     def reconsider(self, tx: Tx, rows: Sequence[int], space: Space | None) -> None:
         """Decide anew whether some records wait for a vector of the space; None: nothing waits."""
-        tx.run(
-            SQL["reconsider_vectors"],
-            {"rows": json.dumps(list(rows)), "space": space.id if space is not None else None},
-        )
+        reconsider_vectors(tx, rows, space)
         if space is not None:
             self.queue(tx)
 
@@ -89,7 +58,7 @@ class RecordVectors(VectorFilling[_Wanted]):
         """A record has no vector: it waits for one, unless there will be none."""
         if self._means.meaning.state() == "off":
             return stored
-        tx.run(SQL["set_index_state"], {"row": stored.row, "state": "pending"})
+        set_index_state(tx, stored.row, "pending")
         self.queue(tx)
         return stored._replace(record=msgspec.structs.replace(stored.record, index_state="pending"))
 
@@ -116,8 +85,8 @@ class RecordVectors(VectorFilling[_Wanted]):
             if stored is None or stored.record.status == "deleted" or stored.record.content != one.content:
                 continue  # forgotten or changed while its vector was made
             if numbers is None:
-                tx.run(SQL["set_index_state"], {"row": one.row, "state": "repair_needed"})
+                set_index_state(tx, one.row, "repair_needed")
                 continue
             add_vector(tx, one.row, one.scope_id, Vector(space.id, numbers))
             if is_searched:
-                tx.run(SQL["set_index_state"], {"row": one.row, "state": "indexed"})
+                set_index_state(tx, one.row, "indexed")

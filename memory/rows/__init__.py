@@ -1,1 +1,1 @@
-"""Rows of durable memory: records, notes, changes, terms of records."""
+"""Rows of durable memory, and the only place where its statements are run."""

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from memory.ports import Collaborators
-from memory.rows.store import SQL, Change, Stored, add_event, set_status
+from memory.rows.records import set_status
+from memory.rows.store import SQL, Stored
+from protocol.base import Scope
 from protocol.memory import Actor, ChangeKind, Origin, Provenance, Record
 from protocol.notifications import MemoryChanged
 from protocol.seams.ports import Tx
@@ -38,9 +40,8 @@ def changed(record: Record, kind: ChangeKind, reason_code: str | None, cause: Pr
 
 def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
     """A record's time has come: its row says so from now on."""
-    memory_id, now = stored.record.memory_id, means.clock.now()
-    set_status(tx, stored, "expired", now)
-    add_event(tx, memory_id, now, Change("expired", Actor(kind="system"), None, "active", "expired"))
+    now = means.clock.now()
+    set_status(tx, stored, "expire", Actor(kind="system"), now)
     note_change(tx, means, stored.scope_id)
     record = msgspec.structs.replace(stored.record, status="expired", contested=False, updated_at=now)
     return changed(record, "expired", None)
@@ -49,3 +50,10 @@ def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
 def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:
     """Let other processes of the home know that a scope changed."""
     tx.run(SQL["note_change"], {"scope_id": scope_id, "owner": means.owner, "at": means.clock.now()})
+
+
+def changes_after(tx: Tx, seq: int, owner: str) -> tuple[list[Scope], int]:
+    """Return the scopes that processes beside `owner` changed after a place, and the newest place."""
+    rows = tx.all(SQL["changes_after"], {"seq": seq, "owner": owner})
+    last = tx.one(SQL["last_change"])
+    return [Scope(kind=kind, key=key) for kind, key in rows], last[0] if last else 0

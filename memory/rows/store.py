@@ -378,14 +378,3 @@ def add_event(tx: Tx, memory_id: str, at: int, change: Change) -> None:
         "memory_id": memory_id, "at": at, "event": change.event, "actor": encoded(change.actor),
         "reason_code": change.reason_code, "from_status": change.from_status, "to_status": change.to_status,
     })  # fmt: skip
-
-
-def set_status(tx: Tx, stored: Stored, status: Status, now: int, *, superseded_by: str | None = None) -> None:
-    """Move a record to a status; its links and marks follow."""
-    tx.run(SQL["change_status"], {
-        "memory_id": stored.record.memory_id, "status": status, "now": now,
-        "superseded_by": superseded_by, "deleted_at": now if status == "deleted" else None,
-        "contested": int(stored.record.contested and status == "active"),
-    })  # fmt: skip
-    if stored.is_intact:  # damage is not made good by forgetting it
-        seal(tx, stored.record.memory_id)

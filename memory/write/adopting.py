@@ -10,9 +10,11 @@ import msgspec
 
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
+from memory.rows.evidence import take_evidence
 from memory.rows.notes import is_note
 from memory.rows.notices import Notice, changed, note_change
-from memory.rows.store import SQL, Change, Stored, add_event, add_text, get_record, scope_id_of, seal, set_status
+from memory.rows.records import adopt_record, find_notes, set_status
+from memory.rows.store import Change, Stored, add_event, add_text, get_record, scope_id_of
 from memory.rules.identity import FactIdentity, text_hash_of
 from protocol.base import Scope
 from protocol.errors import Defect
@@ -27,8 +29,7 @@ _COLUMNS = (
 
 def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now: int, lexicon: Lexicon) -> Stored:
     """Write the columns that say whose word a record is and where it is filed; return it as it is now, sealed and findable."""
-    tx.run(SQL["adopt_record"], {name: values[name] for name in _COLUMNS} | {"memory_id": memory_id, "now": now})
-    seal(tx, memory_id)
+    adopt_record(tx, memory_id, {name: values[name] for name in _COLUMNS}, now)
     found = get_record(tx, memory_id)
     if found is None:
         raise Defect
@@ -47,7 +48,7 @@ def replace_notes(
         if scope_id is None or scope == said.record.scope:
             continue
         text_hash = text_hash_of(scope, proposed.content, means.keyed)
-        for (memory_id,) in tx.all(SQL["notes_saying"], {"scope_id": scope_id, "text_hash": text_hash}):
+        for memory_id in find_notes(tx, scope_id, text_hash):
             note = get_record(tx, memory_id)
             if note is not None and note.is_intact:
                 notices.append(_give_way(tx, means, note, said))
@@ -55,16 +56,12 @@ def replace_notes(
 
 
 def _give_way(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notice:
-    now, memory_id = means.clock.now(), note.record.memory_id
-    set_status(tx, note, "superseded", now, superseded_by=said.record.memory_id)
-    actor = said.record.provenance.created_by or Actor(kind="user")
-    add_event(tx, memory_id, now, Change("superseded", actor, "note_confirmed", note.record.status, "superseded"))
-    tx.run(SQL["take_evidence"], {"memory_id": memory_id, "taken_by": said.record.memory_id})
-    tx.run(SQL["grow_evidence"], {"memory_id": said.record.memory_id, "now": now})
+    now = means.clock.now()
+    taken_by, actor = said.record.memory_id, said.record.provenance.created_by or Actor(kind="user")
+    set_status(tx, note, "replace", actor, now, reason_code="note_confirmed", superseded_by=taken_by)
+    take_evidence(tx, note.record.memory_id, taken_by, now)
     note_change(tx, means, note.scope_id)
-    given = msgspec.structs.replace(
-        note.record, status="superseded", superseded_by=said.record.memory_id, updated_at=now
-    )
+    given = msgspec.structs.replace(note.record, status="superseded", superseded_by=taken_by, updated_at=now)
     return changed(given, "superseded", "note_confirmed", said.record.provenance)
 
 

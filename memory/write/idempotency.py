@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from memory.ports import Collaborators
+from memory.rows.answers import KeptAnswer, find_answer, keep_answer
 from memory.rows.notices import Notice
-from memory.rows.store import SQL, encoded
+from memory.rows.store import encoded
 from memory.write.answers import answer_of, answered
 from memory.write.writing import Outcome
 from protocol.errors import Refused
@@ -45,14 +46,13 @@ async def write_once(
     after = means.clock.now() - KEEP_ANSWERS_MS
 
     def write(tx: Tx) -> Outcome:
-        known = tx.one(SQL["get_answer"], {"key": named, "after": after})
+        known = find_answer(tx, named, after)
         if known is not None:
-            if known[0] != digest:
+            if known.request != digest:
                 raise Refused("idempotency_mismatch")
-            return answered(tx, known[1], means.clock.now())
+            return answered(tx, known.answer, means.clock.now())
         outcome = work_and_tell(tx)
-        answer = encoded(answer_of(outcome))
-        tx.run(SQL["put_answer"], {"key": named, "request": digest, "answer": answer, "at": means.clock.now()})
+        keep_answer(tx, named, KeptAnswer(digest, encoded(answer_of(outcome))), means.clock.now())
         return outcome
 
     return await means.db.write(write)

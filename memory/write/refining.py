@@ -7,7 +7,8 @@ Rule 2: whether it is a detail is decided by `precision` alone; here is only whi
 from collections.abc import Sequence
 
 from memory.proposals.proposal import Proposed
-from memory.read.shared_words import ScopedCategory, sharing_words
+from memory.read.shared_words import sharing_words
+from memory.rows.search import ScopedCategory
 from memory.rows.store import Stored
 from memory.rules.identity import FactIdentity, base_of
 from memory.rules.precision import detail_of, may_add_detail

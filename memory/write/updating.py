@@ -13,7 +13,8 @@ from msgspec import UNSET
 from memory.ports import Collaborators
 from memory.proposals.proposal_sources import correction
 from memory.rows.notices import Notice, changed, expire, note_change
-from memory.rows.store import SQL, Change, Stored, add_event, add_text, encoded, get_record, seal
+from memory.rows.records import find_same, update_record
+from memory.rows.store import Change, Stored, add_event, add_text, encoded, get_record
 from memory.rows.withheld import find_kept
 from memory.rules.identity import FactIdentity, identity_with
 from memory.rules.sensitivity import clean_value, judge
@@ -73,13 +74,12 @@ class Updater:
         level = "regulated" if findings.is_regulated else old.sensitivity
         record = msgspec.structs.replace(old, **new, sensitivity=level)
         identity = self._identity(tx, stored, record, notices)
-        tx.run(SQL["update_record"], {
-            "memory_id": old.memory_id, "value": encoded(record.value) if record.value is not None else None,
+        update_record(tx, old.memory_id, {
+            "value": encoded(record.value) if record.value is not None else None,
             "tags": encoded(record.tags), "category": record.category, "importance": record.importance,
-            "expires_at": record.expires_at, "metadata": encoded(record.metadata), "sensitivity": level, "now": now,
+            "expires_at": record.expires_at, "metadata": encoded(record.metadata), "sensitivity": level,
             "key": identity.key, "fingerprint": identity.fingerprint,
-        })  # fmt: skip
-        seal(tx, old.memory_id)
+        }, now)  # fmt: skip
         current = get_record(tx, old.memory_id)
         if current is None:
             raise Defect
@@ -95,13 +95,7 @@ class Updater:
         if record.value == old.value:
             return known
         identity = identity_with(known, old.scope, old.content, record.value, self._means.keyed)
-        taken = {
-            "row": stored.row,
-            "scope_id": stored.scope_id,
-            "key": identity.key,
-            "fingerprint": identity.fingerprint,
-        }
-        for (memory_id,) in tx.all(SQL["others_that_are"], taken):
+        for memory_id in find_same(tx, stored, identity.key, identity.fingerprint):
             other = get_record(tx, memory_id)
             if other is None:
                 raise Defect

@@ -8,17 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from memory.ports import Collaborators
-from memory.proposals.candidate_rows import (
-    ADMISSION,
-    End,
-    approved_evidence,
-    end_candidate,
-    kept_of,
-    lift_doubt,
-    settle_doubts,
-)
 from memory.proposals.columns import RecordPlacement, columns_of
 from memory.proposals.forgotten_sources import comes_too_late
+from memory.proposals.kept_proposals import approved_evidence, kept_of
 from memory.proposals.named_records import Meeting, find_restated, find_superseded
 from memory.proposals.proposal import (
     Checked,
@@ -33,10 +25,21 @@ from memory.proposals.proposal import (
 )
 from memory.proposals.same_matter import without_foreign_key
 from memory.read.vectors import RecordVectors
+from memory.rows.candidates import (
+    ADMISSION,
+    End,
+    add_candidate,
+    end_candidate,
+    lift_doubt,
+    rescore_candidate,
+    settle_doubts,
+)
+from memory.rows.decisions import Decided, add_decision
+from memory.rows.evidence import recount_evidence
 from memory.rows.notes import is_note
 from memory.rows.notices import Notice, changed, expire, note_change
+from memory.rows.records import set_contested, set_status
 from memory.rows.store import (
-    SQL,
     Change,
     Stored,
     StoredCandidate,
@@ -54,7 +57,6 @@ from memory.rows.store import (
     met_by,
     note_turns,
     pending_candidate,
-    set_status,
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
@@ -189,9 +191,7 @@ class _Write:
     def _live(self, found: Stored | None) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
         if found is not None and not found.is_intact:  # nobody can see it; it makes room for what is said now
-            set_status(self._tx, found, "archived", self._now)
-            change = Change("archived", Actor(kind="system"), "damaged", "active", "archived")
-            add_event(self._tx, found.record.memory_id, self._now, change)
+            set_status(self._tx, found, "archive", Actor(kind="system"), self._now, reason_code="damaged")
             return None
         if found is None or effective_status(found.record.status, found.record.expires_at, self._now) == "active":
             return found
@@ -302,10 +302,10 @@ class _Write:
     def _take_over(self, promoted: str | None, memory_id: str) -> Stored:
         """Let no candidate wait that says what a new record says; what supported it supports the record."""
         if promoted is not None:
-            self._end(promoted, End("approved", self._decider(), memory_id=memory_id))
+            self._end(promoted, End("approve", self._decider(), memory_id=memory_id))
         while (equal := self._pending()) is not None:
-            self._end(equal.candidate.candidate_id, End("merged", merged_into=memory_id))
-        self._tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
+            self._end(equal.candidate.candidate_id, End("merge", merged_into=memory_id))
+        recount_evidence(self._tx, memory_id, self._now)
         return self._stored(memory_id)
 
     def _columns(self, memory_id: str, checked: Checked, replaced: Stored | None) -> dict[str, Any]:
@@ -313,11 +313,10 @@ class _Write:
         return columns_of(self._p, self._identity, checked, place, is_regulated=self._findings.is_regulated)
 
     def _supersede(self, old: Stored, memory_id: str, decision: Decision) -> None:
-        set_status(self._tx, old, "superseded", self._now, superseded_by=memory_id)
-        change = Change("superseded", actor_of(self._p), decision.reason_code, old.record.status, "superseded")
-        add_event(self._tx, old.record.memory_id, self._now, change)
+        reason = decision.reason_code
+        set_status(self._tx, old, "replace", actor_of(self._p), self._now, reason_code=reason, superseded_by=memory_id)
         now = self._stored(old.record.memory_id).record
-        self._notices.append(changed(now, "superseded", decision.reason_code, self._p.provenance))
+        self._notices.append(changed(now, "superseded", reason, self._p.provenance))
 
     def _merge(self, plan: WritePlan, checked: Checked) -> Record:
         tx, memory_id = self._tx, plan.merge_into or ""
@@ -329,11 +328,11 @@ class _Write:
             change = Change("confirmed", actor_of(self._p), plan.decision.reason_code, "active", "active")
             adopt(tx, memory_id, self._columns(memory_id, checked, None), change, self._now, self._means.lexicon)
         if plan.promote is not None:
-            self._end(plan.promote, End("merged", self._decider(), merged_into=memory_id))
+            self._end(plan.promote, End("merge", self._decider(), merged_into=memory_id))
         if plan.uncontest is not None:
             settle_doubts(tx, memory_id, self._now)
             self._notices += lift_doubt(tx, memory_id, actor_of(self._p), self._now, plan.decision.reason_code)
-        tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": self._now})
+        recount_evidence(tx, memory_id, self._now)
         record = self._stored(memory_id).record
         if record.evidence_count > before:
             add_event(tx, memory_id, self._now, Change("evidence_added", actor_of(self._p), plan.decision.reason_code))
@@ -356,7 +355,7 @@ class _Write:
         tx, decision = self._tx, plan.decision
         candidate_id = plan.merge_into or self._means.ids.new("cand")
         if plan.merge_into is None:
-            tx.run(SQL["add_candidate"], {
+            add_candidate(tx, {
                 "candidate_id": candidate_id, "scope_id": self._scope_id, "category": self._p.semantic.category,
                 "key": self._identity.key, "content": self._p.content,
                 "value": self._value, "score": decision.score,
@@ -366,12 +365,9 @@ class _Write:
                 "proposal": kept_of(self._p, checked.source_kind),
             })  # fmt: skip
         keep_evidence(tx, checked, self._now, candidate_id=candidate_id)
-        tx.run(SQL["rescore_candidate"], {
-            "candidate_id": candidate_id, "score": decision.score, "bucket": decision.bucket,
-            "reason_code": decision.reason_code, "now": self._now,
-        })  # fmt: skip
+        rescore_candidate(tx, candidate_id, decision, self._now)
         if plan.contest is not None and not self._stored(plan.contest).record.contested:
-            tx.run(SQL["set_contested"], {"memory_id": plan.contest, "contested": 1, "now": self._now})
+            set_contested(tx, plan.contest, self._now, is_contested=True)
             add_event(tx, plan.contest, self._now, Change("contested", actor_of(self._p), decision.reason_code))
             doubted = self._stored(plan.contest).record
             self._notices.append(changed(doubted, "updated", decision.reason_code, self._p.provenance))
@@ -384,12 +380,8 @@ class _Write:
 
     def _decide(self, decision: Decision, record: Record | None, candidate_id: str | None) -> None:
         source, memory_id = self._p.provenance, record.memory_id if record else None
-        self._tx.run(SQL["add_decision"], {
-            "at": self._now, "scope_id": self._scope_id, "memory_id": memory_id, "candidate_id": candidate_id,
-            "thread_id": source.thread_id, "turn_id": source.turn_id, "run_id": self._p.run_id,
-            "action": decision.action, "score": decision.score, "bucket": decision.bucket,
-            "reason_code": decision.reason_code, "factors": encoded(decision.factors),
-        })  # fmt: skip
+        place = source.thread_id, source.turn_id, self._p.run_id
+        add_decision(self._tx, Decided(self._scope_id, memory_id, candidate_id, *place), decision, self._now)
 
     def _stored(self, memory_id: str) -> Stored:
         stored = get_record(self._tx, memory_id)

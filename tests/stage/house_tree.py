@@ -6,14 +6,22 @@ python tests/stage/house_tree.py --write    write it
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from gateway.jobs.states import TRANSITIONS
+from memory.rules.lifecycle import CANDIDATES, RECORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
 """From the top layer to the lowest."""
+STATES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
+    "job": TRANSITIONS,
+    "record": RECORDS,
+    "candidate": CANDIDATES,
+}
+"""The transition table of everything that has a status: state, event, next state."""
 PAGE = ROOT / "docs" / "architecture.md"
 
 
@@ -43,9 +51,14 @@ def print_rooms() -> str:
 
 
 def print_states() -> str:
-    """Return the transition table of jobs as Markdown: state, event, next state."""
-    moves = [f"| {state} | {event} | {end} |" for state, row in TRANSITIONS.items() for event, end in row.items()]
-    return "\n".join(["| state | event | next state |", "| --- | --- | --- |", *moves]) + "\n"
+    """Return every transition table as Markdown: what has the state, state, event, next state."""
+    moves = [
+        f"| {what} | {state} | {event} | {end} |"
+        for what, table in STATES.items()
+        for state, row in table.items()
+        for event, end in row.items()
+    ]
+    return "\n".join(["| of a | state | event | next state |", "| --- | --- | --- | --- |", *moves]) + "\n"
 
 
 def print_page() -> str:

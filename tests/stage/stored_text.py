@@ -14,8 +14,8 @@ from gateway.home.files import HomeFiles
 from gateway.home.folder import Home
 from gateway.store.wiping import wipe
 from memory.forget.erasing import RecordEraser
-from memory.forget.sources import SHELVES as OF_MEMORY
 from memory.forget.sources import Sources
+from memory.rows.shelves import SHELVES as OF_MEMORY
 from memory.rows.store import remove_text
 from protocol.seams.shelves import Shelf
 from thread_episodic.index.reasons import Reasons

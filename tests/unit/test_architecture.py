@@ -28,6 +28,9 @@ TABLES = {"protocol/memory.py", "protocol/threads.py", "gateway/secrets/rules.py
 OF_ANY_TABLE = {"gateway/store/damaged_rows.py"}
 """What reads whichever table is damaged has no statement that could stand in a file."""
 
+SQL_ROOMS = {"memory": "memory/rows"}
+"""Houses whose statements are run in one place only: a folder, or a module without its suffix."""
+
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core", "types"}
 HOME_OF = {
     "jsonrpcserver": {"gateway/wire/rpc.py"},
@@ -89,6 +92,24 @@ def test_sql_stands_in_sql_files(path: Path) -> None:
         node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
     assert name_of(path) in OF_ANY_TABLE or not [text for text in strings if SQL_VERB.search(text)]
+
+
+@each(("house", "place"), SQL_ROOMS.items())
+def test_statements_of_a_house_are_run_in_one_place(house: str, place: str) -> None:
+    """Neither `SQL["name"]` nor the table of statements itself is used elsewhere."""
+    outside = [
+        path
+        for path in sorted((ROOT / house).rglob("*.py"))
+        if not name_of(path).startswith((f"{place}/", f"{place}."))
+    ]
+    users = {
+        name_of(path)
+        for path in outside
+        for node in ast.walk(tree_of(path))
+        if (isinstance(node, ast.Name) and node.id in {"SQL", "Statements"})
+        or (isinstance(node, ast.alias) and node.name in {"SQL", "Statements"})
+    }
+    assert users == set()
 
 
 @each("path", MODULES)

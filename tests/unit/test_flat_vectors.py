@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory_home import MemoryHome
 from worded_meaning import ListedNearness, WordedMeaning, numbers_of
 
-from memory.read.vectors import TABLE
+from memory.rows.vectors import TABLE
 from protocol.seams.ports import Tx, Vector
 from retrieval.flat import RESCORED, FlatVectors
 

@@ -18,7 +18,7 @@ from gateway.jobs.queue import job_of
 from gateway.memory_core import build_core
 from gateway.wiring import App, build
 from memory.doorway import begin
-from memory.proposals.forgotten_sources import generation
+from memory.rows.forgetting import read_generation
 from protocol.errors import GatewayError
 from protocol.seams.ports import Job, Tx
 
@@ -67,7 +67,7 @@ class House:
 
     def note(self, work: Any) -> None:
         """Work that a person decides on begins where it reads how much was forgotten: before, it has read nothing."""
-        self.has_begun |= getattr(work, "func", work) in {begin, generation}
+        self.has_begun |= getattr(work, "func", work) in {begin, read_generation}
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)

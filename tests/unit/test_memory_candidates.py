@@ -10,7 +10,7 @@ import pytest
 from memory_home import DAY, ELSEWHERE, HERE, MIDDLING, NAME, SURE, USER, WISH, WS1, WS2, MemoryHome
 
 from gateway.store.database import Database
-from memory.proposals.candidate_rows import KeptProposal, proposal_of
+from memory.proposals.kept_proposals import KeptProposal, proposal_of
 from memory.rows.store import candidate_of
 from memory.rules.admission import Proposal, assess, said_in_turns
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable

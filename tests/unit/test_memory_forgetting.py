@@ -11,6 +11,7 @@ import pytest
 from clock import START
 from memory_home import DAY, HERE, MIDDLING, NAME, SURE, USER, WS1, WS2, MemoryHome
 
+from memory.rows.store import seal
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused, Unavailable
 from protocol.memory import (
@@ -199,6 +200,19 @@ def test_a_forgotten_predecessor_is_restored_as_one(home: MemoryHome) -> None:
     assert home.restore(old.memory_id).status == "superseded"
     assert home.listed() == ["emacs"]
     assert home.found("vim", statuses=["superseded"]) == ["vim"]
+
+
+@pytest.mark.parametrize("status", ["expired", "archived"])
+def test_what_was_no_longer_believed_is_restored_as_that(home: MemoryHome, status: Any) -> None:
+    made = home.remember(NEEDLE).record
+    home.sql(lambda tx: tx.run("UPDATE record SET status = :status", {"status": status}))
+    home.sql(lambda tx: seal(tx, made.memory_id))
+    home.forget(made.memory_id)
+    assert home.restore(made.memory_id).status == status
+    assert home.rows("SELECT from_status, to_status FROM memory_event ORDER BY id DESC LIMIT 2") == [
+        ("deleted", status),
+        (status, "deleted"),
+    ]
 
 
 def test_history_is_the_whole_chain_from_any_link(home: MemoryHome) -> None:

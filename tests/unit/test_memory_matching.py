@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from memory_home import HERE, MemoryHome
 
 from memory.read import matching
-from memory.read.matching import BY_WORDS, match_of
+from memory.read.matching import BY_WORDS
+from memory.rows.search import match_of
 from protocol.base import Scope, ScopeKind
 from protocol.memory import SearchParams
 from retrieval.weights import by_weight

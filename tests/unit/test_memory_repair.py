@@ -17,6 +17,7 @@ from gateway.store import threads as database_module
 from gateway.store.sqlite import connect
 from memory import repair as repair_module
 from memory.read import vectors as vectors_module
+from memory.rows import repair as repair_rows
 from protocol.errors import CallerError
 from protocol.memory import ExplainParams, ExplainTarget, ForgetByScope, ForgetParams, HistoryParams
 from protocol.seams import checks as checks_module
@@ -171,6 +172,7 @@ def test_no_snapshot_of_a_repair_grows_with_the_home(home: MemoryHome, monkeypat
     for module, name in (
         (checks_module, "BATCH"),
         (repair_module, "BATCH"),
+        (repair_rows, "BATCH"),
         (audit_module, "LISTED"),
         (checks_module, "LOOKED_AT"),
         (audit_module, "ROWS"),
@@ -191,7 +193,7 @@ def test_what_is_written_while_the_index_is_looked_at_is_not_doubted(
     monkeypatch.setattr(audit_module, "PLACES", 7)
     monkeypatch.setattr(audit_module, "LISTED", 3)
     kept = [home.remember(f"The {n}th quokka likes green tea").record.memory_id for n in range(12)]
-    looks, told = audit_module.audit(repair_module.INDEX), list[bool]()
+    looks, told = audit_module.audit(repair_rows.INDEX), list[bool]()
     next(looks)
 
     def look(tx: Tx) -> None:

@@ -165,7 +165,7 @@ def test_an_unchanged_turn_reads_the_index_alone(home: MemoryHome, monkeypatch: 
     assert brief(home) is first
     monkeypatch.undo()
     read: list[int] = []
-    real = __import__("memory.read.vectors", fromlist=["records_by_row"]).records_by_row
+    real = __import__("memory.rows.records", fromlist=["records_by_row"]).records_by_row
     monkeypatch.setattr("memory.read.standing.records_by_row", lambda tx, rows: read.extend(rows) or real(tx, rows))
     keep(home, "Always keep rule 20.")
     brief(home)

@@ -80,7 +80,7 @@ class HomeMethods:
 
     async def facts_without_vector(self) -> int:
         """How many facts of the home are found by their words alone because they have no vector in the space that is searched."""
-        from memory.read.vectors import coverage  # noqa: PLC0415
+        from memory.rows.vectors import coverage  # noqa: PLC0415
 
         def count(tx: Tx) -> int:
             searched = self.embedding.searched()

@@ -19,7 +19,7 @@ from gateway.doors.terminal.screen import hint, plain, progress, show_json, show
 from gateway.embedding.choice import Choice, choose
 from gateway.embedding.spaces import STATIC_NAME, current, known_spaces
 from gateway.store.copy import looking
-from memory.read.vectors import coverage as facts_with_vector
+from memory.rows.vectors import coverage as facts_with_vector
 from protocol.memory import SpaceKind
 from protocol.seams.ports import Coverage, PauseQueue, Space, Tx
 from thread_episodic.search.vectors import coverage as chunks_with_vector

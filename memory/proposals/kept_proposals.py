@@ -1,0 +1,74 @@
+"""What is kept of a proposal while it waits, and the proposal that it is again on the day it is approved.
+
+Rule 1: what is kept is what a record needs then; the text stands in the candidate's own columns.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from memory.proposals.proposal import Checked, Proposed
+from memory.rows.evidence import evidence_of_candidate
+from memory.rows.store import StoredCandidate, encoded
+from protocol.memory import Actor, Kind, Provenance, SemanticFields, Sensitivity, SourceKind
+from protocol.seams.ports import Tx
+
+APPROVER = Actor(kind="user", id="approval")
+"""Who wrote a record that was a candidate: the person who approved it stands for its words."""
+
+
+class KeptProposal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A proposal without its words."""
+
+    semantic: SemanticFields = SemanticFields()
+    alias: str | None = None
+    kind: Kind = "semantic"
+    tags: list[str] = []
+    confidence: float | None = None
+    importance: float = 0.5
+    valid_from: int | None = None
+    expires_at: int | None = None
+    metadata: dict[str, Any] | None = None
+    provenance: Provenance = Provenance(source_kind="user_statement")
+    declared: Sensitivity | None = None
+
+
+_KEPT: Final = msgspec.json.Decoder(KeptProposal)
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
+
+def kept_of(proposed: Proposed, source_kind: SourceKind) -> str:
+    """Return what is kept of a proposal, as a column."""
+    p = proposed
+    provenance = msgspec.structs.replace(p.provenance, source_kind=source_kind)
+    return encoded(KeptProposal(
+        semantic=p.semantic, alias=p.alias, kind=p.kind, tags=list(p.tags), confidence=p.confidence,
+        importance=p.importance, valid_from=p.valid_from, expires_at=p.expires_at, metadata=p.metadata,
+        provenance=provenance, declared=p.declared,
+    ))  # fmt: skip
+
+
+def proposal_of(found: StoredCandidate) -> KeptProposal:
+    """Return what was kept, with the category that the candidate shows."""
+    kept = _KEPT.decode(found.proposal)
+    semantic = msgspec.structs.replace(kept.semantic, category=found.candidate.category)
+    return msgspec.structs.replace(kept, semantic=semantic)
+
+
+def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, workspace_id: str | None) -> Proposed:
+    """Return the candidate as its approver's own wish."""
+    kept, candidate = proposal_of(found), found.candidate
+    return Proposed(
+        semantic=kept.semantic, content=content, workspace_id=workspace_id, scope=candidate.scope, value=value,
+        alias=kept.alias, evidence=evidence_of_candidate(tx, candidate.candidate_id), is_explicit=True,
+        disposition="accept_active", kind=kept.kind, tags=kept.tags, confidence=kept.confidence,
+        importance=kept.importance, valid_from=kept.valid_from, expires_at=kept.expires_at, metadata=kept.metadata,
+        provenance=msgspec.structs.replace(kept.provenance, created_by=APPROVER), declared=kept.declared,
+        approves=candidate.candidate_id,
+    )  # fmt: skip
+
+
+def approved_evidence(proposed: Proposed) -> Checked:
+    """Return the evidence of an approved candidate: it moves with it, nothing is added, and the approver stands for it."""
+    turns = {evidence.turn_id for evidence in proposed.evidence if evidence.turn_id is not None and evidence.item_id}
+    return Checked([], "user", proposed.provenance.source_kind, turns, has_failed_quote=False, owner="user")

@@ -1,0 +1,157 @@
+"""What a bundle takes from the rows of a home, and what it adds to them."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from memory.rows.evidence import evidence_of_row
+from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, encoded, stored_of
+from memory.rules.identity import FactIdentity
+from protocol.base import Scope
+from protocol.bundle import BundledDecision, BundledEvent, BundledEvidence, BundledFactor
+from protocol.memory import Actor
+from protocol.seams.ports import Row, Tx
+
+BATCH = 100
+"""Rows that are read at once; a page holds a few hundred."""
+
+_ACTOR: Final = msgspec.json.Decoder(Actor)
+_FACTORS: Final = msgspec.json.Decoder(list[BundledFactor])
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+
+
+class StoredTombstone(NamedTuple):
+    """What was erased, as its tombstone keeps it."""
+
+    row: int
+    memory_id: str
+    scope: Scope
+    erased_at: int
+    key_id: str | None
+    """The key of the hashes, of a tombstone that came in a bundle."""
+    fingerprint: bytes
+    text_hash: bytes
+    key_hash: bytes
+
+
+def _rows(tx: Tx, statement: str, scope_ids: Collection[int], begin: int) -> Iterator[Row]:
+    """Rows of some scopes from a place on."""
+    listed = f",{','.join(map(str, scope_ids))},"
+    while True:
+        found = tx.all(statement, {"row": begin, "scope_ids": listed, "limit": BATCH})
+        yield from found
+        if len(found) < BATCH:
+            return
+        begin = found[-1][0] + 1
+
+
+def records_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[Stored]:
+    """Return the records of some scopes from a row on; forgotten ones are left out."""
+    return map(stored_of, _rows(tx, SQL["export_records"], scope_ids, begin))
+
+
+def forgotten_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[Stored]:
+    """Return the forgotten records of some scopes that can still be restored, from a row on."""
+    return map(stored_of, _rows(tx, SQL["export_forgotten"], scope_ids, begin))
+
+
+def candidates_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[tuple[int, StoredCandidate]]:
+    """Return the candidates of some scopes that may be shown, with their rows, from a row on."""
+    return ((row[0], candidate_of(row)) for row in _rows(tx, SQL["export_candidates"], scope_ids, begin))
+
+
+def tombstones_from(tx: Tx, scope_ids: Collection[int], begin: int) -> Iterator[StoredTombstone]:
+    """Return the tombstones of some scopes from a row on."""
+    for row, memory_id, kind, key, *rest in _rows(tx, SQL["export_tombstones"], scope_ids, begin):
+        yield StoredTombstone(row, memory_id, Scope(kind=kind, key=key), *rest)
+
+
+def touched_at(tx: Tx, found: StoredCandidate) -> int:
+    """Return when a candidate was last proposed or decided."""
+    row = tx.one(SQL["touched_at"], {"candidate_id": found.candidate.candidate_id})
+    return row[0] if row else found.candidate.created_at
+
+
+# -- what hangs on records and candidates ----------------------------------------------------------------------------
+
+
+def hanging_on_record(tx: Tx, memory_id: str) -> dict[str, Any]:
+    """Return the evidence, events and decisions of a record, each oldest first."""
+    by_id = {"memory_id": memory_id}
+    return {
+        "evidence": _evidence(tx.all(SQL["export_evidence"], by_id)),
+        "events": _events(tx.all(SQL["export_events"], by_id)),
+        "decisions": _decisions(tx.all(SQL["export_decisions"], by_id)),
+    }
+
+
+def hanging_on_candidate(tx: Tx, candidate_id: str) -> dict[str, Any]:
+    """Return the evidence of a candidate, and the decisions about it alone, each oldest first."""
+    by_id = {"candidate_id": candidate_id}
+    return {
+        "evidence": _evidence(tx.all(SQL["export_candidate_evidence"], by_id)),
+        "decisions": _decisions(tx.all(SQL["export_candidate_decisions"], by_id)),
+    }
+
+
+def _evidence(rows: Sequence[Row]) -> list[BundledEvidence]:
+    return [BundledEvidence(**evidence_of_row(row)) for row in rows]
+
+
+def _events(rows: Sequence[Row]) -> list[BundledEvent]:
+    return [
+        BundledEvent(
+            at=at, event=event, actor=_ACTOR.decode(actor), reason_code=reason, from_status=before,
+            to_status=after,
+        )
+        for at, event, actor, reason, before, after in rows
+    ]  # fmt: skip
+
+
+def _decisions(rows: Sequence[Row]) -> list[BundledDecision]:
+    names = (
+        "at", "action", "score", "bucket", "reason_code", "factors", "candidate_id", "thread_id", "turn_id", "run_id",
+    )  # fmt: skip
+    decoded: list[dict[str, Any]] = [
+        {**dict(zip(names, row, strict=True)), "factors": _FACTORS.decode(row[5])} for row in rows
+    ]
+    return [BundledDecision(**one) for one in decoded]
+
+
+# -- what comes in ---------------------------------------------------------------------------------------------------
+
+
+def import_candidate(tx: Tx, values: Mapping[str, Any]) -> None:
+    """Store a candidate as another home knew it."""
+    tx.insert(SQL["import_candidate"], values)
+
+
+def import_decision(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
+    """Store a decision as another home knew it; what is not new may have it already."""
+    known = SQL["has_decision"] if values["memory_id"] is not None else SQL["has_candidate_decision"]
+    if is_new or not tx.one(known, values):
+        tx.run(SQL["add_decision"], values)
+
+
+def import_event(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
+    """Store a step of a record's history as another home knew it; what is not new may have it already."""
+    given = {**values, "actor": encoded(values["actor"])}
+    if is_new or not tx.one(SQL["has_event"], given):
+        tx.run(SQL["add_event"], given)
+
+
+def count_imported_evidence(tx: Tx, memory_id: str) -> None:
+    """Have a record say how much supports it; when it was changed stays."""
+    tx.run(SQL["count_up_evidence"], {"memory_id": memory_id})
+
+
+def are_words_forgotten(
+    tx: Tx, scope_id: int, identity: FactIdentity, created_at: int, *, is_record: bool
+) -> bool:  # fmt: skip
+    """Return whether words were forgotten here, or rejected since they were said."""
+    row = tx.one(SQL["is_forgotten"], {
+        "scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
+        "created_at": created_at, "is_record": int(is_record),
+    })  # fmt: skip
+    return bool(row and row[0])

@@ -1,0 +1,146 @@
+"""Candidates while they wait, how that ends, and what they speak against.
+
+Rule 1: `_set_status` alone changes a status, by an event of `rules/lifecycle.py`. A candidate ends once.
+Rule 2: when nothing that speaks against a record waits any more, the record is not contested any more.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memory.rows.notices import Notice, changed
+from memory.rows.records import set_contested
+from memory.rows.store import SQL, Change, StoredCandidate, add_event, candidate_of, get_record, known_candidate
+from memory.rules.lifecycle import CandidateEvent, after_candidate
+from protocol.errors import Defect
+from protocol.memory import Actor, CandidateStatus, Decision
+from protocol.seams.ports import Tx
+
+ADMISSION = "admission"
+"""Who decides when it is not a person: the score, by repetition or because a doubt is settled."""
+FORGET = "forget"
+
+
+class End(NamedTuple):
+    """How a candidate ends."""
+
+    event: CandidateEvent
+    decided_by: str = ADMISSION
+    memory_id: str | None = None
+    merged_into: str | None = None
+
+
+def _set_status(tx: Tx, candidate_id: str, end: End, now: int, before: CandidateStatus = "pending") -> None:
+    """Apply an event to a candidate. Raises `IllegalTransitionError`, and `Defect` where its status is another one."""
+    is_changed = tx.run(SQL["change_candidate_status"], {
+        "candidate_id": candidate_id, "before": before, "status": after_candidate(before, end.event), "now": now,
+        "promoted_memory_id": end.memory_id, "merged_into": end.merged_into, "decided_by": end.decided_by,
+    })  # fmt: skip
+    if not is_changed:
+        raise Defect
+
+
+def add_candidate(tx: Tx, values: Mapping[str, Any]) -> None:
+    """Store a proposal that waits."""
+    tx.run(SQL["add_candidate"], values)
+
+
+def rescore_candidate(tx: Tx, candidate_id: str, decision: Decision, now: int) -> None:
+    """Give a candidate another score; it says how much supports it by now."""
+    tx.run(SQL["rescore_candidate"], {
+        "candidate_id": candidate_id, "score": decision.score, "bucket": decision.bucket,
+        "reason_code": decision.reason_code, "now": now,
+    })  # fmt: skip
+
+
+def end_candidate(tx: Tx, candidate_id: str, end: End, now: int) -> None:
+    """Let a waiting candidate wait no more. Its evidence goes where it went."""
+    target = end.memory_id or end.merged_into
+    _set_status(tx, candidate_id, end, now)
+    if target is None:
+        return
+    by_id = {"candidate_id": candidate_id}
+    into_record = known_candidate(tx, target) is None
+    ids = {"memory_id": target if into_record else None, "target_id": None if into_record else target}
+    tx.run(SQL["move_evidence"], {**by_id, **ids})
+    tx.run(SQL["drop_evidence"], by_id)
+    tx.run(SQL["follow_merge"], {**by_id, "merged_into": target})
+
+
+def forget_candidate(tx: Tx, found: StoredCandidate, now: int, forgotten_with: str = "") -> int:
+    """Forget a candidate with a record, or, without one, for good; return how many were not forgotten before."""
+    candidate_id = found.candidate.candidate_id
+    if found.candidate.status == "pending":
+        _set_status(tx, candidate_id, End("forget", FORGET), now)
+    values = {"candidate_id": candidate_id, "forgotten_with": forgotten_with, "decided_by": FORGET}
+    return tx.run(SQL["forget_candidate"], values)
+
+
+def show_again(tx: Tx, memory_id: str) -> None:
+    """Show what was forgotten with a record, unless another forgotten record says the same."""
+    tx.run(SQL["recall_candidates"], {"memory_id": memory_id})
+
+
+def erase_candidate(tx: Tx, candidate_id: str) -> int:
+    """Remove a candidate; decisions keep their reason and lose what names it. Return how many were there."""
+    tx.run(SQL["blank_decisions_of_candidate"], {"candidate_id": candidate_id})
+    return min(tx.run(SQL["erase_candidate"], {"candidate_id": candidate_id}), 1)
+
+
+# -- doubts ----------------------------------------------------------------------------------------------------------
+
+
+def settle_doubts(tx: Tx, memory_id: str, now: int) -> None:
+    """End what still speaks against a record: the record was confirmed, or has been replaced."""
+    for (candidate_id,) in tx.all(SQL["contesting_candidates"], {"memory_id": memory_id}):
+        end_candidate(tx, candidate_id, End("expire"), now)
+
+
+def lift_doubt(tx: Tx, memory_id: str | None, actor: Actor, now: int, reason_code: str | None = None) -> list[Notice]:
+    """Mark a record as uncontested where nothing that waits speaks against it."""
+    stored = get_record(tx, memory_id) if memory_id is not None else None
+    if stored is None or memory_id is None or stored.record.status != "active" or not stored.record.contested:
+        return []
+    if tx.all(SQL["contesting_candidates"], {"memory_id": memory_id}):
+        return []
+    set_contested(tx, memory_id, now, is_contested=False)
+    add_event(tx, memory_id, now, Change("uncontested", actor, reason_code))
+    current = msgspec.structs.replace(stored.record, contested=False, updated_at=now)
+    return [changed(current, "updated", reason_code)]
+
+
+# -- which candidates there are --------------------------------------------------------------------------------------
+
+
+def list_candidates(tx: Tx, scope_id: int, asked: Mapping[str, Any]) -> list[tuple[int, StoredCandidate]]:
+    """Return candidates of a scope that may be shown with their places, newest first, after a place."""
+    rows = tx.all(SQL["list_candidates"], {**asked, "scope_id": scope_id})
+    return [(row[0], candidate_of(row)) for row in rows]
+
+
+def waiting_in(tx: Tx, scope_id: int, limit: int) -> list[StoredCandidate]:
+    """Return the candidates that wait in a scope, newest first."""
+    return [candidate_of(row) for row in tx.all(SQL["pending_candidates"], {"scope_id": scope_id, "limit": limit})]
+
+
+def equal_waiting(tx: Tx, found: StoredCandidate) -> list[str]:
+    """Return the ids of other waiting candidates of the scope with the same words, under whatever key."""
+    same = {"scope_id": found.scope_id, "text_hash": found.text_hash, "candidate_id": found.candidate.candidate_id}
+    return [candidate_id for (candidate_id,) in tx.all(SQL["equal_candidates"], same)]
+
+
+def untouched_since(tx: Tx, before: int, limit: int) -> list[StoredCandidate]:
+    """Return candidates that nothing has touched since then, forgotten ones as well."""
+    return [candidate_of(row) for row in tx.all(SQL["due_candidates"], {"before": before, "limit": limit})]
+
+
+def first_touched(tx: Tx) -> int | None:
+    """Return when the candidate that waits longest was touched."""
+    row = tx.one(SQL["next_candidate"])
+    return row[0] if row is not None else None
+
+
+def candidates_in(tx: Tx, scope_id: int) -> list[str]:
+    """Return the ids of every candidate of a scope."""
+    return [candidate_id for (candidate_id,) in tx.all(SQL["candidates_of_scope"], {"scope_id": scope_id})]

@@ -1,0 +1,62 @@
+"""Decisions: what was decided about a record or a candidate, and why.
+
+Rule 1: a decision is added and never changed; what it is about may be taken from it when that is erased.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memory.rows.record_terms import SQL
+from memory.rows.store import decision_of, encoded
+from protocol.memory import Decision
+from protocol.seams.ports import Row, Tx
+
+
+class Decided(NamedTuple):
+    """What a decision is about, and where its matter came from."""
+
+    scope_id: int
+    memory_id: str | None = None
+    candidate_id: str | None = None
+    thread_id: str | None = None
+    turn_id: str | None = None
+    run_id: str | None = None
+
+
+class StoredDecision(NamedTuple):
+    """A decision, and the run that proposed what was decided."""
+
+    decision: Decision
+    run_id: str | None
+
+
+def add_decision(tx: Tx, decided: Decided, decision: Decision, now: int) -> None:
+    """Store what was decided, and why."""
+    tx.run(SQL["add_decision"], {
+        **decided._asdict(), "at": now, "action": decision.action, "score": decision.score, "bucket": decision.bucket,
+        "reason_code": decision.reason_code, "factors": encoded(decision.factors),
+    })  # fmt: skip
+
+
+def decisions_of_record(tx: Tx, memory_id: str, limit: int) -> list[StoredDecision]:
+    """Return the decisions on a record, newest first."""
+    return _stored(tx.all(SQL["decisions_of_record"], {"memory_id": memory_id, "limit": limit}))
+
+
+def decisions_of_candidate(tx: Tx, candidate_id: str, limit: int) -> list[StoredDecision]:
+    """Return the decisions on a candidate, newest first."""
+    return _stored(tx.all(SQL["decisions_of_candidate"], {"candidate_id": candidate_id, "limit": limit}))
+
+
+def decisions_of_turn(tx: Tx, turn_id: str, limit: int) -> list[Decision]:
+    """Return the decisions on what a turn proposed, oldest first; on a candidate, the last one of the turn."""
+    return [decision_of(row) for row in tx.all(SQL["decisions_of_turn"], {"turn_id": turn_id, "limit": limit})]
+
+
+def decisions_of_run(tx: Tx, run_id: str, limit: int) -> list[Decision]:
+    """Return the decisions on what a run proposed, oldest first."""
+    return [decision_of(row) for row in tx.all(SQL["decisions_of_run"], {"run_id": run_id, "limit": limit})]
+
+
+def _stored(rows: Sequence[Row]) -> list[StoredDecision]:
+    return [StoredDecision(decision_of(row), row[5]) for row in rows]

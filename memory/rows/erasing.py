@@ -1,0 +1,44 @@
+"""Removing a record with every row that holds or names it."""
+
+from collections import Counter
+from typing import Final
+
+from memory.rows.candidates import erase_candidate
+from memory.rows.forgetting import candidates_saying
+from memory.rows.store import SQL, Stored, remove_text
+from memory.rows.tombstones import add_tombstone
+from protocol.seams.ports import Tx
+
+_UNNAMED: Final = (
+    SQL["erase_decisions"],
+    SQL["erase_events"],
+    SQL["erase_recalls"],
+    SQL["unlink_superseded"],
+    SQL["unlink_doubts"],
+)
+"""What takes a record's id, and what was kept under it, out of other tables."""
+
+
+def erase_record(tx: Tx, stored: Stored, key_hash: bytes, now: int) -> Counter[str]:
+    """Remove a record and leave keyed hashes; return how many rows of each kind are gone."""
+    memory_id = stored.record.memory_id
+    by_id = {"memory_id": memory_id}
+    evidence = tx.one(SQL["count_evidence"], by_id)
+    vectors = tx.one(SQL["count_vectors"], {"row": stored.row})
+    removed = Counter(
+        records=1,
+        fts_rows=remove_text(tx, stored.row),
+        evidence=evidence[0] if evidence else 0,
+        vectors=vectors[0] if vectors else 0,
+    )
+    add_tombstone(tx, memory_id, stored, key_hash, now)
+    for candidate_id in candidates_saying(tx, stored):
+        erase_candidate(tx, candidate_id)
+        removed["candidates"] += 1
+    removed["snapshots"] += tx.run(SQL["erase_answers"], by_id)
+    for statement in _UNNAMED:
+        tx.run(statement, by_id)
+    for text_hash in (stored.text_hash, stored.fingerprint):
+        tx.run(SQL["erase_repetition"], {"scope_id": stored.scope_id, "text_hash": text_hash})
+    tx.run(SQL["erase_record"], by_id)
+    return removed

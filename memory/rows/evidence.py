@@ -1,0 +1,53 @@
+"""Evidence: the words that support records and candidates.
+
+Rule 1: the same words of the same message support a record or a candidate once.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from memory.rows.record_terms import SQL
+from protocol.memory import Evidence
+from protocol.seams.ports import Row, Tx
+
+
+class Quote(NamedTuple):
+    """Words that support a record, and where they were said."""
+
+    thread_id: str | None
+    turn_id: str | None
+    item_id: str | None
+    text: str
+
+
+def add_evidence(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
+    """Store what supports a record or a candidate; one that is not new may have it already."""
+    if is_new or not tx.one(SQL["has_evidence"], values):
+        tx.run(SQL["add_evidence"], values)
+
+
+def recount_evidence(tx: Tx, memory_id: str, now: int) -> None:
+    """Have a record say how much supports it: it has changed."""
+    tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": now})
+
+
+def take_evidence(tx: Tx, memory_id: str, taken_by: str, now: int) -> None:
+    """Have what supported a record support another one."""
+    tx.run(SQL["take_evidence"], {"memory_id": memory_id, "taken_by": taken_by})
+    recount_evidence(tx, taken_by, now)
+
+
+def quotes_of(tx: Tx, memory_id: str) -> list[Quote]:
+    """Return the words that support a record, in the order in which they came."""
+    return [Quote(*row) for row in tx.all(SQL["quotes_of_record"], {"memory_id": memory_id})]
+
+
+def evidence_of_row(row: Row) -> dict[str, Any]:
+    """Return the members of a piece of evidence."""
+    return dict(zip(("quote", "thread_id", "turn_id", "item_id", "source_kind", "at"), row, strict=True))
+
+
+def evidence_of_candidate(tx: Tx, candidate_id: str) -> list[Evidence]:
+    """Return the words that support a candidate; who said them was verified when they came."""
+    rows = tx.all(SQL["evidence_of_candidate"], {"candidate_id": candidate_id})
+    return [Evidence(**evidence_of_row(row)) for row in rows]

@@ -1,0 +1,127 @@
+"""What a forgetting names, takes quotes from, and marks; and what the clock has made due."""
+
+from collections.abc import Collection, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from memory.rows.evidence import recount_evidence
+from memory.rows.records import records_of
+from memory.rows.store import SQL, Stored
+from protocol.seams.ports import Tx
+
+Bookkeeping: TypeAlias = Literal["answers", "changes", "recalls", "decisions", "repetitions"]
+
+_DROP_OLD: Final[dict[Bookkeeping, str]] = {
+    "answers": SQL["forget_answers"],
+    "changes": SQL["forget_changes"],
+    "recalls": SQL["forget_recalls"],
+    "decisions": SQL["forget_decisions"],
+    "repetitions": SQL["forget_repetitions"],
+}
+
+
+class ForgottenSource(NamedTuple):
+    """A turn or thread that is forgotten."""
+
+    turn_id: str | None
+    thread_id: str | None
+
+
+class QuoteHolder(NamedTuple):
+    """A record or a candidate that quotes a source."""
+
+    memory_id: str | None
+    candidate_id: str | None
+
+
+def records_of_source(tx: Tx, source: ForgottenSource) -> list[str]:
+    """Return the ids of the records that were learnt from a source."""
+    return [memory_id for (memory_id,) in tx.all(SQL["records_of_source"], source._asdict())]
+
+
+def records_in(tx: Tx, scope_id: int) -> list[str]:
+    """Return the ids of every record of a scope, the oldest first."""
+    return [memory_id for (memory_id,) in tx.all(SQL["records_of_scope"], {"scope_id": scope_id})]
+
+
+def candidates_of_source(tx: Tx, source: ForgottenSource) -> list[str]:
+    """Return the ids of the candidates that were proposed in a source."""
+    return [candidate_id for (candidate_id,) in tx.all(SQL["candidates_of_source"], source._asdict())]
+
+
+def candidates_saying(tx: Tx, stored: Stored) -> list[str]:
+    """Return the ids of the candidates that say what a record says, or became it."""
+    said = {"scope_id": stored.scope_id, "fingerprint": stored.fingerprint, "text_hash": stored.text_hash}
+    rows = tx.all(SQL["candidates_saying"], {"memory_id": stored.record.memory_id, **said})
+    return [candidate_id for (candidate_id,) in rows]
+
+
+def holders_of_quotes(tx: Tx, source: ForgottenSource) -> list[QuoteHolder]:
+    """Return the records and candidates that quote a source."""
+    return [QuoteHolder(*row) for row in tx.all(SQL["quoting"], source._asdict())]
+
+
+def drop_quotes(tx: Tx, source: ForgottenSource, holder: QuoteHolder, now: int) -> int:
+    """Take a source's quotes from a record or a candidate, which counts its evidence anew; return how many went."""
+    dropped = tx.run(SQL["drop_quotes"], {**source._asdict(), **holder._asdict()})
+    if holder.candidate_id is not None:
+        tx.run(SQL["count_quotes_of_candidate"], {"candidate_id": holder.candidate_id})
+    if holder.memory_id is not None:
+        recount_evidence(tx, holder.memory_id, now)
+    return dropped
+
+
+def drop_repetitions(tx: Tx, source: ForgottenSource, scope_ids: Collection[int]) -> None:
+    """Have what a source said in some scopes not be counted."""
+    tx.run(SQL["forget_repetition"], {**source._asdict(), "scope_ids": f",{','.join(map(str, scope_ids))},"})
+
+
+# -- generations of forgetting ---------------------------------------------------------------------------------------
+
+
+def read_generation(tx: Tx) -> int:
+    """Return how much has been forgotten in this home: a number that every forgetting raises."""
+    row = tx.one(SQL["generation"])
+    return row[0] if row else 0
+
+
+def keep_marks(tx: Tx, marks: Sequence[bytes]) -> None:
+    """Forget what is marked now, whenever it was before."""
+    tx.run_many(SQL["note_forgotten"], [{"mark": mark} for mark in marks])
+
+
+def generation_of(tx: Tx, mark: bytes) -> int | None:
+    """Return the generation in which something was forgotten last."""
+    row = tx.one(SQL["forgotten_at"], {"mark": mark})
+    return row[0] if row is not None else None
+
+
+# -- the clock -------------------------------------------------------------------------------------------------------
+
+
+def expired_by(tx: Tx, now: int, limit: int) -> list[Stored]:
+    """Return active records whose time is over."""
+    rows = tx.all(SQL["due_expiries"], {"now": now, "limit": limit})
+    return records_of(tx, [memory_id for (memory_id,) in rows])
+
+
+def forgotten_by(tx: Tx, before: int, limit: int) -> list[Stored]:
+    """Return records that were forgotten before then."""
+    rows = tx.all(SQL["due_erasures"], {"before": before, "limit": limit})
+    return records_of(tx, [memory_id for (memory_id,) in rows])
+
+
+def next_expiry(tx: Tx) -> int | None:
+    """Return when the next active record expires."""
+    row = tx.one(SQL["next_expiry"])
+    return row[0] if row is not None else None
+
+
+def first_forgotten(tx: Tx) -> int | None:
+    """Return when the record was forgotten that is so for the longest time."""
+    row = tx.one(SQL["next_erasure"])
+    return row[0] if row is not None else None
+
+
+def drop_old(tx: Tx, kind: Bookkeeping, before: int, limit: int) -> int:
+    """Remove some of what is older than its time; return how much."""
+    return tx.run(_DROP_OLD[kind], {"before": before, "limit": limit})

@@ -1,0 +1,125 @@
+"""Changes of records, and the records that a write has to know of.
+
+Rule 1: `set_status` alone changes a status, by an event of `rules/lifecycle.py`. Each is a step of the history.
+Rule 2: whatever changes a sealed column seals the record again, in the same function.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from memory.rows.record_terms import SQL
+from memory.rows.store import Change, Stored, add_event, encoded, get_record, seal, stored_of
+from memory.rules.lifecycle import RECORDS, RecordEvent, after
+from protocol.memory import Actor, EventName, Status
+from protocol.seams.ports import Tx
+
+_STEPS: Final[Mapping[RecordEvent, EventName]] = {
+    "replace": "superseded", "expire": "expired", "archive": "archived", "forget": "deleted", "restore": "restored",
+    "restore_replaced": "restored", "restore_expired": "restored", "restore_archived": "restored",
+}  # fmt: skip
+"""The name of an event in a record's history."""
+
+
+def set_status(
+    tx: Tx, stored: Stored, event: RecordEvent, actor: Actor, now: int, *, reason_code: str | None = None,
+    superseded_by: str | None = None,
+) -> None:  # fmt: skip
+    """Apply an event to a record; its links, marks and history follow. Raises `IllegalTransitionError`."""
+    memory_id = stored.record.memory_id
+    before = stored.record.status if stored.record.status in RECORDS else "archived"  # the status itself may be damaged
+    status = after(before, event)
+    tx.run(SQL["change_status"], {
+        "memory_id": memory_id, "status": status, "now": now, "superseded_by": superseded_by,
+        "deleted_at": now if status == "deleted" else None,
+        "contested": int(stored.record.contested and status == "active"),
+    })  # fmt: skip
+    if stored.is_intact:  # damage is not made good by forgetting it
+        seal(tx, memory_id)
+    add_event(tx, memory_id, now, Change(_STEPS[event], actor, reason_code, before, status))
+
+
+def set_contested(tx: Tx, memory_id: str, now: int, *, is_contested: bool) -> None:
+    """Mark whether something that waits speaks against a record."""
+    tx.run(SQL["set_contested"], {"memory_id": memory_id, "contested": int(is_contested), "now": now})
+
+
+def adopt_record(tx: Tx, memory_id: str, values: Mapping[str, Any], now: int) -> None:
+    """Write the columns that say whose word a record is and where it is filed."""
+    tx.run(SQL["adopt_record"], {**values, "memory_id": memory_id, "now": now})
+    seal(tx, memory_id)
+
+
+def update_record(tx: Tx, memory_id: str, values: Mapping[str, Any], now: int) -> None:
+    """Write the columns that may change in place."""
+    tx.run(SQL["update_record"], {**values, "memory_id": memory_id, "now": now})
+    seal(tx, memory_id)
+
+
+def note_access(tx: Tx, memory_id: str, now: int) -> None:
+    """Count that a record was read."""
+    tx.run(SQL["note_access"], {"memory_id": memory_id, "now": now})
+
+
+# -- which records there are -----------------------------------------------------------------------------------------
+
+
+def records_by_row(tx: Tx, rows: Sequence[int]) -> dict[int, Stored]:
+    """Return records by their row numbers."""
+    found = tx.all(SQL["records_by_row"], {"rows": encoded(list(rows))})
+    return {stored.row: stored for stored in map(stored_of, found)}
+
+
+def records_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
+    """Return those of some records that are there, in their order."""
+    return [stored for memory_id in memory_ids if (stored := get_record(tx, memory_id)) is not None]
+
+
+def has_records(tx: Tx) -> bool:
+    """Return whether the home has any record."""
+    return tx.one(SQL["any_record"]) is not None
+
+
+def is_key_taken(tx: Tx, stored: Stored) -> bool:
+    """Return whether an active record has the key or the alias of a record that is not active."""
+    taken = {"scope_id": stored.scope_id, "key": stored.record.key, "alias": stored.alias}
+    return tx.one(SQL["active_by_key"], taken) is not None
+
+
+def find_same(tx: Tx, stored: Stored, key: str, fingerprint: bytes) -> list[str]:
+    """Return the ids of other active records of the scope with a key or a fingerprint."""
+    values = {"row": stored.row, "scope_id": stored.scope_id, "key": key, "fingerprint": fingerprint}
+    return [memory_id for (memory_id,) in tx.all(SQL["others_that_are"], values)]
+
+
+def find_notes(tx: Tx, scope_id: int, text_hash: bytes) -> list[str]:
+    """Return the ids of a scope's active notes of agents in just these words."""
+    rows = tx.all(SQL["notes_saying"], {"scope_id": scope_id, "text_hash": text_hash})
+    return [memory_id for (memory_id,) in rows]
+
+
+def find_merged(tx: Tx, scope_id: int, text_hash: bytes) -> str | None:
+    """Return the active record that a person merged a record of these words into."""
+    row = tx.one(SQL["merged_before"], {"scope_id": scope_id, "text_hash": text_hash})
+    return row[0] if row is not None else None
+
+
+def was_merged(tx: Tx, memory_id: str) -> bool:
+    """Return whether a record last gave way because a person merged it."""
+    return tx.all(SQL["was_merged"], {"memory_id": memory_id}) == [(1,)]
+
+
+def status_before_deletion(tx: Tx, memory_id: str) -> Status | None:
+    """Return what a forgotten record was."""
+    row = tx.one(SQL["status_before_deletion"], {"memory_id": memory_id})
+    return row[0] if row is not None else None
+
+
+def statuses_of(tx: Tx, memory_ids: Collection[str]) -> dict[str, Status]:
+    """Return the statuses of those of some records that are there."""
+    found = {memory_id: tx.one(SQL["status_of"], {"memory_id": memory_id}) for memory_id in memory_ids}
+    return {memory_id: row[0] for memory_id, row in found.items() if row is not None}
+
+
+def marks_of(tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
+    """Return what stands for the words of those of some records that are not forgotten."""
+    return dict(tx.all(SQL["marks"], {"memory_ids": encoded(list(memory_ids))}))

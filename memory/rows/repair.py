@@ -1,0 +1,168 @@
+"""What repair reads and mends of records by statements alone, and what is known of earlier repairs.
+
+Rule 1: a find reads a bounded part of a snapshot; a mend changes only what is still wrong.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from memory.rows.record_terms import placed, terms_digest, unpacked
+from memory.rows.store import SQL, Stored, encoded, packed_terms, stored_of
+from memory.rows.tombstones import pending_erases
+from protocol.gateway import RepairState
+from protocol.seams.checks import BATCH, Check, Find, Mend, digest_of, finder, row_finder
+from protocol.seams.ports import Lexicon, Row, Tx
+from retrieval.audit import AuditedIndex, audit_finder
+
+_RECORDS, _SCOPES, _TEXTS = SQL["end_of_records"], SQL["end_of_scopes"], SQL["end_of_texts"]
+_EVIDENCE, _CANDIDATES = SQL["end_of_evidence"], SQL["end_of_candidates"]
+"""Where a look at the next rows of a table ends."""
+
+
+class _Correction(NamedTuple):
+    """Statements that find rows of a table, and mend them by their numbers where they are still wrong."""
+
+    end_of: str
+    find: str
+    mend: str
+
+
+_CORRECTIONS: Final[Mapping[str, _Correction]] = {
+    "orphan_evidence": _Correction(_EVIDENCE, SQL["find_orphan_evidence"], SQL["mend_orphan_evidence"]),
+    "repeated_evidence": _Correction(_EVIDENCE, SQL["find_repeated_evidence"], SQL["mend_repeated_evidence"]),
+    "evidence_counts": _Correction(_RECORDS, SQL["find_evidence_counts"], SQL["mend_evidence_counts"]),
+    "candidate_counts": _Correction(_CANDIDATES, SQL["find_candidate_counts"], SQL["mend_candidate_counts"]),
+    "scope_counts": _Correction(_SCOPES, SQL["find_scope_counts"], SQL["mend_scope_counts"]),
+    "superseded_links": _Correction(_RECORDS, SQL["find_superseded_links"], SQL["mend_superseded_links"]),
+    "supersedes_links": _Correction(_RECORDS, SQL["find_supersedes_links"], SQL["mend_supersedes_links"]),
+}
+
+
+def _body_of(entry: Row) -> tuple[int, str]:
+    row, scope, terms = entry
+    return row, placed(scope, unpacked(terms))
+
+
+INDEX: Final = AuditedIndex(
+    body_of=_body_of, kept_after=SQL["terms_after"], kept_of=SQL["terms_of_row"], last_change=SQL["last_change"],
+    listed_after=SQL["listed_after"],
+    totals=SQL["index_totals"], rows_of_term_after=SQL["rows_of_term_after"],
+    rows_of_terms_after=SQL["rows_of_terms_after"], has_term=SQL["has_term"],
+)  # fmt: skip
+
+
+def index_finds(lexicon: str) -> dict[str, Find]:
+    """Return the quick looks at what is derived of records. They need the home and the lexicon's version."""
+    counts = _CORRECTIONS["scope_counts"]
+    return {
+        "unvouched_texts": row_finder(SQL["vouched_texts_after"], _is_unvouched_text),
+        "wrong_texts": audit_finder(INDEX),
+        "forgotten_texts": finder(_TEXTS, SQL["find_forgotten_texts"]),
+        "missing_texts": finder(_RECORDS, SQL["find_missing_texts"]),
+        "stale_texts": finder(_TEXTS, SQL["find_stale_texts"], lexicon=lexicon),
+        "wrong_vectors": row_finder(SQL["vouched_vectors_after"], _is_wrong_vector),
+        "scope_counts": finder(counts.end_of, counts.find),
+    }
+
+
+def _is_unvouched_text(row: Row) -> bool:
+    _, scope, terms, digest = row
+    return terms_digest(scope, terms) != digest
+
+
+def _is_wrong_vector(row: Row) -> bool:
+    _, _, vector, digest, number_count, is_placed = row
+    return not is_placed or number_count is None or len(vector) != 2 * number_count or digest_of(vector) != digest
+
+
+def corrections() -> list[Check]:
+    """Return the checks that statements alone find and mend, in the order in which they are run."""
+    return [Check(name, finder(one.end_of, one.find), _mender(one.mend)) for name, one in _CORRECTIONS.items()]
+
+
+def _mender(statement: str) -> Mend:
+    def mend(tx: Tx, rows: Sequence[Any]) -> int:
+        return tx.run(statement, {"rows": encoded([row[0] for row in rows])})
+
+    return mend
+
+
+def find_unfinished_erases() -> Find:
+    """Return a look at records that were erased and are there."""
+    return finder(_RECORDS, SQL["find_unfinished_erases"])
+
+
+def find_lacking_vectors(space_id: int) -> Find:
+    """Return a look at records that wait for no vector and have none of a space."""
+    return finder(_RECORDS, SQL["find_lacking_vectors"], space=space_id)
+
+
+def find_index_states() -> Find:
+    """Return a look at records that are not marked as whole, each with its mark."""
+    return finder(_RECORDS, SQL["find_index_states"])
+
+
+# -- full text -------------------------------------------------------------------------------------------------------
+
+
+def drop_terms(tx: Tx, row: int) -> None:
+    """Keep no terms of a record; the index itself is left as it is."""
+    tx.run(SQL["drop_terms"], {"row": row})
+
+
+def is_text_right(tx: Tx, stored: Stored, lexicon: Lexicon) -> bool:
+    """Return whether the terms that are kept of a record are those of its words; a damaged record has none."""
+    kept = tx.one(SQL["kept_terms"], {"row": stored.row})
+    if stored.is_intact and kept is not None and stored.record.status != "deleted":
+        return (kept[0], kept[1]) == (f"s{stored.scope_id}", packed_terms(stored, lexicon))
+    return stored.is_intact or kept is None
+
+
+def rebuild_texts(tx: Tx) -> None:
+    """Fill the full-text index anew with the terms that are kept."""
+    tx.run(SQL["clear_text"])
+    after = 0
+    while rows := tx.all(SQL["terms_after"], {"after": after, "limit": BATCH}):
+        for row, scope, terms in rows:
+            tx.run(SQL["add_text"], {"row": row, "body": placed(scope, unpacked(terms))})
+        after = rows[-1][0]
+
+
+# -- the whole -------------------------------------------------------------------------------------------------------
+
+
+def records_after(tx: Tx, after: int, limit: int) -> list[Stored]:
+    """Return the next records in the order of their rows."""
+    return [stored_of(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": limit})]
+
+
+def is_lexicon_known(tx: Tx, version: str) -> bool:
+    """Return whether the last repair was made with a version of the lexicon."""
+    return tx.one(SQL["get_fact"], {"name": "lexicon"}) == (version,)
+
+
+def note_lexicon(tx: Tx, version: str) -> None:
+    """Remember with which version of the lexicon the home was repaired."""
+    tx.run(SQL["put_fact"], {"name": "lexicon", "value": version})
+
+
+def note_damaged(tx: Tx, count: int) -> None:
+    """Remember how many records fail their own checksum."""
+    tx.run(SQL["put_fact"], {"name": "damaged", "value": str(count)})
+
+
+def count_damaged(tx: Tx) -> int:
+    """Return how many records failed their own checksum when all were last looked at."""
+    found = tx.one(SQL["get_fact"], {"name": "damaged"})
+    return msgspec.convert(found[0], int, strict=False) if found is not None else 0
+
+
+def state_of(tx: Tx) -> RepairState:
+    """Return what repair has left to do in a home, and what it cannot mend. It needs nothing but the home."""
+    damaged = count_damaged(tx)
+    gaps = tx.one(SQL["text_gaps"]) or (0, 0)
+    marked = tx.one(SQL["count_marked"]) or (0,)
+    unfinished = len(pending_erases(tx)) + (tx.one(SQL["count_unfinished_erases"]) or (0,))[0]
+    return RepairState(damaged=damaged, texts=max(gaps[0] - damaged, gaps[1]) + marked[0], erases=unfinished)

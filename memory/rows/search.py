@@ -1,0 +1,94 @@
+"""The full-text index as a search asks it, and as much of a record as its score and the gate need.
+
+Rule 1: user text is never query syntax: it becomes quoted terms.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memory.rows.notes import noted_by_bytes
+from memory.rows.record_terms import SQL, placed
+from memory.rows.store import encoded
+from memory.rules.visibility import Seen
+from protocol.memory import Category
+from protocol.seams.ports import Row, Tx
+
+_decode_rows = msgspec.json.Decoder(list[int]).decode
+
+
+class ScopedCategory(NamedTuple):
+    """Where records are compared: within one scope, by row, and one category."""
+
+    scope_id: int
+    category: Category
+
+
+class RecordCandidate(NamedTuple):
+    """As much of a record as its score and the gate need."""
+
+    row: int
+    memory_id: str
+    seen: Seen
+    tags: str
+    importance: float
+    confidence: float
+    evidence_count: int
+    updated_at: int
+    terms: bytes | None
+    head: str
+    """The beginning of its content."""
+
+
+def match_of(scope_ids: Sequence[int], together: Sequence[str]) -> str:
+    """Return the MATCH of records in any of the scopes that have all of the terms: quoted strings, nothing else."""
+    scopes = [f"s{scope_id}" for scope_id in scope_ids]
+    return " OR ".join(" AND ".join(f'"{placed(scope, term)}"' for term in together) for scope in scopes)
+
+
+def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: int) -> list[int]:
+    """Return the newest records in the scopes that have all of the terms."""
+    found = tx.one(SQL["matches"], {"match": match_of(scope_ids, together), "limit": limit})
+    return _decode_rows(found[0]) if found else []
+
+
+def count_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: int) -> int:
+    """Return how many records in the scopes have all of the terms, up to a number."""
+    found = tx.one(SQL["count_matches"], {"match": match_of(scope_ids, together), "limit": limit})
+    return found[0] if found else 0
+
+
+def count_active(tx: Tx, scope_id: int) -> int:
+    """Return how many active records a scope has."""
+    found = tx.one(SQL["count_in_scope"], {"scope_id": scope_id})
+    return found[0] if found else 0
+
+
+def newest_with(tx: Tx, shelf: ScopedCategory, term: str, *, budget: int, limit: int) -> list[int]:
+    """Return the newest active records of a place that a term is in, among the `budget` newest of the scope with it."""
+    match = match_of([shelf.scope_id], [term])
+    rows = tx.all(SQL["newest_with_term"], {"match": match, **shelf._asdict(), "budget": budget, "limit": limit})
+    return [row for (row,) in rows]
+
+
+def only_comparable(tx: Tx, shelf: ScopedCategory, rows: Sequence[int]) -> set[int]:
+    """Return those of some records that are active, of a place, and have no name of the caller's."""
+    found = tx.all(SQL["comparable_records"], {"rows": encoded(list(rows)), **shelf._asdict()})
+    return {row for (row,) in found}
+
+
+def read_candidates(tx: Tx, rows: Sequence[int], asked: Mapping[str, Any]) -> dict[int, RecordCandidate]:
+    """Return what ranking and the gate need of records, by row; those left out that are not asked for."""
+    found = tx.all(SQL["candidates_by_row"], {"rows": encoded(list(rows)), **asked})
+    return {row[0]: _candidate_of(row) for row in found}
+
+
+def _candidate_of(row: Row) -> RecordCandidate:
+    """Read a row of `candidates_by_row`, of a damaged record too: the gate sees the whole record before it is shown."""
+    texts: Any = [value.decode("utf-8", "replace") for value in (*row[2:6], row[-1])]
+    memory_id, status, sensitivity, tags, head = texts
+    author = noted_by_bytes(row[-2]) if row[-2] is not None else None
+    seen = Seen(row[1], status, sensitivity, row[6], is_intact=True, noted_by=author)
+    rest: Any = row[7:-2]
+    return RecordCandidate(row[0], memory_id, seen, tags, *rest, head=head)

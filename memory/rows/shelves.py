@@ -1,0 +1,18 @@
+"""Where this house keeps texts that a forgotten memory's words may stand in."""
+
+from typing import Final
+
+from memory.rows.record_terms import SQL
+from protocol.seams.shelves import Column, Shelf, Shelves
+
+SHELVES: Final = (
+    Shelf("memory", "record", "said_in_records", "", (), ("content", "value", "tags", "metadata", "key", "alias")),
+    Shelf("candidate", "candidate", "said_in_candidates", "",
+          (Column("content"), Column("value"), Column("key"), Column("proposal"))),
+    Shelf("evidence", "evidence", "said_in_evidence", "keep_said_evidence", (Column("quote"),)),
+    Shelf("decision", "decision", "said_in_decisions", "keep_said_decision", (Column("factors", ("value", "why")),)),
+    Shelf("answer", "idempotency", "said_in_answers", "keep_said_answer", (Column("answer", ("value", "why", "canonical_key")),)),
+)  # fmt: skip
+
+TEXTS: Final = Shelves(SQL, SHELVES, lambda _tx, _found: None)
+"""The texts of this house, as they are searched and changed."""

@@ -1,0 +1,41 @@
+"""Tombstones: keyed hashes of what was erased, and whether its bytes may still lie in the files."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memory.rows.record_terms import SQL
+from memory.rows.store import Stored, StoredCandidate, encoded
+from protocol.seams.ports import Tx
+
+
+def add_tombstone(tx: Tx, erased_id: str, erased: Stored | StoredCandidate, key_hash: bytes, now: int) -> None:
+    """Keep the hashes of what is erased; its bytes are taken for present until the files were wiped."""
+    tx.run(SQL["add_tombstone"], {
+        "memory_id": erased_id, "scope_id": erased.scope_id, "fingerprint": erased.fingerprint,
+        "text_hash": erased.text_hash, "key_hash": key_hash, "now": now,
+    })  # fmt: skip
+
+
+def import_tombstone(tx: Tx, values: Mapping[str, Any]) -> None:
+    """Keep what another home has forgotten."""
+    tx.insert(SQL["import_tombstone"], values)
+
+
+def is_buried(tx: Tx, memory_id: str) -> bool:
+    """Return whether a record was erased."""
+    return tx.one(SQL["get_tombstone"], {"memory_id": memory_id}) is not None
+
+
+def pending_erases(tx: Tx) -> list[str]:
+    """Return what was erased and may still lie in the files."""
+    return [memory_id for (memory_id,) in tx.all(SQL["pending_tombstones"])]
+
+
+def settle_erases(tx: Tx, memory_ids: Sequence[str]) -> None:
+    """Note that no file holds these any more."""
+    tx.run(SQL["settle_tombstones"], {"memory_ids": encoded(list(memory_ids))})
+
+
+def doubt_erase(tx: Tx, memory_id: str) -> None:
+    """Note that bytes of what was erased may still lie in the files."""
+    tx.run(SQL["doubt_tombstone"], {"memory_id": memory_id})

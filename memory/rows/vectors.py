@@ -1,0 +1,75 @@
+"""Vectors of records, and the mark of each record that says whether it waits for one.
+
+Rule 1: a partition is a scope; what another scope holds has no part in an answer.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from memory.rows.store import SQL, encoded
+from protocol.memory import IndexState
+from protocol.seams.checks import digest_of
+from protocol.seams.ports import Coverage, Space, Tx, Vector, VectorTable
+from retrieval.filling import FillingStatements, count_coverage
+
+TABLE: Final = VectorTable(
+    name="memory", number_bytes=2, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
+    numbers=SQL["vectors_of_records"],
+)  # fmt: skip
+
+FILLING: Final = FillingStatements(
+    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"], lacking=SQL["without_vector"],
+    look=SQL["look_for_lack"], end_of_look=SQL["end_of_records"], drop=SQL["drop_vectors"], coverage=SQL["count_vectors_of_space"],
+)  # fmt: skip
+
+
+def add_vector(tx: Tx, row: int, scope_id: int, vector: Vector) -> None:
+    """Keep a record's vector; it is found by its meaning from this commit on."""
+    tx.run(SQL["add_vector"], {
+        "space": vector.space_id, "scope_id": scope_id, "row": row, "numbers": vector.numbers,
+        "digest": digest_of(vector.numbers)})  # fmt: skip
+
+
+def vector_of(tx: Tx, row: int, scope_id: int, space_id: int) -> Vector | None:
+    """Return a record's vector of a space."""
+    place = {"subjects": encoded([row]), "partitions": encoded([scope_id]), "space": space_id}
+    found = tx.one(SQL["vectors_of_records"], place)
+    return Vector(space_id, found[1]) if found is not None else None
+
+
+def remove_vectors(tx: Tx, row: int) -> int:
+    """Remove every vector of a record; return how many there were."""
+    return tx.run(SQL["remove_vectors"], {"row": row})
+
+
+def drop_vectors(tx: Tx, vector_rows: Sequence[int]) -> int:
+    """Remove some vectors; return how many there were."""
+    return tx.run(SQL["drop_wrong_vectors"], {"rows": encoded(list(vector_rows))})
+
+
+def coverage(tx: Tx, space_id: int) -> Coverage:
+    """Return how many records can have a vector of the space, and how many have one."""
+    return count_coverage(tx, FILLING, space_id)
+
+
+def set_index_state(tx: Tx, row: int, state: IndexState) -> None:
+    """Mark whether what is derived of a record is whole."""
+    tx.run(SQL["set_index_state"], {"row": row, "state": state})
+
+
+def index_state_of(tx: Tx, row: int) -> IndexState | None:
+    """Return a record's mark."""
+    found = tx.one(SQL["index_state_of"], {"row": row})
+    return found[0] if found is not None else None
+
+
+def reconsider_vectors(tx: Tx, rows: Sequence[int], space: Space | None) -> None:
+    """Decide anew whether some records wait for a vector of the space; None: nothing waits."""
+    values = {"rows": encoded(list(rows)), "space": space.id if space is not None else None}
+    tx.run(SQL["reconsider_vectors"], values)
+
+
+def is_any_pending(tx: Tx) -> bool:
+    """Return whether any record waits for its vector."""
+    found = tx.one(SQL["has_pending"])
+    return bool(found and found[0])

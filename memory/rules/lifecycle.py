@@ -1,0 +1,88 @@
+"""The lives of a record and of a candidate as tables.
+
+Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
+
+    active      believed, and shown
+    superseded  another record is believed in its place
+    expired     its time is over
+    archived    its bytes are not what was written, so nobody can see it
+    deleted     forgotten: it can be restored until the retention ends
+
+    pending     waits for a person, for repetition, or for a doubt to be settled
+    approved    became a record
+    rejected    a person refused it
+    suppressed  a person refused it and what says the same, or it was forgotten
+    expired     nobody decided it in time, or what it spoke against was confirmed
+    merged      its evidence supports a record or another candidate
+"""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from protocol.errors import Defect
+from protocol.memory import CandidateStatus, Status
+
+RecordEvent: TypeAlias = Literal[
+    "replace", "expire", "archive", "forget", "restore", "restore_replaced", "restore_expired", "restore_archived"
+]
+CandidateEvent: TypeAlias = Literal["approve", "reject", "suppress", "expire", "merge", "forget"]
+
+RECORDS: Mapping[Status, Mapping[RecordEvent, Status]] = {
+    "active": {"replace": "superseded", "expire": "expired", "archive": "archived", "forget": "deleted"},
+    "superseded": {"restore": "active", "forget": "deleted"},
+    "expired": {"replace": "superseded", "forget": "deleted"},
+    "archived": {"replace": "superseded", "forget": "deleted"},
+    "deleted": {
+        "restore": "active",
+        "restore_replaced": "superseded",
+        "restore_expired": "expired",
+        "restore_archived": "archived",
+    },
+}
+
+CANDIDATES: Mapping[CandidateStatus, Mapping[CandidateEvent, CandidateStatus]] = {
+    "pending": {
+        "approve": "approved",
+        "reject": "rejected",
+        "suppress": "suppressed",
+        "expire": "expired",
+        "merge": "merged",
+        "forget": "suppressed",
+    },
+    "approved": {},
+    "rejected": {},
+    "suppressed": {},
+    "expired": {},
+    "merged": {},
+}
+
+RESTORED_TO: Mapping[Status, RecordEvent] = {
+    "active": "restore",
+    "superseded": "restore_replaced",
+    "expired": "restore_expired",
+    "archived": "restore_archived",
+}
+"""The event that makes a forgotten record again what it was."""
+
+
+class IllegalTransitionError(Defect):
+    """A record or a candidate was asked for a change that its status does not have."""
+
+    def __init__(self, what: str, state: str, event: str) -> None:
+        super().__init__(message=f"a {what} that is {state} cannot {event}")
+
+
+def after(state: Status, event: RecordEvent) -> Status:
+    """Return the status of a record that follows. Raises `IllegalTransitionError`."""
+    try:
+        return RECORDS[state][event]
+    except KeyError:
+        raise IllegalTransitionError("record", state, event) from None
+
+
+def after_candidate(state: CandidateStatus, event: CandidateEvent) -> CandidateStatus:
+    """Return the status of a candidate that follows. Raises `IllegalTransitionError`."""
+    try:
+        return CANDIDATES[state][event]
+    except KeyError:
+        raise IllegalTransitionError("candidate", state, event) from None
