@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from promt.language.reader import Language, either, languages, tables
+from promt.language.reader import Language, either, languages, listed, tables
 from promt.own_words import statements
 from promt.patterns import compile_late
 
@@ -39,10 +39,11 @@ def _parts() -> Mapping[str, str]:
     """Return what stands for the names in braces that any language may use."""
     nowhere = rf"(?:{either('extraction', 'nowhere')})\b"  # what one lives in without living there
     stop = r",.;:!?，。；！？"
+    particles = "".join(listed("extraction", "ends_place"))
     return {
         "rest": r"(?P<value>.+)",
         "thing": rf"(?P<value>[^{stop}]{{1,80}})",
-        "place": rf"(?!{nowhere})(?P<value>[^{stop}了]{{1,60}}?)(?=\s*(?:[{stop}了]|$)|\s+{and_()}\b)",
+        "place": rf"(?!{nowhere})(?P<value>[^{stop}{particles}]{{1,60}}?)(?=\s*(?:[{stop}{particles}]|$)|\s+{and_()}\b)",
         "name": (
             r"(?P<value>[^\W\d_][^\s,.;:!?()]*(?:[ ][^\s,.;:!?()]+){0,3}?)"
             rf"(?=\s*(?:[^\w\s'’-]|$)|\s+(?:{and_()}|{either('extraction', 'behind_name')}|—|–)(?!\w))"

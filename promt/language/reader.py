@@ -5,12 +5,14 @@ Rule 2: a section is parsed when a use first asks for it: a start needs the func
 Rule 3: rows of text are regular expressions, or parts of one. Those of a language that writes blanks are sought as whole words.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
+_SECTION = re.compile(rb"\n\[(\w+)\]\r?\n")
 _NOTHING = "(?!)"
 """What stands for a list of no rows: it matches nothing."""
 _LAST = 100
@@ -36,29 +38,32 @@ class Language(NamedTuple):
 
 
 @cache
-def _sources() -> Mapping[str, Mapping[str, str]]:
-    """Return the text of each section by language; the head of a file is the section without a name."""
-    found: dict[str, dict[str, str]] = {}
-    for file in files("promt.language").iterdir():
-        code, _, ending = file.name.partition(".")
-        if ending == "toml":
-            head, *parts = f"\n{file.read_text(encoding='utf-8')}".split("\n[")
-            sections = {name: body for name, _, body in (part.partition("]\n") for part in parts)}
-            found[code] = {"": head, **sections}
+def _sources() -> Mapping[str, Mapping[str, bytes]]:
+    """Return the bytes of each section by language; the head of a file is the section without a name."""
+    found: dict[str, Mapping[str, bytes]] = {}
+    for file in Path(__file__).parent.glob("*.toml"):
+        head, *parts = _SECTION.split(file.read_bytes())
+        found[file.stem] = {"": head} | {
+            name.decode(): body for name, body in zip(parts[::2], parts[1::2], strict=True)
+        }
     return found
+
+
+def _parse(code: str, use: str) -> dict[str, Any]:
+    return tomllib.loads(_sources()[code][use].decode())
 
 
 @cache
 def languages() -> Mapping[str, Language]:
     """Return the languages by code, in their order."""
-    heads = [Language(code, **tomllib.loads(sections[""])) for code, sections in _sources().items()]
+    heads = [Language(code, **_parse(code, "")) for code in _sources()]
     return {one.code: one for one in sorted(heads, key=lambda one: (one.order, one.code))}
 
 
 @cache
 def tables(use: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the sections of a use by language, in the order of the languages; a language without one is left out."""
-    return {code: tomllib.loads(_sources()[code][use]) for code in languages() if use in _sources()[code]}
+    return {code: _parse(code, use) for code in languages() if use in _sources()[code]}
 
 
 def rows(use: str, key: str, *, spaced: bool | None = None) -> list[str]:
