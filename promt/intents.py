@@ -1,6 +1,6 @@
 """What a message asks of memory, told by the phrases of its language.
 
-Rule 1: the phrases are data (`phrases.toml`, `policy_phrases.toml`, `policy_slots.toml`); this module only knows how to read them.
+Rule 1: the phrases are data (`[intents]` of the languages); this module only knows how to read them.
 Rule 2: only the user's own words speak for the user; that nothing be kept is heard from the edges of any message as well.
 Rule 3: pure, and bounded: only the beginning and the end of a long message are read, for that is where people steer.
 """
@@ -8,15 +8,14 @@ Rule 3: pure, and bounded: only the beginning and the end of a long message are 
 
 import re
 import threading
-import tomllib
 import unicodedata
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
+from promt.language.reader import Language, languages, tables
 from promt.layout import MASK, mask_quotes
 from promt.own_words import edges, only_own
 from promt.render import UNSEEN
@@ -24,7 +23,6 @@ from promt.render import UNSEEN
 HEAD_CHARS: Final = 4000
 TAIL_CHARS: Final = 2000
 """People steer and ask at the beginning and at the end of what they write; what they paste stands between."""
-_TABLES: Final = ("phrases.toml", "policy_phrases.toml", "policy_slots.toml")
 ASKED_AGAIN: Final = 16  # messages whose answer is kept: a turn asks for its own some times, and few turns run at once
 _READING = threading.Lock()
 """Held by whoever reads: the phrases of a language are read and compiled once, not by every turn that comes first."""
@@ -238,14 +236,12 @@ def _clauses(text: str) -> str:
 class _Language:
     """A language's phrases by intent, and those that only look like it (`not_…`), each list read when it is first asked for."""
 
-    def __init__(self, name: str, tables: list[dict[str, Any]]) -> None:
-        self.name = name
-        self._tables = tables
-        words = {name: row for table in tables for name, row in table.get("words", {}).items()}
-        self._reader = _Reader(words, spaced=tables[0]["spaced"])
-        self._letters = re.compile(f"[{tables[0]['letters']}]")
-        foreign = tables[0].get("foreign")
-        self._foreign = re.compile(f"[{foreign}]") if foreign else None
+    def __init__(self, language: Language, table: Mapping[str, Any]) -> None:
+        self.name = language.code
+        self._table = table
+        self._reader = _Reader(table.get("words", {}), spaced=language.spaced)
+        self._letters = re.compile(f"[{language.letters}]")
+        self._foreign = re.compile(f"[{language.foreign}]") if language.foreign else None
         self._read: dict[str, list[_Phrase]] = {}
 
     def may_be(self, text: "_Text") -> bool:
@@ -257,19 +253,13 @@ class _Language:
     def phrases(self, intent: str) -> list[_Phrase]:
         read = self._read.get(intent)
         if read is None:
-            rows = [row for table in self._tables for row in table.get(intent, [])]
-            read = self._read[intent] = [self._reader.phrase(row) for row in rows]
+            read = self._read[intent] = [self._reader.phrase(row) for row in self._table.get(intent, [])]
         return read
-
-
-def _rows(table: str) -> dict[str, dict[str, Any]]:
-    return tomllib.loads(files("promt").joinpath(table).read_text(encoding="utf-8"))
 
 
 @cache
 def _languages() -> tuple[_Language, ...]:
-    tables = [_rows(name) for name in _TABLES]
-    return tuple(_Language(name, [table[name] for table in tables]) for name in tables[0])
+    return tuple(_Language(languages()[code], table) for code, table in tables("intents").items())
 
 
 def _occurs(language: _Language, intent: str, text: _Text, *others: str) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from promt.language.reader import either, listed
 from promt.patterns import compile_late
 
 Span: TypeAlias = tuple[int, int]
@@ -29,25 +30,28 @@ QUOTED = compile_late(
     r"|「[^」\n]{1,3000}」|『[^』\n]{1,500}』"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,8}'(?!\w)|‘[^’\n]{1,300}’(?!\w)"
 )
-_SENTENCE = compile_late(
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)(?<!\bbzw)(?<!\be\.g)(?<!\bi\.e)(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+"
-    r"|(?<=[。！？])|\n+"
-)
-_HEADER = compile_late(
-    r"[ \t>]*\**(?:from|to|cc|bcc|subject|date|sent|reply-to|von|an|betreff|datum|gesendet|de|para|asunto|fecha|à|objet|envoyé|"
-    r"от|кому|тема|дата|发件人|收件人|主题|日期|寄件者|差出人|宛先|件名|日付)\**[ \t]*[:：]",
-    re.IGNORECASE,
-)
+
+
+def _sentence_end() -> str:
+    known = "".join(rf"(?<!\b{re.escape(word)})" for word in listed("layout", "ends_no_sentence"))
+    return rf"{known}(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+|(?<=[。！？])|\n+"
+
+
+SENTENCE_END = compile_late(_sentence_end)
+_HEADER = compile_late(lambda: rf"[ \t>]*\**(?:{either('layout', 'mail_header')})\**[ \t]*[:：]", re.IGNORECASE)
 _LETTER = compile_late(
-    r"[ \t>]*(?:-{2,}[^\n]{0,40}(?:forwarded|original|weitergeleitet|ursprüngliche|reenviado|original|transféré|пересыла)[^\n]*"
-    r"|(?:on|am|el|le) [^\n]{6,120}(?:wrote|schrieb[^\n:]{0,60}|escribió|a écrit)\s*:)\s*$",
+    lambda: (
+        rf"[ \t>]*(?:-{{2,}}[^\n]{{0,40}}(?:{either('layout', 'forwarded')})[^\n]*"
+        rf"|(?:{either('layout', 'wrote_on')}) [^\n]{{6,120}}(?:{either('layout', 'wrote')})\s*:)\s*$"
+    ),
     re.IGNORECASE,
 )
 """What a forwarded or answered mail begins with. Nothing says where a mail ends: it goes to the end of the message."""
 _ROLE = compile_late(
-    r"[ \t]*[\[(<*]*(?:user|assistant|system(?: note| prompt| message)?|human|ai|bot|customer|agent|nutzer|benutzer|assistent|usuario|asistente|"
-    r"utilisateur|пользователь|ассистент|система|用户|助手|系统|ユーザー|アシスタント|システム)[\])>*]*[ \t]*[:：\]]"
-    r"|[ \t]*[\[<](?:system|assistant|user|inst|im_start)\b|[ \t]*<\|",
+    lambda: (
+        rf"[ \t]*[\[(<*]*(?:{either('layout', 'role')})[\])>*]*[ \t]*[:：\]]"
+        r"|[ \t]*[\[<](?:system|assistant|user|inst|im_start)\b|[ \t]*<\|"
+    ),
     re.IGNORECASE,
 )
 _STRONG = compile_late(
@@ -84,7 +88,7 @@ class TextBlock(NamedTuple):
 def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
     """The ranges of the sentences of a text, without the white space around them."""
     end = len(text) if end is None else end
-    for found in [*_SENTENCE.finditer(text, start, end), None]:
+    for found in [*SENTENCE_END.finditer(text, start, end), None]:
         until = found.start() if found is not None else end
         said = text[start:until]
         if stripped := said.strip():

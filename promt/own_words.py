@@ -1,19 +1,18 @@
 """Which parts of a user's message are the user speaking; the rest is material: what they pasted, quoted or handed over.
 
 Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only tell a request from a statement,
-and they are those of `statements.toml`.
+and they are those of the languages.
 Rule 2: in doubt it is material. A statement that is missed can be said again; a page that speaks for the user cannot be unsaid.
 Rule 3: bounded: of a long message only the beginning and the end are read, for that is where people speak themselves.
 """
 # ruff: noqa: RUF001  # marks of many languages are the subject here
 
 import re
-import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+from promt.language.reader import either, languages, tables, whole
 from promt.layout import INLINE_FENCE, MASK, QUOTED, Span, TextBlock, blocks_of, fences, mask_quotes, sentences
 from promt.patterns import compile_late
 
@@ -41,78 +40,66 @@ _UNSPACED = compile_late("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]
 _BLANK = compile_late(r"\n[ \t]*(?:\n[ \t]*)+")
 
 _POINTS = compile_late(
-    r"\b(?:th(?:is|ese)(?! (?:is|are|was|were|will|has|one|(?:\w+ )?(?:year|month|week|weekend|morning|afternoon|evening|summer|winter|time|way|project|repo|team)s?)\b)"
-    r"|dies(?:e[rsnm]?)? (?!Jahr|Monat|Woche|Mal)|est[aeo]s? (?!año|mes|semana|noche|proyecto)|ce(?:t|tte|s)? (?!mois|soir|matin|projet|n'|ne |sont|année|semaine)|эт[аиоу](?:го|му|т|й|х|м|ми)? "
-    r"|attached|here(?:'s| is| are)|hier (?:ist|sind)|aquí|voici|вот)"
-    r"|↑|↓|[这這此](?!个?(?:项目|周|月|次))|この|上の",
+    lambda: rf"\b(?:{either('own_words', 'points', spaced=True)})|↑|↓|{either('own_words', 'points', spaced=False)}",
     re.IGNORECASE,
 )
 """Points at a text that stands near."""
-_POINTS_AHEAD = compile_late(
-    r"\b(?:(?<!in )(?<!from )(?<!floor )below(?! (?:zero|\d|average|is|are))|(?<!have )(?<!have got )the following|the above|above(?= (?:text|mail|message)|[?.!,:]|$)|folgende[rnsm]?|unten(?:stehend\w*)?|siguientes?|abajo|suivante?s?|qui suit|ci-dessous|следующ\w+|ниже)\b|以下|下面|下記|次の",
-    re.IGNORECASE,
-)
+_POINTS_AHEAD = compile_late(lambda: whole("own_words", "points_ahead"), re.IGNORECASE)
 """Says that a text follows, or stood before."""
-_POLITE = (
-    r"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:please|pls|plz|kindly|and|now|(?:can|could|would|will) you|(?:i(?:'d| would) like|i want|i need)(?: you)? to|"
-    r"help me(?: to)?|bitte|und|jetzt|mal|nun|kannst du|könntest du|por favor|y|ahora|puedes|podrías|ayúdame a|et|maintenant|peux-tu|tu peux|"
-    r"pourrais-tu|aide-moi à|и|пожалуйста|теперь|можешь|помоги)\s+,?\s*)"
-)
-_CHINESE_POLITE = r"(?:^|[，。：！？,]|请|帮我|帮忙|麻烦你?|能不能|可以|你)"
+
+
+def _polite() -> str:
+    """The pattern of where a request may begin in a language with blanks."""
+    said = either("own_words", "polite", spaced=True)
+    return rf"(?:^|[,;:：，。.!?¿¡—–-]\s*|\b(?:{said})\s+,?\s*)"
+
+
 _QUESTION = compile_late(r"[?？]")
-KEEPS = compile_late(
-    r"(?:remember|remeber|memori[sz]e|note|notes|save|store|keep|record|merk\w*|denk\w*|notier\w*|speicher\w*|souviens(?:-toi)?|retiens|retenez|"
-    r"mémorise|enregistre|recuerda|recuerde|apunta|anota|guarda|запомни\w*|запиши\w*|учти|сохрани\w*|ricorda|lembr[ae]|onthoud)",
-    re.IGNORECASE,
-)
+KEEPS = compile_late(lambda: rf"(?:{either('own_words', 'keeps')})", re.IGNORECASE)
 """Words that ask for what follows them to be kept: that is the user's own."""
-_KEPT = compile_late(rf"{_POLITE}(?:{KEEPS.pattern})(?!\w)|[记記][住得]|覚えて", re.IGNORECASE)
-_COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])")
-_ALWAYS = compile_late(
-    r"\b(?:always|never|from now on|immer|niemals|nie|ab sofort|siempre|nunca|jamás|toujours|jamais|всегда|никогда)\b|总是|永远|一直|いつも|絶対",
-    re.IGNORECASE,
+_KEPT = compile_late(
+    lambda: rf"{_polite()}(?:{KEEPS.pattern})(?!\w)|{either('own_words', 'kept_anywhere')}", re.IGNORECASE
 )
+_COLON = compile_late(r"[:：](?=\s|$|[\u3040-\u9fff\"'“„«「])")
+_ALWAYS = compile_late(lambda: whole("own_words", "always"), re.IGNORECASE)
 _WHENEVER = compile_late(
-    r"\b(?:when(?:ever)?|if|every time|wenn|falls|cuando|si|quand|когда|если) (?:i|you|ich|du|je|tu|я|ты)\b|的时候|ときは",
+    lambda: (
+        rf"\b(?:{either('own_words', 'whenever', spaced=True)}) (?:{either('own_words', 'whenever_who')})\b"
+        rf"|{either('own_words', 'whenever', spaced=False)}"
+    ),
     re.IGNORECASE,
 )
 """What holds whenever something happens is an order for good, and hands nothing over."""
 _THAT = compile_late(r"\b(?:that|it|them)\b(?=\s*(?:[.,!?;:]|to\b|into\b|as\b|$))", re.IGNORECASE)
 """What a request to work on it means, where that stands before."""
-_SUBJECT = compile_late(
-    r"\b(?:i|i'm|i've|i'd|i'll|my|mine|we|we're|we've|our|ich|mein\w*|wir|unser\w*|yo|mi|mis|nuestr\w+|je|j'\w+|mon|ma|mes|nous|notre|nos|on (?:a|est|va|fait|utilise|habite|travaille|préfère|ne|n'\w+)|"
-    r"я|мой|моя|моё|мои|у меня|мы|наш\w*)\b|我|咱|私|僕|俺|うち",
-    re.IGNORECASE,
-)
+_SUBJECT = compile_late(lambda: whole("own_words", "subject"), re.IGNORECASE)
 """Speaks of the speaker as the one who does or has, not as the one something is done for."""
 
 
-@cache
-def statements() -> dict[str, dict[str, Any]]:
-    """The rows of `statements.toml` by language."""
-    return tomllib.loads(files("promt").joinpath("statements.toml").read_text(encoding="utf-8"))
-
-
-_ON = r"on (?=(?:a|est|va|fait|utilise|habite|travaille|préfère|ne)\b|n')"
-"""The French word for "we" is an English one for a place."""
+def statements() -> Mapping[str, Mapping[str, Any]]:
+    """Return the wordings of statements by language."""
+    return tables("statements")
 
 
 @cache
 def _own() -> re.Pattern[str]:
     """Any word by which people speak of themselves."""
-    rows = [row for name, table in statements().items() if name != "languages" for row in table["own"]]
-    return re.compile("|".join(rows).replace("|on)", f"|{_ON})"), re.IGNORECASE)
+    rows = [row for table in statements().values() for row in table.get("own_among_others", table.get("own", []))]
+    return re.compile("|".join(rows), re.IGNORECASE)
 
 
 @cache
 def _works() -> re.Pattern[str]:
     """A request to work on something, where a request may begin."""
-    rows: dict[str, list[str]] = {"spaced": [], "zh": [], "ja": []}
-    for name, table in statements().items():
-        if name != "languages":
-            rows[name if name in rows else "spaced"] += table["handed"]
-    spaced, zh, ja = ("|".join(rows[name]) for name in ("spaced", "zh", "ja"))
-    return re.compile(rf"{_POLITE}(?:{spaced})(?!\w)|{_CHINESE_POLITE}(?:{zh})|{ja}", re.IGNORECASE)
+    spaced: list[str] = []
+    unspaced: list[str] = []
+    for code, table in statements().items():
+        handed = "|".join(table.get("handed", ["(?!)"]))
+        if languages()[code].spaced:
+            spaced.append(handed)
+        else:
+            unspaced.append(rf"(?:{tables('own_words').get(code, {}).get('polite', '')})(?:{handed})")
+    return re.compile("|".join([rf"{_polite()}(?:{'|'.join(spaced)})(?!\w)", *unspaced]), re.IGNORECASE)
 
 
 def own_words(text: str, material: Sequence[Span] = ()) -> list[Span]:

@@ -4,6 +4,8 @@ Rule 1: a process that starts needs hardly any of them; compiling those of readi
 """
 
 import re
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final, cast
 
 _OF_PATTERN: Final = (
@@ -14,9 +16,14 @@ _OF_PATTERN: Final = (
 class LatePattern:
     """Stands for a compiled pattern. Two threads that use it first compile the same twice, which harms nothing."""
 
-    def __init__(self, pattern: str, asked: int) -> None:
-        self.pattern = pattern
+    def __init__(self, source: str | Callable[[], str], asked: int) -> None:
+        self._source = source
         self._asked = asked
+
+    @cached_property
+    def pattern(self) -> str:
+        """The source of the pattern, as `re.Pattern` names it."""
+        return self._source if isinstance(self._source, str) else self._source()
 
     def __getattr__(self, name: str) -> Any:
         """Compile the pattern, and answer for it from then on without this call."""
@@ -27,6 +34,9 @@ class LatePattern:
         return getattr(compiled, name)
 
 
-def compile_late(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern that is compiled when it is first used. It is no `re.Pattern`: `re` itself does not take it."""
-    return cast("re.Pattern[str]", LatePattern(pattern, flags))
+def compile_late(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern that is compiled when it is first used. It is no `re.Pattern`: `re` itself does not take it.
+
+    Words of languages come from files, so that a pattern of such words is given as the function that makes it.
+    """
+    return cast("re.Pattern[str]", LatePattern(source, flags))

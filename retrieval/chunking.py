@@ -4,7 +4,7 @@ Rule 1: pure and deterministic; the ranges are a partition of the text (code poi
 Rule 2: the best boundary in the window wins; a code fence or a table that fits into a chunk is not torn.
 Rule 3: work is linear: regular expressions look at one window at a time and never step back into a run.
 """
-# ruff: noqa: RUF001  # abbreviations of several scripts are the subject here
+# abbreviations of several scripts are the subject here
 
 import re
 from bisect import bisect_right
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from promt.language.reader import listed
 from promt.patterns import compile_late
 
 Range: TypeAlias = tuple[int, int]
@@ -47,11 +48,14 @@ _SENTENCE = compile_late(
     rf"[{_CLOSERS}]*+\s*+)"
 )
 """Begins with one set of signs, which the engine looks for at once; behind it stands what each kind of sign needs."""
-_NOT_AN_END = compile_late(
-    r"(?:\b(?:[^\W\d_]|mr|mrs|ms|dr|prof|sr|jr|st|no|nr|vs|etc|approx|fig|eq|vol|pp|ca|cf|inc|ltd|e\.g|i\.e|bzw|usw|ggf|evtl"
-    r"|str|sra|dra|srta|ud|uds|pág|гл|стр|рис|им|г|ул|руб|тыс|млн|млрд|см|напр)|(?<!\S)\d{1,3})\.$",
-    re.IGNORECASE,
-)
+
+
+def _not_an_end() -> str:
+    known = "|".join(map(re.escape, listed("chunks", "ends_no_sentence")))
+    return rf"(?:\b(?:[^\W\d_]|{known})|(?<!\S)\d{{1,3}})\.$"
+
+
+_NOT_AN_END = compile_late(_not_an_end, re.IGNORECASE)
 """An abbreviation, an initial, or the number of a list entry: its full stop ends no sentence."""
 _ABBREVIATION_CHARS = 10
 

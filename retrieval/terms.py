@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 import Stemmer
 
 from promt.patterns import compile_late
-from retrieval.stopwords import is_german, stop_words_for
+from retrieval.stopwords import spoken, stop_words_for
 
 OUTPUT_VERSION = 3
 """Raised by whoever changes what a text becomes."""
@@ -223,7 +223,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _reads_german(tokens: list[str]) -> bool:
-    return is_german(list(map(str.casefold, tokens)))
+    return spoken(list(map(str.casefold, tokens))) == "de"
 
 
 class SnowballLexicon:

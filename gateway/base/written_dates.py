@@ -3,18 +3,30 @@
 Rule 1: the library is given a date and nothing else: in a sentence it takes "we", "may", "do" and "die" for days and months.
 Rule 2: it is imported with the first date, which costs a tenth of a second: not on the event loop.
 """
-# ruff: noqa: RUF001  # months of several scripts are the subject here
 
 import re
 from datetime import date, datetime, time
+from functools import cache
 from threading import Lock
 from typing import Any, Literal
 
-LANGUAGES = ["en", "ru", "de", "es"]
+from promt.language.reader import tables
+
 NOON = time(12)
 
-_LOCATIVES = ((re.compile(r"(март|август)е\b"), r"\1а"), (re.compile(r"([^\W\d_]{2,})е\b"), r"\1я"))
-"""The library knows Russian months as one names a day of them, not as one says that something was in them."""
+
+@cache
+def _languages() -> list[str]:
+    """Return the codes of the languages whose months are known; the library has to know them, too."""
+    return [code for code, table in tables("time").items() if "month" in table]
+
+
+@cache
+def _endings() -> list[tuple[re.Pattern[str], str]]:
+    """Return how a month's name within a sentence becomes the name that the library knows."""
+    return [
+        (re.compile(said), known) for table in tables("time").values() for said, known in table.get("month_endings", [])
+    ]
 
 
 class WrittenDates:
@@ -27,8 +39,9 @@ class WrittenDates:
 
     def __call__(self, text: str, today: date) -> tuple[date, Literal["day", "month"]] | None:
         """The date that a text is. Between days and months as numbers, the day comes first."""
-        for locative, genitive in _LOCATIVES:
-            text = locative.sub(genitive, text.lower())
+        text = text.lower()
+        for said, known in _endings():
+            text = said.sub(known, text)
         with self._lock:
             found = self._parser_for(today).get_date_data(text)
         if found.date_obj is None or found.period not in {"day", "month"}:
@@ -44,6 +57,6 @@ class WrittenDates:
                 "PREFER_DATES_FROM": "past", "RELATIVE_BASE": datetime.combine(today, NOON), "DATE_ORDER": "DMY",
                 "REQUIRE_PARTS": ["month"], "PARSERS": ["absolute-time"],
             }  # fmt: skip
-            self._parser = DateDataParser(languages=LANGUAGES, settings=settings)
+            self._parser = DateDataParser(languages=_languages(), settings=settings)
             self._today = today
         return self._parser

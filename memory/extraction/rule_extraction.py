@@ -2,21 +2,23 @@
 
 Rule 1: explicit statements only, where a sentence of the user's own begins; precision before yield: what may be a question,
 a quotation, a joke, a text to be worked on or a passing wish is left alone.
-Rule 2: the wording is kept; nothing is inferred, and only a German verb takes the place that it has in a main clause. Forgetting is never done by rule, and a credential is never picked up.
+Rule 2: the wording is kept; nothing is inferred, and only a verb takes the place that it has in a main clause. Forgetting is never done by rule, and a credential is never picked up.
 Rule 3: pure. How a language says it is a row of a table (`wordings.py`), what a kind of statement means a row of `MEANING`.
 """
 # ruff: noqa: RUF001  # statements of many languages are the subject here
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
 
 from memory.extraction.statement_checks import ClauseStatement, beginnings, fits, is_question, is_stated, requests
-from memory.extraction.wordings import AND, Kind, Tongue, code_of, spoken
+from memory.extraction.wordings import Kind, Tongue, and_, code_of, spoken
 from promt.intents import detect
-from promt.layout import mask_quotes
+from promt.language.reader import either, tables, whole
+from promt.layout import SENTENCE_END, mask_quotes
 from promt.own_words import mask_material
 from promt.patterns import compile_late
 from promt.render import shorten
@@ -73,33 +75,34 @@ MEANING: Mapping[Kind, SemanticFields] = {
 
 _WITH_VALUE = frozenset[Kind](["name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "favourite", "home"])
 _WEAK = compile_late(
-    r"^(?=[^:：]*$).*(?:(?<!a )\bnot(?:e|es|ez|iere?)\b|in mind|\bbeachte|\bwisse|en cuenta|presente|debes saber|\bsache|учти|"
-    r"учитывай|в виду|знай|знал|знать|留意|知道|\bknow\b|\bsepas\b|supieras|\bsaches\b|\bsavoir\b|\bweißt\b|\bwissen\b)"
-    r"|^\W*(?:please |kindly |just |now )?(?:save|store|keep|record|log|retain)\b"
-    r"(?!.*(?:memory|future|later|next|good|ever|project|repo|codebase))"
-    r"|\b(?:exam|test|quiz|klausur|prüfung|examen|экзамен\w*|контрольн\w*)\b|考试"
-    r"|[记記忘][住下得了着]?(?:来|一下)?\s*$"
-    r"|^\W*(?:please |请)?(?:note|nota|notiz|reminder|recordatorio|rappel|mémo|memo|save|store|guarda|anota|apunta|запиши|сохрани|"
-    r"заметка|пометка|напоминание|备注|笔记|保存|speichere|notiere)\s*[:：,，–—-]\s*$",
+    lambda: (
+        rf"^(?=[^:：]*$).*(?:{either('extraction', 'draws_attention')})"
+        r"|^\W*(?:please |kindly |just |now )?(?:save|store|keep|record|log|retain)\b"
+        r"(?!.*(?:memory|future|later|next|good|ever|project|repo|codebase))"
+        rf"|{whole('extraction', 'exam')}|(?:{either('extraction', 'ends_with_keeping')})\s*$"
+        rf"|^\W*(?:{either('extraction', 'kindly')})?(?:{either('extraction', 'label')})\s*[:：,，–—-]\s*$"
+    ),
     re.IGNORECASE,
-)
-_SENTENCE_END = compile_late(
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bProf)(?<!\bbzw)(?<!\be\.g)(?<!\bi\.e)(?<=[.!?…])(?<!\d\.)[\"”»')\]]*\s+"
-    r"|(?<=[。！？])|\n+"
 )
 _TRAILING = ".!?。！？…;, ，"
-_GAP = compile_late(rf"[\s,;:，；—–-]*(?:{AND}\b)?\s*", re.IGNORECASE)
+_GAP = compile_late(lambda: rf"[\s,;:，；—–-]*(?:{and_()}\b)?\s*", re.IGNORECASE)
 _IN_PROJECT = compile_late(
-    r"\b(?:this|diesem|dieses|est[ae]|ce|этом|этого) (?:project|repo|repository|codebase|workspace|projekt|proyecto|projet|dépôt|"
-    r"проект|репозитор)|(?:这个|本|该)(?:项目|仓库)",
+    lambda: (
+        rf"\b(?:{either('extraction', 'this')}) (?:{either('extraction', 'project')})"
+        rf"|{either('extraction', 'this_project')}"
+    ),
     re.IGNORECASE,
 )
-_DASS = compile_late(r"\bdass\s+$", re.IGNORECASE)
-_MAIN_CLAUSE = compile_late(
-    r"\A(?P<subject>(?:ich|wir|er|sie|es|man)|(?:mein|sein|ihr|unser|eure|d(?:er|ie|as))\w*(?: [a-zäöüß]\w*)? [A-ZÄÖÜ]\w*)"
-    r" (?P<rest>[^,;:]+) (?P<verb>[a-zäöüß]+)\Z"
-)
-"""A German "dass ich in Graz wohne" reads "ich wohne in Graz" when it stands alone; nothing but the verb moves."""
+
+
+@cache
+def _clauses() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    """Return what begins a subordinate clause, and its parts, of each language in which the verb moves.
+
+    A German "dass ich in Graz wohne" reads "ich wohne in Graz" when it stands alone.
+    """
+    found = (table for table in tables("extraction").values() if "main_clause" in table)
+    return [(re.compile(table["clause_after"], re.IGNORECASE), re.compile(table["main_clause"])) for table in found]
 
 
 class _Said(NamedTuple):
@@ -115,7 +118,7 @@ class _Said(NamedTuple):
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Half-open ranges of the sentences of a text, without the white space around them."""
     start = 0
-    ends = [found.span() for found in _SENTENCE_END.finditer(text)]
+    ends = [found.span() for found in SENTENCE_END.finditer(text)]
     for end, following in [*ends, (len(text), len(text))]:
         sentence = text[start:end]
         stripped = sentence.strip()
@@ -218,8 +221,9 @@ def _whole(body: str, own: str, tongue: Tongue) -> ClauseStatement | None:
 
 def _fact(item_id: str, sentence: str, found: ClauseStatement) -> Fact:
     words = sentence[found.begins : found.ends].strip().rstrip(_TRAILING)
-    if _DASS.search(sentence[: found.begins]):
-        words = _MAIN_CLAUSE.sub(r"\g<subject> \g<verb> \g<rest>", words)
+    for opening, clause in _clauses():
+        if opening.search(sentence[: found.begins]):
+            words = clause.sub(r"\g<subject> \g<verb> \g<rest>", words)
     meaning = MEANING[found.kind]
     if found.is_asked:
         meaning = msgspec.structs.replace(meaning, intent="explicit_store")
@@ -284,9 +288,9 @@ def _stated_in(item_id: str, text: str) -> Iterator[Fact]:
 def extract_statements(user_items: Mapping[str, str]) -> list[Fact]:
     """The facts that the user's messages (text by item id) state outright, in the order in which they were said."""
     facts: dict[str, Fact] = {}
-    for item_id, whole in user_items.items():
-        stated = list(_stated_in(item_id, whole[:MAX_ITEM_CHARS]))
-        if stated and detect(whole).no_save:
+    for item_id, text in user_items.items():
+        stated = list(_stated_in(item_id, text[:MAX_ITEM_CHARS]))
+        if stated and detect(text).no_save:
             continue
         for fact in stated:
             facts.setdefault(fact.content.casefold(), fact)

@@ -8,9 +8,11 @@ Rule 2: it judges by form, mood and surroundings of the words; what a language s
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
-from memory.extraction.wordings import AND, Kind, Tongue, no_names, spoken
+from memory.extraction.wordings import Kind, Tongue, and_, no_names, spoken
+from promt.language.reader import either, listed
 from promt.layout import MASK
 from promt.patterns import compile_late
 
@@ -27,34 +29,31 @@ _MAY_DEPEND = frozenset[Kind](["remember", "instruction", "address"])
 _ORDERS = frozenset[Kind](["instruction", "policy", "language"])
 _KEPT = frozenset[Kind](["remember", "project", "decided"])
 
-_YET = compile_late(r"\s*[,，]?\s*(?:(?:but|aber|doch|pero|mais|но)\b|但|不过)", re.IGNORECASE)
-_QUESTION = compile_late(r"[?？][\s\"”»')\]]*$")
-_ASKED_POLITELY = compile_late(
-    r"[\w ,¿]{0,20}?(?:(?:can|could|would|will) you|kannst du|puedes|peux-tu|можешь|能不能|可以) ?", re.IGNORECASE
-)
-_OPENING = compile_late(r"[\s¡¿*•–—-]*")
-_POLITE = compile_late(
-    r"(?:(?:please|can you|could you|would you|bitte|kannst du|könntest du|puedes|podrías|peux-tu|tu peux|можешь|пожалуйста|"
-    r"你?能不能|能|可以|请|帮我|now|jetzt|теперь)\s*)*",
+_YET = compile_late(
+    lambda: (
+        rf"\s*[,，]?\s*(?:(?:{either('extraction', 'but', spaced=True)})\b|{either('extraction', 'but', spaced=False)})"
+    ),
     re.IGNORECASE,
 )
-_CLAUSE_END = compile_late(rf"[,.;:!?，。；：！？…—–]|\s{AND}\b", re.IGNORECASE)
-_PARTICLES = frozenset(
-    ["de", "la", "le", "del", "da", "do", "dos", "das", "di", "du", "van", "von", "der", "den", "ter", "zu", "bin", "ibn", "al", "el", "y", "e"]
-)  # fmt: skip
-_TITLES = compile_late(
-    r"(?:(?:el|la|le|the|don|doña|señora?|doctora?|profesora?|monsieur|madame|maître|docteure?|professeure?|доктор|профессор) |l')*"
+_QUESTION = compile_late(r"[?？][\s\"”»')\]]*$")
+_ASKED_POLITELY = compile_late(
+    lambda: rf"[\w ,¿]{{0,20}}?(?:{either('extraction', 'asked_politely')}) ?", re.IGNORECASE
 )
-_FORMULA = compile_late(r"\w{1,2}\s*(?:[=:+*/^-]|(?:is|equals|ist|es|vale|vaut|est|равно|等于|是))\s*\d", re.IGNORECASE)
+_OPENING = compile_late(r"[\s¡¿*•–—-]*")
+_POLITE = compile_late(lambda: rf"(?:(?:{either('extraction', 'asks_for_work')})\s*)*", re.IGNORECASE)
+_CLAUSE_END = compile_late(lambda: rf"[,.;:!?，。；：！？…—–]|\s{and_()}\b", re.IGNORECASE)
+_TITLES = compile_late(
+    lambda: rf"(?:(?:{either('extraction', 'titles')}) |(?:{either('extraction', 'titles_joined')}))*"
+)
+_FORMULA = compile_late(lambda: rf"\w{{1,2}}\s*(?:[=:+*/^-]|(?:{either('extraction', 'equals')}))\s*\d", re.IGNORECASE)
 _TITLE = compile_late(r"(?:Always|Never|Only)(?: [A-Z]\w+){2,}")
 """A name of a work: nobody writes an order with capitals."""
 _QUOTATION_MARKS = str.maketrans("", "", '"“”„«»‹›「」『』')
 _CREDENTIAL = compile_late(
-    r"(?:pass(?:word|wort|phrase|code)|kennwort|contraseña|\bclave\b|mot de passe|парол\w*|密码|密碼|口令|api[- ]?key|"
-    r"(?:access|private|ssh|secret) ?key|api-schlüssel|clave (?:de )?api|clé (?:d')?api|ключ api|密钥|\btoken\b|токен\w*|令牌|"
-    r"\bpin\b|\bпин\b|пин-код\w*|\biban\b|credit card|kreditkarte|tarjeta|carte (?:bleue|bancaire)|银行卡|信用卡|\bssn\b)"
-    r"(?![ -]?(?:polic|manager|rule|reset|field|rotation|richtlinie|verwaltung))"
-    r"|(?:\bcode\b|código|\bкод\w*|\bkode\b|代码)[^.;]{0,30}\d{3}",
+    lambda: (
+        rf"(?:{either('extraction', 'credential')})(?![ -]?(?:{either('extraction', 'about_credentials')}))"
+        rf"|(?:{either('extraction', 'code')})[^.;]{{0,30}}\d{{3}}"
+    ),
     re.IGNORECASE,
 )
 """Where one of these is named, a fact may be a credential: it is left to the user's own words elsewhere."""
@@ -101,16 +100,22 @@ def _is_cased_like_a_name(value: str, sentence: str, *, strict: bool) -> bool:
     return first == first.upper() or (not strict and sentence == sentence.lower())
 
 
+@cache
+def _particles() -> frozenset[str]:
+    """Return the small words within names."""
+    return frozenset(listed("extraction", "name_particles"))
+
+
 def _is_name(value: str) -> bool:
     """Whether the words can be a person's name: capitalised where the script knows capitals, or one lower-case word."""
-    words = value.split()
-    if not 1 <= len(words) <= MAX_NAME_WORDS or any(word.casefold() in no_names() for word in words):
+    parts = value.split()
+    if not 1 <= len(parts) <= MAX_NAME_WORDS or any(word.casefold() in no_names() for word in parts):
         return False
-    if not all(any(letter.isalpha() for letter in word) for word in words) or any(c.isdigit() for c in value):
+    if not all(any(letter.isalpha() for letter in word) for word in parts) or any(c.isdigit() for c in value):
         return False
     if value[0] != value[0].upper():
-        return len(words) == 1 and len(value) > 1
-    return all(word[0] == word[0].upper() or word in _PARTICLES for word in words)
+        return len(parts) == 1 and len(value) > 1
+    return all(word[0] == word[0].upper() or word in _particles() for word in parts)
 
 
 def _is_passing(found: ClauseStatement, sentence: str, masked: str) -> bool:

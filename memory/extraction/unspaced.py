@@ -2,19 +2,16 @@
 
 Rule 1: pure. A piece is compared by the pairs of its characters, so that another order of the pieces is no other matter.
 """
-# statements of these languages are the subject here
 
 from itertools import pairwise
 from typing import Final
 
+from promt.language.reader import either
 from promt.patterns import compile_late
 
 UNSPACED: Final = compile_late("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
-_NOT: Final = compile_late("[不没沒未无無勿莫禁]|(?<!分)[别別](?!人)|ない|なかった|ません|ไม่|อย่า")
-_SMALL: Final = compile_late(
-    "ユーザー|使用者|でした|ました|という|用户|用戶|喜欢|喜歡|喜爱|偏好|偏爱|希望|名字|名叫|叫做|非常|团队|项目|です|ます|こと|もの|好き|"
-    "[叫是的了在我你您他她它们們和与跟也都就把被会會请請吧呢啊吗着过有很爱这那个だはがのをにでともへやかねよ私僕]"
-)
+_NOT: Final = compile_late(lambda: either("compared", "denial"))
+_SMALL: Final = compile_late(lambda: either("compared", "small"))
 """Words of person, liking and grammar, and what joins the others."""
 
 

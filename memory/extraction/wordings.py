@@ -1,4 +1,4 @@
-"""How each language says what is kept: the rows of `promt/statements.toml`, compiled.
+"""How each language says what is kept: the rows of `[statements]` of the languages, compiled.
 
 Rule 1: it knows wordings, not what they mean; what they mean is decided where statements are found.
 Rule 2: a row is a regular expression with named parts in braces; it is matched where a clause begins.
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from promt.language.reader import Language, either, languages, listed, tables
 from promt.own_words import statements
 from promt.patterns import compile_late
 
@@ -26,37 +27,46 @@ _ROWS: tuple[Kind, ...] = (
 )  # fmt: skip
 """The kinds that have wordings, in the order in which they are tried; the others are told apart afterwards."""
 
-AND = (
-    r"(?:and|but|so|because|since|und|aber|denn|weil|y|pero|porque|et|mais|car|и|а|но|потому что)"
-    r"(?: (?:please|bitte|also|therefore))?"
-)
-_NOWHERE = (
-    r"(?:fear|peace|hope|denial|pain|hell|debt|a bubble|the (?:past|moment|future|now)|angst|frieden|sorge|scheidung|trennung|"
-    r"miedo|paz|peur|paix|enfer|страхе|надежде|мечтах|долг)\b"
-)
-"""What one lives in without living there."""
-_PARTS = {
-    "rest": r"(?P<value>.+)",
-    "thing": r"(?P<value>[^,.;:!?，。；！？]{1,80})",
-    "place": rf"(?!{_NOWHERE})(?P<value>[^,.;:!?，。；！？了]{{1,60}}?)(?=\s*(?:[,.;:!?，。；！？了]|$)|\s+{AND}\b)",
-    "name": (
-        r"(?P<value>[^\W\d_][^\s,.;:!?()]*(?:[ ][^\s,.;:!?()]+){0,3}?)"
-        rf"(?=\s*(?:[^\w\s'’-]|$)|\s+(?:{AND}|please|bitte|rather|instead|not|from|aus|genannt|nennen|zu|when|for|these|in|at|if|unless|wenn|falls|si|depuis|desde|seit|ab|если|с|—|–)(?!\w))"
-    ),
-}
+
+@cache
+def and_() -> str:
+    """Return the pattern of what joins two clauses."""
+    return rf"(?:{either('extraction', 'and')})(?: (?:{either('extraction', 'and_then')}))?"
+
+
+@cache
+def _parts() -> Mapping[str, str]:
+    """Return what stands for the names in braces that any language may use."""
+    nowhere = rf"(?:{either('extraction', 'nowhere')})\b"  # what one lives in without living there
+    stop = r",.;:!?，。；！？"
+    particles = "".join(listed("extraction", "ends_place"))
+    return {
+        "rest": r"(?P<value>.+)",
+        "thing": rf"(?P<value>[^{stop}]{{1,80}})",
+        "place": rf"(?!{nowhere})(?P<value>[^{stop}{particles}]{{1,60}}?)(?=\s*(?:[{stop}{particles}]|$)|\s+{and_()}\b)",
+        "name": (
+            r"(?P<value>[^\W\d_][^\s,.;:!?()]*(?:[ ][^\s,.;:!?()]+){0,3}?)"
+            rf"(?=\s*(?:[^\w\s'’-]|$)|\s+(?:{and_()}|{either('extraction', 'behind_name')}|—|–)(?!\w))"
+        ),
+        "language": rf"(?P<language>{'|'.join(_language_names().values())})",
+    }
+
+
+@cache
+def _language_names() -> Mapping[str, str]:
+    """Return the pattern of a language's names in all languages by its code."""
+    named = tables("languages").values()
+    return {code: "|".join(table[code] for table in named if code in table) for one in named for code in one}
+
+
 _AFTER_LEAD = r"(?:\s*[,;!:，、！：；—–-]+\s*|\s+|(?<=[\u3040-\u9fff]))"
-_THEN = r"(?:[,;:.，。；—–-]+\s*|\s+(?=(?:and|so|und|also|y|et|donc|и) ))"
 _TAG, _ASKS = r"[,，;.—–-]\s*¿?", r"\s*[?？]+\s*$"
 _EDGE = r"(?:\b|(?<=[\u3040-\u9fff]))"
 """Where a word ends; scripts without blanks end one anywhere."""
 
 
-_LATIN = ("en", "de", "es", "fr")
 _LETTER = compile_late(r"[^\W\d_]")
 _WORD = compile_late(r"[^\W\d_]+")
-_CYRILLIC = compile_late("[Ѐ-ӿ]")
-_KANA = compile_late("[\u3040-\u30ff]")
-_HAN = compile_late("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 class Tongue(NamedTuple):
@@ -114,31 +124,43 @@ def _hints() -> Mapping[str, frozenset[str]]:
     """The languages that a small word points to."""
     hints: dict[str, set[str]] = {}
     for name, rows in statements().items():
-        for words in rows.get("words", []):
-            for word in str(words).split():
-                hints.setdefault(word, set()).add(name)
+        for word in rows.get("words", "").split():
+            hints.setdefault(word, set()).add(name)
     return {word: frozenset(names) for word, names in hints.items()}
 
 
 def _alphabetic(text: str) -> list[str]:
     hits = Counter(name for word in _WORD.findall(text.casefold()) for name in _hints().get(word, ()))
     most = max(hits.values(), default=0)
-    return [name for name in _LATIN if 2 * hits[name] > most]
+    return [name for name in _latin() if 2 * hits[name] > most]
+
+
+@cache
+def _latin() -> list[str]:
+    return [name for name in statements() if languages()[name].is_latin]
+
+
+@cache
+def _scripts() -> Sequence[tuple[Language, re.Pattern[str], re.Pattern[str]]]:
+    """Return the languages that are known by their letters, with the pattern of these and of letters that they never write."""
+    known = [languages()[name] for name in statements() if not languages()[name].is_latin]
+    return [
+        (one, _pattern(f"[{one.letters}]"), _pattern(f"[{one.foreign}]" if one.foreign else "(?!)")) for one in known
+    ]
 
 
 def spoken(sentence: str, within: str = "") -> list[Tongue]:
     """The languages that a sentence may be in, by its script and its small words, or by those of the text around it."""
-    names = ["ru"] if _CYRILLIC.search(sentence) else []
-    if _HAN.search(sentence):
-        names += ["ja"] if _KANA.search(sentence) else ["zh"]
+    names = [one.code for one, own, foreign in _scripts() if own.search(sentence) and not foreign.search(sentence)]
     if not names:
-        names = _alphabetic(sentence) or _alphabetic(within) or [*_LATIN] * (_LETTER.search(sentence) is not None)
+        names = _alphabetic(sentence) or _alphabetic(within) or _latin() * (_LETTER.search(sentence) is not None)
     return [_spoken(name) for name in names]
 
 
 def _tongue(rows: Mapping[str, Any]) -> Tongue:
-    languages = "|".join(str(names) for names in statements()["languages"].values())
-    parts = {**_PARTS, "do": rows["do"], "language": f"(?P<language>{languages})"}
+    parts = {**_parts(), "do": rows.get("do", "(?!)")}
+
+    then = rf"(?:[,;:.，。；—–-]+\s*|\s+(?=(?:{either('extraction', 'begins_next')}) ))"
 
     def filled(row: str) -> str:
         for name, part in parts.items():
@@ -146,17 +168,17 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
         return row
 
     return Tongue(
-        lead=_any(rows["lead"], after=_AFTER_LEAD),
+        lead=_any(rows.get("lead", []), after=_AFTER_LEAD),
         clause=_any(rows.get("clause", []), after=_AFTER_LEAD),
-        tag=_any([*rows["tag"], *rows.get("assent", [])], before=_TAG, after=_ASKS),
-        kept=_any(rows["kept"], after=r"\W*$"),
-        kept_after=_any(rows["kept"], before=_THEN, after=r"\W*$"),
-        unreal=_any(rows["unreal"], after=_EDGE),
-        handed=_any(rows["handed"], after=_EDGE),
-        passing=_any(rows["passing"], before=_EDGE, after=_EDGE),
+        tag=_any([*rows.get("tag", []), *rows.get("assent", [])], before=_TAG, after=_ASKS),
+        kept=_any(rows.get("kept", []), after=r"\W*$"),
+        kept_after=_any(rows.get("kept", []), before=then, after=r"\W*$"),
+        unreal=_any(rows.get("unreal", []), after=_EDGE),
+        handed=_any(rows.get("handed", []), after=_EDGE),
+        passing=_any(rows.get("passing", []), before=_EDGE, after=_EDGE),
         hurry=_any(rows.get("hurry", []), before=_EDGE, after=_EDGE),
         done=_any(rows.get("done", []), before=_EDGE, after=_EDGE),
-        choice=_any(rows["choice"]),
+        choice=_any(rows.get("choice", [])),
         particular=_any(rows.get("particular", [])),
         pick=_any(rows.get("pick", []), before=_EDGE, after=_EDGE),
         habit=_any(rows.get("habit", []), before=_EDGE, after=_EDGE),
@@ -168,12 +190,12 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
         lasting=_any(rows.get("lasting", []), before=_EDGE, after=_EDGE),
         provided=_any(rows.get("provided", []), before=_EDGE, after=_EDGE),
         assent=_any(rows.get("assent", []), before=_TAG, after=_ASKS),
-        project=_any(rows["project"], before=_EDGE),
-        decided=_any(rows["decided"]),
-        answers=_any(rows["answers"], before=_EDGE, after=_EDGE),
-        own=_any(rows["own"]),
-        you=_any(rows["you"]),
-        joke=_any(rows["joke"]),
+        project=_any(rows.get("project", []), before=_EDGE),
+        decided=_any(rows.get("decided", [])),
+        answers=_any(rows.get("answers", []), before=_EDGE, after=_EDGE),
+        own=_any(rows.get("own", [])),
+        you=_any(rows.get("you", [])),
+        joke=_any(rows.get("joke", [])),
         saying=_any(rows.get("saying", [])),
         answer_in=_any([filled(row) for row in rows.get("answer_in", [])]),
         rows=tuple((kind, _pattern(filled(row))) for kind in _ROWS for row in rows.get(kind, [])),
@@ -183,12 +205,9 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
 @cache
 def no_names() -> frozenset[str]:
     """Words that cannot be part of a name."""
-    return frozenset(
-        word for name, rows in statements().items() if name != "languages" for word in rows.get("no_name", [])
-    )
+    return frozenset(word for rows in statements().values() for word in rows.get("no_name", []))
 
 
 def code_of(language: str) -> str | None:
     """The code of a language by its name in any of the languages."""
-    names: dict[str, str] = statements()["languages"]
-    return next((code for code, name in names.items() if _pattern(name).fullmatch(language)), None)
+    return next((code for code, name in _language_names().items() if _pattern(name).fullmatch(language)), None)

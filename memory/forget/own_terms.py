@@ -7,9 +7,11 @@ Rule 2: what stays is named with the reason; nothing is left out silently.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from promt.language.reader import listed
 from protocol.memory import LeftPlace, LeftReason, SourcePlace
 from protocol.saying import Saying, folded, texts_in
 from protocol.seams.shelves import SayingRow
@@ -27,38 +29,6 @@ LEAST_NAME = 4
 AROUND = ".,;:!?\"'()[]{}\u201c\u201d\u2018\u2019\u00ab\u00bb\u2026"
 SENTENCE_END = re.compile(r"[.!?:]\Z")
 NO_VOWEL = re.compile(r"[b-df-hj-np-tv-xz]{5,}")
-GERMAN = frozenset(
-    [
-        "der",
-        "die",
-        "das",
-        "den",
-        "dem",
-        "des",
-        "ein",
-        "eine",
-        "einen",
-        "einem",
-        "und",
-        "mit",
-        "ist",
-        "sind",
-        "ich",
-        "mein",
-        "meine",
-        "nicht",
-        "ohne",
-        "für",
-        "im",
-        "am",
-        "zum",
-        "zur",
-        "auf",
-        "nutzer",
-        "nutzerin",
-    ]
-)
-"""Where one of these stands, every noun is written like a name."""
 PERSONS = frozenset({"user", "user's", "users"})
 
 
@@ -118,12 +88,18 @@ def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
 def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
     """The words of a statement that name one thing alone: codes, and names in a language that writes other words small."""
     words = content.split()
-    has_names = GERMAN.isdisjoint(map(str.casefold, words))
+    has_names = _beside_nouns().isdisjoint(map(str.casefold, words))
     for before, told in pairwise(["", *words]):
         word = told.strip(AROUND)
         is_name = has_names and before and word[:1].isupper() and not SENTENCE_END.search(before)
         if len(word) >= LEAST_NAME and (is_name or _is_code(word)) and is_telling(folded(word)):
             yield word
+
+
+@cache
+def _beside_nouns() -> frozenset[str]:
+    """Return the words of languages in which every noun is written like a name: beside one of them no name is known."""
+    return frozenset(listed("forgetting", "nouns_look_like_names"))
 
 
 def _is_code(word: str) -> bool:

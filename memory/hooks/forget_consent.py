@@ -4,7 +4,6 @@ Rule 1: a wish stands in the user's own words and names the memory: by its words
 Rule 2: what is asked about is confirmed by the very next words of the user in that thread, once, or not at all.
 Rule 3: nothing of this is stored: after a restart of the process the user is asked again.
 """
-# words of many languages are the subject here
 
 import re
 from collections import OrderedDict
@@ -15,6 +14,7 @@ from typing import Final
 from memory.hooks.policy import USER_ASKED
 from memory.rules.quotes import shares_words, telling_terms
 from promt.intents import detect
+from promt.language.reader import either, whole
 from promt.layout import sentences
 from promt.own_words import only_own, own_stretches
 from promt.patterns import compile_late
@@ -27,21 +27,10 @@ MAX_THREADS: Final = 256
 MAX_YES_CHARS: Final = 120
 """A yes is short; a longer text that begins with the word says something else."""
 
-_YES: Final = compile_late(
-    r"\W*(?:yes|yep|yeah|yup|sure|ok|okay|please do|do it|go ahead|confirm(?:ed)?|both|all of them|right|correct|ja|jawohl|klar|genau|gerne|mach das|"
-    r"s[ií]|claro|vale|adelante|hazlo|confirmo|oui|d'accord|vas-y|bien s[uû]r|да|конечно|давай|подтверждаю|tak|evet|sim|"
-    r"はい|ええ|お願いします|そうして|是的?|好的?|可以|确认|對|对|嗯)(?!\w)",
-    re.IGNORECASE,
-)
-_NO: Final = compile_late(r"\b(?:no|not|don't|nein|nicht|non|pas|нет|не)\b|不|いいえ", re.IGNORECASE)
-_EVERYTHING: Final = compile_late(
-    r"\b(?:everything|all (?:of it|memories|you know)|alles|todo|tout|всё|все)\b|全部|所有|すべて|全て", re.IGNORECASE
-)
-_FORGETS: Final = compile_late(
-    r"\b(?:forget|delete|remove|erase|clear|wipe|drop|memory|memories|remember\w*|stored|saved|please|know|about|thing|vergiss|vergesst|lösche?|entferne?|"
-    r"olvida\w*|borra\w*|elimina\w*|oublie\w*|efface\w*|supprime\w*|забудь\w*|удали\w*|сотри\w*)\b|忘记|忘掉|删除|忘れ\w*|消して|削除\w*",
-    re.IGNORECASE,
-)
+_YES: Final = compile_late(lambda: rf"\W*(?:{either('forgetting', 'yes')})(?!\w)", re.IGNORECASE)
+_NO: Final = compile_late(lambda: whole("forgetting", "no"), re.IGNORECASE)
+_EVERYTHING: Final = compile_late(lambda: whole("forgetting", "everything"), re.IGNORECASE)
+_FORGETS: Final = compile_late(lambda: whole("forgetting", "names_no_memory"), re.IGNORECASE)
 """Words of the wish that name no memory."""
 
 

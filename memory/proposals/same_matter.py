@@ -2,7 +2,6 @@
 
 Rule 1: a key that a model chose proves nothing: the words do, or the service's own key for what they state.
 """
-# words of many languages are the subject here
 
 import re
 from typing import Final
@@ -16,15 +15,13 @@ from memory.rows.store import active_by_key
 from memory.rules.identity import FactIdentity, identify
 from memory.rules.quotes import holds, telling_terms
 from memory.rules.same_words import stands_in
+from promt.language.reader import whole
+from promt.patterns import compile_late
 from protocol.base import Scope
 from protocol.memory import Record, SemanticFields
 from protocol.seams.ports import Lexicon, Tx
 
-_CORRECTS: Final = re.compile(
-    r"\b(?:instead|no longer|not any ?more|correction|stattdessen|nicht mehr|korrektur|en (?:vez|lugar) de|ya no|corrección|au lieu de|plus [^.]{0,20}mais|"
-    r"désormais|вместо|больше не|поправка)\b|不再|改成|改为|更正|訂正",
-    re.IGNORECASE,
-)
+_CORRECTS: Final = compile_late(lambda: whole("quotes", "corrects"), re.IGNORECASE)
 """Says in so many words that something takes the place of something else."""
 
 

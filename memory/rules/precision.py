@@ -11,216 +11,36 @@ Rule 3: what is denied or holds always is not made more precise: `never on Frida
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
+from promt.language.reader import either, listed
 from promt.patterns import compile_late
 from protocol.memory import Record
 
 _TOKEN: Final = compile_late(
     r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|er|º|ª)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+(?:['’.][^\W\d_]+)*"
 )
-_CLOSED: Final = frozenset(
-    [
-        "not",
-        "no",
-        "never",
-        "none",
-        "nobody",
-        "nothing",
-        "without",
-        "neither",
-        "nor",
-        "cannot",
-        "don't",
-        "doesn't",
-        "didn't",
-        "won't",
-        "isn't",
-        "aren't",
-        "wasn't",
-        "can't",
-        "couldn't",
-        "shouldn't",
-        "wouldn't",
-        "haven't",
-        "hasn't",
-        "always",
-        "every",
-        "each",
-        "all",
-        "any",
-        "everyone",
-        "everything",
-        "anything",
-        "only",
-        "just",
-        "except",
-        "unless",
-        "least",
-        "most",
-        "almost",
-        "until",
-        "before",
-        "if",
-        "when",
-        "nicht",
-        "nie",
-        "niemals",
-        "kein",
-        "keine",
-        "keinen",
-        "keiner",
-        "keinem",
-        "nichts",
-        "niemand",
-        "ohne",
-        "immer",
-        "jede",
-        "jeder",
-        "jedes",
-        "jeden",
-        "alle",
-        "alles",
-        "nur",
-        "ausser",
-        "außer",
-        "wenn",
-        "bis",
-        "nunca",
-        "jamás",
-        "jamas",
-        "ningún",
-        "ninguna",
-        "ninguno",
-        "nada",
-        "nadie",
-        "sin",
-        "siempre",
-        "cada",
-        "todo",
-        "todos",
-        "toda",
-        "todas",
-        "solo",
-        "sólo",
-        "salvo",
-        "excepto",
-        "si",
-        "hasta",
-        "ne",
-        "pas",
-        "jamais",
-        "aucun",
-        "aucune",
-        "rien",
-        "personne",
-        "sans",
-        "toujours",
-        "chaque",
-        "tout",
-        "tous",
-        "toute",
-        "toutes",
-        "seulement",
-        "uniquement",
-        "sauf",
-        "não",
-        "nao",
-        "nenhum",
-        "nenhuma",
-        "ninguém",
-        "sem",
-        "sempre",
-        "só",
-        "somente",
-        "apenas",
-        "exceto",
-        "até",
-        "non",
-        "nessun",
-        "nessuno",
-        "nessuna",
-        "niente",
-        "nulla",
-        "senza",
-        "sempre",
-        "ogni",
-        "tutti",
-        "tutte",
-        "tutto",
-        "solo",
-        "soltanto",
-        "tranne",
-        "fino",
-        "не",
-        "нет",
-        "никогда",
-        "никто",
-        "ничего",
-        "ни",
-        "без",
-        "всегда",
-        "каждый",
-        "каждую",
-        "каждое",
-        "все",
-        "всё",
-        "только",
-        "кроме",
-        "если",
-        "пока",
-        "nie",
-        "nigdy",
-        "nikt",
-        "nic",
-        "bez",
-        "zawsze",
-        "każdy",
-        "każda",
-        "każde",
-        "wszystko",
-        "wszyscy",
-        "tylko",
-        "oprócz",
-        "jeśli",
-        "nooit",
-        "geen",
-        "niet",
-        "niets",
-        "niemand",
-        "zonder",
-        "altijd",
-        "elke",
-        "alleen",
-        "değil",
-        "hiç",
-        "asla",
-        "her",
-        "hep",
-        "sadece",
-    ]
-)
-_CLOSED_SIGNS: Final = compile_late(
-    "[不没沒无無别勿只每]|从不|ない|ません|だけ|いつも|毎|않|안 |못|[?？¿]|لا |ليس|دائما|नहीं|हमेशा"
-)
-"""Words, and signs of languages without blanks, that deny, or say of everything, or make it hang on something."""
+_CLOSED_SIGNS: Final = compile_late(lambda: rf"[?？¿]|{either('precision', 'closed_signs')}")
+"""Signs of languages without blanks that deny, or say of everything, or make it hang on something; words that do are `closed`."""
+
+
+def _any(key: str) -> str:
+    return f"(?:{either('precision', key)})"
+
 
 _YEAR: Final = r"(?:1[89]|20)\d\d"
 _HOUR: Final = r"(?:[01]?\d|2[0-4])"
-_CLOCK: Final = (
-    rf"(?:{_HOUR}(?::|h|\.)[0-5]\d|{_HOUR} ?(?:am|pm|a\.m\.|p\.m\.|uhr|h|o'clock|час(?:а|ов)?|点|點|時|时|시))"
-)
-_AT: Final = r"(?:at|um|ab|a las?|à|às|alle(?: ore)?|ore|в|o|о|om|kl|saat|klo|的|の)"
-_SINCE: Final = r"(?:since|seit|desde|depuis|dal|с|od|sinds|sedan)"
-_CALLED: Final = (
-    r"(?:called|named|namens|mit namen|llamad[oa]s?|que se llama|appelée?s?|nommée?s?|qui s'appelle|chamad[oa]s?|di nome|chiamat[oa]|по имени|по кличке"
-    r"|o imieniu|genaamd)"
-)
-_STREETS: Final = r"rua|avenida|av|calle|plaza|paseo|rue|avenue|boulevard|place|via|viale|piazza|corso|ul|ulica|aleja|ул|улица|проспект|площадь|street|road|lane|square|floor"
-_PARTICLES: Final = r"de|da|do|das|dos|del|de la|la|le|les|du|des|di|della|van|der|den|am|an der|of|the|st|nr|no|d"
 _NAME: Final = r"[A-ZÀ-ÞА-ЯĄ-Ž][\w'’-]*"
-_STEP: Final = rf"(?:{_NAME}|\d+[\w/-]*|(?:{_STREETS})\b\.?|(?:{_PARTICLES})\b\.?)"
-_ADDRESS: Final = rf"{_STEP}(?:[ ,]+{_STEP}){{0,7}}"
+
+
+def _clock() -> str:
+    return rf"(?:{_HOUR}(?::|h|\.)[0-5]\d|{_HOUR} ?{_any('o_clock')})"
+
+
+def _address() -> str:
+    step = rf"(?:{_NAME}|\d+[\w/-]*|{_any('street')}\b\.?|{_any('within_name')}\b\.?)"
+    return rf"{step}(?:[ ,]+{step}){{0,7}}"
 
 
 class _Place(NamedTuple):
@@ -240,29 +60,39 @@ class _Detail(NamedTuple):
 
 
 _DETAILS: Final = (
-    _Detail("year", compile_late(rf"[,]? ?(?:(?:de|del|of) )?{_YEAR}(?: ?(?:г\.?|года|r\.?|roku|年))?", re.IGNORECASE)),
+    _Detail(
+        "year",
+        compile_late(lambda: rf"[,]? ?(?:{_any('of_year')} )?{_YEAR}(?: ?{_any('year')})?", re.IGNORECASE),
+    ),
     _Detail(
         "time",
         compile_late(
-            rf"[,]? ?(?:{_AT}\.? )?{_CLOCK}(?: ?[-–] ?{_CLOCK})?(?: uhr| h)?(?: [a-z]{{2,5}})?", re.IGNORECASE
+            lambda: (
+                rf"[,]? ?(?:{_any('at')}\.? )?{_clock()}(?: ?[-–] ?{_clock()})?(?: {_any('hours')})?(?: [a-z]{{2,5}})?"
+            ),
+            re.IGNORECASE,
         ),
     ),
-    _Detail("since", compile_late(rf"[,]? {_SINCE} (?:[^\W\d_]+ )?{_YEAR}(?: ?(?:г\.?|года|roku))?", re.IGNORECASE)),
-    _Detail("name", compile_late(rf"[,]? (?i:{_CALLED}) {_NAME}(?: {_NAME}){{0,2}}")),
-    _Detail("address", compile_late(rf"(?: ?, ?{_ADDRESS}| ?\({_ADDRESS}\))")),
+    _Detail(
+        "since",
+        compile_late(lambda: rf"[,]? {_any('since')} (?:[^\W\d_]+ )?{_YEAR}(?: ?{_any('year')})?", re.IGNORECASE),
+    ),
+    _Detail("name", compile_late(lambda: rf"[,]? (?i:{_any('called')}) {_NAME}(?: {_NAME}){{0,2}}")),
+    _Detail("address", compile_late(lambda: rf"(?: ?, ?{_address()}| ?\({_address()}\))")),
     _Detail("version", compile_late(r" v?\d+(?:\.\d+)*")),
 )
-_ADDRESS_TELLS: Final = compile_late(rf"\d|\b(?:{_STREETS})\b", re.IGNORECASE)
+_ADDRESS_TELLS: Final = compile_late(lambda: rf"\d|\b{_any('street')}\b", re.IGNORECASE)
 _DAY: Final = compile_late(r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|º|ª)?")
-_MONTH: Final = compile_late(
-    r"(?:jan|feb|mar|mär|apr|may|mai|mei|maj|mag|jun|jui|giu|jul|lug|aug|ago|aoû|sep|set|oct|okt|ott|out|nov|dec|dez|dic|déc|ene|fév|fev|avr|abr|gen"
-    r"|янв|фев|мар|апр|мая|май|июн|июл|авг|сен|окт|ноя|дек|sty|lut|kwi|cze|lip|sie|wrz|paź|lis|gru|oca|şub|nis|haz|tem|eyl|eki|kas|ara)"
-)
+_MONTH: Final = compile_late(lambda: either("precision", "month"))
 _DAY_NEAR = 3
 """Words from a day to the place of its year: `6 de mayo`."""
-_TIMED: Final = compile_late(_CLOCK, re.IGNORECASE)
-_IN: Final = frozenset(["in", "en", "em", "à", "a", "at", "w", "we", "в", "во", "i", "på", "te", "在", "住", "に"])
+_TIMED: Final = compile_late(_clock, re.IGNORECASE)
 _PARTIAL: Final = compile_late(r"(?:(\d{4})|-)?-?(?:(\d\d)(?:-(\d\d))?)?")
+
+
+@cache
+def _words(key: str) -> frozenset[str]:
+    return frozenset(listed("precision", key))
 
 
 def added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
@@ -271,15 +101,15 @@ def added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None
         return date
     old, new = (" ".join(unicodedata.normalize("NFKC", text).split()).rstrip(" .!;。！") for text in (old, new))
     said, tokens = [m[0].casefold() for m in _TOKEN.finditer(old)], list(_TOKEN.finditer(new))
-    words = [m[0].casefold() for m in tokens]
-    if not said or len(words) <= len(said) or _is_closed(said, old):
+    told = [m[0].casefold() for m in tokens]
+    if not said or len(told) <= len(said) or _is_closed(said, old):
         return None
-    first = next((n for n, pair in enumerate(zip(said, words, strict=False)) if pair[0] != pair[1]), len(said))
+    first = next((n for n, pair in enumerate(zip(said, told, strict=False)) if pair[0] != pair[1]), len(said))
     rest = len(said) - first
-    if rest and words[-rest:] != said[first:]:
+    if rest and told[-rest:] != said[first:]:
         return None
     start = tokens[first - 1].end() if first else 0
-    end = tokens[len(words) - rest].start() if rest else len(new)
+    end = tokens[len(told) - rest].start() if rest else len(new)
     run = new[start:end].rstrip(" ,") if rest else new[start:end]
     place = _Place(said[:first], said[first:], is_one_slot)
     kinds = [kind.name for kind in _DETAILS if kind.form.fullmatch(run)]
@@ -297,7 +127,7 @@ def _fits(kind: str, run: str, place: _Place, old: str) -> bool:
     if kind == "time":
         return bool(before) and _TIMED.search(old) is None
     if kind == "address":
-        is_placed = any(word in _IN for word in before[-3:-1])
+        is_placed = any(word in _words("in") for word in before[-3:-1])
         return place.is_one_slot or (is_placed and _ADDRESS_TELLS.search(run) is not None)
     if kind == "version":
         is_named = bool(before) and not before[-1][0].isdigit() and re.search(rf"{_NAME}$", old) is not None
@@ -305,8 +135,8 @@ def _fits(kind: str, run: str, place: _Place, old: str) -> bool:
     return not place.after and bool(before)
 
 
-def _is_closed(words: Sequence[str], text: str) -> bool:
-    is_denied = any(word in _CLOSED or word.endswith(("n't", "n’t")) for word in words)
+def _is_closed(said: Sequence[str], text: str) -> bool:
+    is_denied = any(word in _words("closed") or word.endswith(("n't", "n’t")) for word in said)
     return is_denied or _CLOSED_SIGNS.search(text) is not None
 
 
@@ -320,7 +150,7 @@ def _fuller_date(old: str, new: str) -> str | None:
     return new.strip() if is_fuller else None
 
 
-_HAS_DETAIL: Final = compile_late(rf"\d|(?i:{_CALLED}|\b(?:{_STREETS})\b)")
+_HAS_DETAIL: Final = compile_late(lambda: rf"\d|(?i:{_any('called')}|\b{_any('street')}\b)")
 
 
 def may_add_detail(new: str) -> bool:

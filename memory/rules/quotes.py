@@ -17,6 +17,7 @@ from memory.rules.hygiene import NOBODY, find_junk
 from memory.rules.identity import folded
 from memory.rules.same_words import denials_in, figures_in
 from promt.intents import detect
+from promt.language.reader import either, listed, whole
 from promt.layout import sentences
 from promt.own_words import KEEPS, is_about_user, own_stretches
 from promt.patterns import compile_late
@@ -39,46 +40,24 @@ OBEYED: Final[frozenset[Category]] = frozenset(
     ("recurring_instruction", "communication_style", "procedure", "project_policy", "constraint")
 )
 """Categories that a model obeys."""
-_ADDED: Final = (
-    "user users named called name prefers prefer likes like person speaker owns own "
-    "nutzer nutzers nutzerin benutzer benutzers heißt heisst mag bevorzugt "
-    "usuario usuaria llama llamado llamada prefiere gusta "
-    "utilisateur utilisatrice appelle nommé nommée préfère aime "
-    "пользователь пользователя пользователю зовут предпочитает любит"
-)
-"""What a telling adds: who is meant, that somebody has a name, that something is liked or wanted."""
-OBLIGES: Final = compile_late(
-    r"\b(?:always|never|must|mustn't|should|shall|(?:has|have) to|required?|send|forward|immer|nie|niemals|muss|müssen|soll(?:en)?|sende?|"
-    r"siempre|nunca|jamás|debe[ns]?|tiene que|envía|toujours|jamais|doit|doivent|envoie|всегда|никогда|долж\w+|обязан\w*|отправляй)\b"
-    r"|总是|永远|必须|务必|一律|いつも|必ず|絶対",
-    re.IGNORECASE,
-)
-_TURNS: Final = compile_late(
-    r"\b(?:if|unless|until|before|after|without|only|at (?:most|least)|except|than|used to|wenn|falls|bis|bevor|nachdem|ohne|nur|außer|höchstens|mindestens|als|früher|si|hasta|antes|después|sin|"
-    r"s[oó]lo|excepto|avant|après|sans|seulement|sauf|если|до|после|без|только|кроме|чем|раньше)\b|如果|除非|直到|之前|之后|只有|至少|最多|ければ|たら|まで",
-    re.IGNORECASE,
-)
+OBLIGES: Final = compile_late(lambda: whole("quotes", "obliges"), re.IGNORECASE)
+_TURNS: Final = compile_late(lambda: whole("quotes", "turns"), re.IGNORECASE)
 """Words without which a sentence says something else, though no index holds them."""
 _OF_USER: Final = compile_late(
-    r"\b(?:users?|nutzer|benutzer|usuario|utilisateur|пользовател)|用户|ユーザー", re.IGNORECASE
+    lambda: rf"\b(?:{either('quotes', 'of_user', spaced=True)})|{either('quotes', 'of_user', spaced=False)}",
+    re.IGNORECASE,
 )
 _WORD: Final = compile_late(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE: Final = compile_late("['’]s$")
 _ASKS: Final = compile_late(
-    r"\W*(?:(?:is|are|am|was|were|do|does|did|can|could|would|will|should|shall|may|have|has|what|how|which|who|whose|where|when|why|any|"
-    r"ist|sind|bin|kann|kannst|können|soll|was|wie|wer|wo|wann|warum|welche\w*|es|qué|cómo|quién|dónde|cuándo|puedes|est-ce|que|quel\w*|comment|où|quand|peux|"
-    r"что|как|кто|где|когда|почему|можешь)\b|什么|怎么|何|どう)",
+    lambda: rf"\W*(?:(?:{either('quotes', 'asks', spaced=True)})\b|{either('quotes', 'asks', spaced=False)})",
     re.IGNORECASE,
 )
 """Begins a question."""
 _CLAUSE: Final = compile_late(r"[,;:，、；：—–]\s*")
 _STOP: Final = compile_late(r"(?<=[.!?])\s+")
 _LABEL: Final = compile_late(r"[:：–—]|^[ \t]*(?:[-*•・·]|\(?\d{1,2}[.)])", re.MULTILINE)
-_REMINDER: Final = compile_late(
-    r"\b(?:do(?:n't| not)|never) (?:ever )?forget\b|\bvergi(?:ss|ß) (?:bitte )?nicht\b|\bnicht vergessen\b|\bno (?:te )?olvides\b|"
-    r"\bn'oublie[zs]? (?:pas|jamais)\b|\bне забу(?:дь|дьте|дешь)\b|\bне забывай\w*|(?:请)?(?:不要|别|別)忘(?:记|記|了)?",
-    re.IGNORECASE,
-)
+_REMINDER: Final = compile_late(lambda: either("quotes", "reminder"), re.IGNORECASE)
 """Asks that something be kept; the negation is not that of the fact."""
 
 
@@ -241,7 +220,8 @@ _ANY: Final = "qzx"
 
 @cache
 def _added() -> frozenset[str]:
-    return frozenset(_ADDED.split())
+    """Return what a telling adds: who is meant, that somebody has a name, that something is liked or wanted."""
+    return frozenset(listed("quotes", "added"))
 
 
 def holds(term: str, known: set[str]) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 from memory.extraction.unspaced import count_denials
 from memory.rules.identity import folded
-from promt.own_words import statements
+from promt.language.reader import listed
 from promt.patterns import compile_late
 from protocol.saying import TYPOGRAPHY
 from protocol.seams.ports import Lexicon
@@ -90,4 +90,4 @@ def _bare(word: str) -> str:
 @cache
 def _denying() -> frozenset[str]:
     """The words of all languages that deny."""
-    return frozenset(word for table in statements().values() for word in str(table.get("denies", "")).split())
+    return frozenset(word for word in listed("statements", "denies"))

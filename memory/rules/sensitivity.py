@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from promt.language.reader import either
 from promt.patterns import compile_late
 from protocol.memory import Category, Sensitivity, SensitivityHint
 from protocol.seams.ports import SecretSpan
@@ -21,19 +22,8 @@ LABEL_ADVICE = (
 """What a person is told whose number was refused."""
 CREDENTIAL_FOUND = "a credential of this kind was found"
 
-_HEALTH = (
-    r"diagnos\w*", r"prescri\w*", r"medication\w*", r"antidepressant\w*", r"insulin", r"hiv", r"cancer", r"diabet\w*",
-    r"epilep\w*", r"bipolar", r"schizophren\w*", r"depression", r"therapist", r"chemotherap\w*", r"pregnan\w*", r"abortion",
-    r"allerg(?:y|ies|ic) to", r"диагноз\w*", r"диабет\w*", r"беремен\w*", r"депресси\w*", r"лекарств\w*", r"schwanger\w*",
-    r"medikament\w*", r"diagnose", r"krebs", r"embarazad\w*", r"medicamento\w*", r"diagn[oó]stic\w*", r"enceinte",
-    r"m[ée]dicament\w*", r"grossesse",
-)  # fmt: skip
-_FINANCE = (
-    r"bank account number", r"account number", r"routing number", r"sort code", r"tax id", r"ssn", r"social security number",
-    r"passport number", r"driver'?s licen[cs]e number", r"номер (?:счета|паспорта)", r"инн", r"kontonummer", r"steuernummer",
-    r"n[uú]mero de cuenta", r"num[ée]ro de compte",
-)  # fmt: skip
-_REGULATED = compile_late(rf"(?<!\w)(?:{'|'.join((*_HEALTH, *_FINANCE))})(?!\w)", re.IGNORECASE)
+_REGULATED = compile_late(lambda: rf"(?<!\w)(?:{either('sensitivity', 'regulated')})(?!\w)", re.IGNORECASE)
+"""Health, and numbers of accounts and papers."""
 
 PERSONAL_CATEGORIES: frozenset[Category] = frozenset({"identity", "biography", "relationship"})
 

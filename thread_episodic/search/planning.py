@@ -5,37 +5,25 @@ Rule 2: time words prefer, they do not hide: a search of the named time is follo
 words asks for all that was said in its time.
 Rule 3: a time word alone is no reference to our talk: somebody must have said something to somebody.
 """
-# ruff: noqa: RUF001  # words of several scripts are the subject here
 
 from collections.abc import Callable
 
+from promt.language.reader import either
 from promt.patterns import compile_late
 from protocol.hooks import EpisodicPlan, EpisodicQuery, ProposeEpisodic, TurnContext
 from protocol.seams.ports import ReadDate
-from thread_episodic.search.pointing import any_word, decisions_asked, query_of, subject_of, without_times
+from thread_episodic.search.pointing import any_of, decisions_asked, query_of, subject_of, without_times
 from thread_episodic.search.time_words import TimeRange, find_time, fold, zone_of
 
-_SPOKEN_HERE = compile_late(
-    r"(?<!\w)(?:earlier (?:today|in this|here|you|i|we)|(?:you|i|we) (?:said|mentioned|wrote|asked) (?:above|earlier)|above"
-    r"|further up|выше|ранее (?:здесь|в этом)|weiter oben|oben|mas arriba|arriba)(?!\w)"
-)
-_THOSE_WHO_SPOKE = any_word(
-    "we you us our your discussion conversation chat мы ты вы нам нас наш наша wir du uns unser unsere nosotros tu nos nuestro "
-    r"nuestra \w{2,}(?:amos|imos|aste|iste)"
-)
-_PAST = compile_late(
-    r"(?<!\w)(?:did|was|were|had|have|has|haben|habe|hast|hat|hatten|hatte|war|waren|wurde|fue|fueron|era|hicimos|\w{2,}ed"
-    r"|said|told|chose|wrote|\w{2,}(?:amos|imos|aste|iste)|\w+(?:ал|ил|ел|ла|ло|ли|лся|лись))(?!\w)"
-)
-_QUESTION = compile_late(
-    r"\?|^\W*(?:what|which|when|where|who|why|how|remind|что|о чем|какой|какую|какие|когда|где|кто|почему|зачем|как|напомни"
-    r"|was|wann|wo|wer|warum|wie|welche[rsn]?|woruber|que|cual|cuando|donde|quien|como|recuerdame)(?!\w)"
-)
+_SPOKEN_HERE = any_of("spoken_here")
+_WHO_SPOKE = any_of("who_spoke")
+_PAST = any_of("past")
+_QUESTION = compile_late(lambda: rf"\?|^\W*(?:{either('talk', 'question')})(?!\w)")
 
 
 def _asks_about_our_past(text: str) -> bool:
     folded = fold(text)
-    return all(pattern.search(folded) for pattern in (_QUESTION, _PAST, _THOSE_WHO_SPOKE))
+    return all(pattern.search(folded) for pattern in (_QUESTION, _PAST, _WHO_SPOKE))
 
 
 def make_planner(refers_to_history: Callable[[str], bool], read_date: ReadDate) -> ProposeEpisodic:

@@ -4,11 +4,11 @@ Rule 1: pure; terms, names and times come from outside.
 Rule 2: a word that only points says nothing of what was said: it leaves the query. Where nothing else is left, the newest that was
 said is the answer, and what sounds like a decision first where decisions are asked for.
 """
-# ruff: noqa: RUF001  # words of several scripts are the subject here
 
 import re
 from collections.abc import Collection, Mapping
 
+from promt.language.reader import either
 from promt.patterns import compile_late
 from protocol.thread_episodic import Understood
 from retrieval.budget import cut_at_word
@@ -20,27 +20,14 @@ SAID_ALREADY = 0.75  # of the smaller one's terms: the rest is how somebody happ
 NAME_PART = 0.5  # of a thread's name: less of it is a word that anybody uses
 
 
-def any_word(source: str) -> re.Pattern[str]:
-    """The pattern of any of some words, as whole words of a folded text."""
-    return re.compile(rf"(?<!\w)(?:{'|'.join(source.split())})(?!\w)")
+def any_of(*keys: str) -> re.Pattern[str]:
+    """Return the pattern of the words and phrases under some keys of `[talk]`, as whole words of a folded text."""
+    return compile_late(lambda: rf"(?<!\w)(?:{'|'.join(either('talk', key) for key in keys)})(?!\w)")
 
 
-_DECIDING = (
-    "decide decided decision decisions agree agreed conclude concluded settle settled решил решили решение договорились "
-    "beschlossen entschieden vereinbart decidimos acordamos"
-)
-_POINTING = any_word(
-    f"{_DECIDING} "
-    "a about again all an and anything chat chatted continue conversation did discuss discussed do does earlier everything "
-    "advice answer answered exactly find have i it just me mention mentioned message messages my of on our our please previously remember remind said "
-    "say saying something speak spoke talk talked talking tell that the then there thing things thread to told topic us was we "
-    "were what where which you your "
-    "что о чем об мы я ты вы говорили говорил обсуждали обсуждал было напомни все там мне нам сказал сказали про ранее "
-    "was woruber haben hatten wir ich du sie gesprochen geredet besprochen gesagt uns mir denn das es alles uber erzahlt vorhin "
-    "que de hablamos hablaste dijimos dijiste dije discutimos nosotros nos me lo la sobre todo comentamos"
-)
+_ASKS_FOR_DECISIONS = any_of("deciding")
+_POINTING = any_of("deciding", "pointing")
 """Words that ask for what was said, and say nothing of it."""
-_ASKS_FOR_DECISIONS = any_word(_DECIDING)
 _WORD = compile_late(r"\w+")
 
 
@@ -81,7 +68,7 @@ def subject_of(text: str) -> str:
 
 def decisions_asked(text: str) -> str:
     """The words by which decisions are found, where the message asks for some."""
-    return _DECIDING if _ASKS_FOR_DECISIONS.search(fold(text)) else ""
+    return either("talk", "deciding").replace("|", " ") if _ASKS_FOR_DECISIONS.search(fold(text)) else ""
 
 
 def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) -> str | None:

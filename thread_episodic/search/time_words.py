@@ -5,10 +5,9 @@ is known how loosely it is meant; a date of the calendar is found here and read 
 Rule 2: only the past is found: what may lie ahead ("on Monday", "in May") means the last one that began.
 Rule 3: an unknown phrase is no time; a guess would hide what was said.
 """
-# ruff: noqa: RUF001  # months and weekdays of several scripts are the subject here
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
@@ -17,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 from promt.intents import HEAD_CHARS, ends_of
+from promt.language.reader import either, tables
 from promt.patterns import compile_late
 from protocol.seams.ports import ReadDate
 
@@ -93,106 +93,45 @@ def _few(unit: str) -> Callable[[date], Days]:
 # -- words ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Words:
-    """How a language says it. Values are regular expressions on text in lower case."""
+class _Words(NamedTuple):
+    """How a language says it: `[time]` of its file. Values are regular expressions on text in lower case."""
 
-    named: tuple[tuple[str, Callable[[date], Days]], ...]
+    named: Sequence[tuple[str, str, int]]
+    """Phrases, and how many days, weeks, months or years ago they mean."""
     ago: str
     few: str
-    numbers: tuple[str, ...]
-    units: tuple[tuple[str, str], ...]
-    weekdays: tuple[str, ...]
+    numbers: Sequence[str]
+    units: Mapping[str, str]
+    weekdays: Sequence[str]
     on_weekday: str
 
 
-_TODAY = _days_ago(0)
-
-_ENGLISH = _Words(
-    named=(
-        ("the day before yesterday", _days_ago(2)), ("yesterday(?: (?:morning|afternoon|evening|night))?", _days_ago(1)),
-        ("last night", _days_ago(1)),
-        ("this (?:morning|afternoon)|earlier today|today", _TODAY),
-        ("last week", _weeks_ago(1)), ("(?:earlier )?this week", _weeks_ago(0)),
-        ("last month", _months_ago(1)), ("(?:earlier )?this month", _months_ago(0)), ("last year", _years_ago(1)),
-    ),
-    ago=r"{number} {unit} ago",
-    few="a couple(?: of)?|a few|several",
-    numbers=("an?|one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    units=(("day", "days?"), ("week", "weeks?"), ("month", "months?"), ("year", "years?")),
-    weekdays=("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
-    on_weekday=r"(?:last|on|this past) {weekday}",
-)  # fmt: skip
-
-_RUSSIAN = _Words(
-    named=(
-        ("позавчера", _days_ago(2)), ("вчера", _days_ago(1)), ("прошлой ночью", _days_ago(1)),
-        ("сегодня(?: утром| днем)?", _TODAY),
-        ("на прошлой неделе", _weeks_ago(1)), ("на этой неделе", _weeks_ago(0)),
-        ("в прошлом месяце", _months_ago(1)), ("в этом месяце", _months_ago(0)), ("в прошлом году", _years_ago(1)),
-    ),
-    ago=r"(?:{number} )?{unit} (?:тому )?назад",
-    few="пару|несколько",
-    numbers=("один|одну", "два|две", "три", "четыре", "пять", "шесть", "семь", "восемь", "девять", "десять"),
-    units=(("day", "день|дня|дней"), ("week", "недел[юиь]"), ("month", "месяц(?:а|ев)?"), ("year", "год(?:а)?|лет")),
-    weekdays=("понедельник", "вторник", "среду", "четверг", "пятницу", "субботу", "воскресенье"),
-    on_weekday=r"во? (?:прошл(?:ый|ую|ое) )?{weekday}",
-)  # fmt: skip
-
-_GERMAN = _Words(
-    named=(
-        ("vorgestern", _days_ago(2)), ("gestern(?: abend| nacht)?", _days_ago(1)), ("letzte nacht", _days_ago(1)),
-        ("heute(?: morgen| fruh| vormittag)?", _TODAY),
-        ("(?:letzte|vorige|vergangene) woche", _weeks_ago(1)), ("diese woche", _weeks_ago(0)),
-        ("(?:letzten|vorigen|vergangenen) monat", _months_ago(1)), ("diesen monat", _months_ago(0)),
-        ("(?:letztes|voriges) jahr", _years_ago(1)),
-    ),
-    ago=r"vor {number} {unit}",
-    few="ein paar|einigen|wenigen",
-    numbers=("eine[mr]", "zwei", "drei", "vier", "funf", "sechs", "sieben", "acht", "neun", "zehn"),
-    units=(("day", "tag(?:en)?"), ("week", "wochen?"), ("month", "monat(?:en)?"), ("year", "jahr(?:en)?")),
-    weekdays=("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag|sonnabend", "sonntag"),
-    on_weekday=r"(?:am|(?:letzte|vergangene|vorige)[nm]) {weekday}",
-)  # fmt: skip
-
-_SPANISH = _Words(
-    named=(
-        ("anteayer|antes de ayer", _days_ago(2)), ("ayer", _days_ago(1)), ("anoche", _days_ago(1)),
-        ("esta (?:manana|tarde)|hoy", _TODAY),
-        ("la semana pasada", _weeks_ago(1)), ("esta semana", _weeks_ago(0)),
-        ("el mes pasado", _months_ago(1)), ("este mes", _months_ago(0)), ("el ano pasado", _years_ago(1)),
-    ),
-    ago=r"hace {number} {unit}",
-    few="un par de|unos|unas|algunos|algunas|pocos|pocas",
-    numbers=("una?", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez"),
-    units=(("day", "dias?"), ("week", "semanas?"), ("month", "mes(?:es)?"), ("year", "anos?")),
-    weekdays=("lunes", "martes", "miercoles", "jueves", "viernes", "sabado", "domingo"),
-    on_weekday=r"(?:el|del) {weekday}(?! que viene| proximo)(?: pasado)?",
-)  # fmt: skip
-
+_SPANS: Mapping[str, Callable[[int], Callable[[date], Days]]] = {
+    "day": _days_ago,
+    "week": _weeks_ago,
+    "month": _months_ago,
+    "year": _years_ago,
+}
 MAX_COUNT = 400  # "500 days ago" is no way to point at a conversation
 
 _YEAR = r"(?:19|20)\d\d"
-_MONTHS = (
-    "jan(?:uary|uar|ner)?|feb(?:ruary|ruar)?|march|marz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sept?(?:ember)?"
-    "|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?|dez(?:ember)?"
-    "|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|setiembre|octubre|noviembre|diciembre"
-    "|январ[яе]|феврал[яе]|март[ае]|апрел[яе]|ма[яе]|июн[яе]|июл[яе]|август[ае]"
-    "|сентябр[яе]|октябр[яе]|ноябр[яе]|декабр[яе]"
-)
-_MONTH = f"(?:{_MONTHS})"
 _DAY_OF_MONTH = r"(?:0?[1-9]|[12]\d|3[01])"
-_DATES = (
-    (rf"{_DAY_OF_MONTH}(?:st|nd|rd|th|-?го|\.)?(?: of| de)? {_MONTH}(?:,?(?: del?)? {_YEAR})?", _MONTHS),
-    (rf"{_MONTH} {_DAY_OF_MONTH}(?:st|nd|rd|th)?(?:,? {_YEAR})?", _MONTHS),
-    (
-        rf"(?:(?:at the |the )?(?:start|beginning|middle|end) of|in|during|back in|last|im|letzten|en|в) (?P<month>{_MONTH}(?:,?(?: del?)? {_YEAR})?)",
-        _MONTHS,
-    ),
-    (rf"{_YEAR}-\d\d-\d\d|\d\d?\.\d\d?\.{_YEAR}|\d\d?/\d\d?/{_YEAR}", r"19\d\d|20\d\d"),
-)
-"""Dates of the calendar in any of the languages, and what none of them is without. A month's name alone is no time ("may",
-"mar"), nor is a number."""
+
+
+def _dates() -> list[tuple[str, str]]:
+    """Return dates of the calendar in any of the languages, and what none of them is without.
+
+    A month's name alone is no time ("may", "mar"), nor is a number.
+    """
+    months, ending, in_month = (either("time", key) for key in ("month", "day_ending", "in_month"))
+    month = f"(?:{months})"
+    year = rf"(?:,?(?: (?:{either('time', 'of_year')}))? {_YEAR})?"
+    return [
+        (rf"{_DAY_OF_MONTH}(?:{ending}|\.)?(?: (?:{either('time', 'of_month')}))? {month}{year}", months),
+        (rf"{month} {_DAY_OF_MONTH}(?:{ending})?(?:,? {_YEAR})?", months),
+        (rf"(?:{in_month}) (?P<month>{month}{year})", months),
+        (rf"{_YEAR}-\d\d-\d\d|\d\d?\.\d\d?\.{_YEAR}|\d\d?/\d\d?/{_YEAR}", r"19\d\d|20\d\d"),
+    ]
 
 
 class _Asked(NamedTuple):
@@ -240,14 +179,18 @@ def _written(match: re.Match[str], asked: _Asked) -> Days | None:
     return (_month_start(day, 0), _month_start(day, -1)) if period == "month" else (day, day + _DAY)
 
 
+def _named(days: Callable[[date], Days]) -> Callable[[re.Match[str], _Asked], Days]:
+    return lambda _, asked: days(asked.today)
+
+
 def _rules_of(words: _Words) -> list[_Rule]:
     numbers = "|".join(f"(?P<n{n}>{word})" for n, word in enumerate(words.numbers, 1))
     number = rf"(?:(?P<few>{words.few})|{numbers}|(?P<digits>\d{{1,3}}))"
-    unit = "(?:" + "|".join(f"(?P<{name}>{word})" for name, word in words.units) + ")"
+    unit = "(?:" + "|".join(f"(?P<{name}>{word})" for name, word in words.units.items()) + ")"
     weekday = "(?:" + "|".join(f"(?P<w{n}>{word})" for n, word in enumerate(words.weekdays)) + ")"
 
     def ago(match: re.Match[str], asked: _Asked) -> Days:
-        name = next(name for name, _ in words.units if match[name])
+        name = next(name for name in words.units if match[name])
         count = int(match["digits"] or _picked(match, "n", default=1))
         return (_few(name) if match["few"] else _around(name, min(count, MAX_COUNT)))(asked.today)
 
@@ -255,8 +198,8 @@ def _rules_of(words: _Words) -> list[_Rule]:
         return _weekday(_picked(match, "w"))(asked.today)
 
     return [
-        *(_rule(phrase, lambda _, asked, days=days: days(asked.today)) for phrase, days in words.named),
-        _rule(words.ago.format(number=number, unit=unit), ago, "|".join(word for _, word in words.units)),
+        *(_rule(phrase, _named(_SPANS[unit](count))) for phrase, unit, count in words.named),
+        _rule(words.ago.format(number=number, unit=unit), ago, "|".join(words.units.values())),
         _rule(words.on_weekday.format(weekday=weekday), on_weekday, "|".join(words.weekdays)),
     ]
 
@@ -272,12 +215,16 @@ def _picked(match: re.Match[str], letter: str, default: int = 0) -> int:
 def _rules() -> list[_Rule]:
     """Made when first needed: a process that meets no question of time does not pay for them."""
     return [
-        *(_rule(phrase, _written, anchored) for phrase, anchored in _DATES),
-        *(rule for words in (_ENGLISH, _RUSSIAN, _GERMAN, _SPANISH) for rule in _rules_of(words)),
+        *(_rule(phrase, _written, anchored) for phrase, anchored in _dates()),
+        *(
+            rule
+            for table in tables("time").values()
+            for rule in _rules_of(_Words(*map(table.__getitem__, _Words._fields)))
+        ),
     ]
 
 
-_FOLD = str.maketrans("áéíóúüñäöё", "aeiouunaoе")
+_FOLD = str.maketrans("áéíóúüñäöё", "aeiouunaoе")  # noqa: RUF001
 """One character for one, so that places keep their numbers."""
 
 
@@ -356,12 +303,7 @@ def _time_of(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRang
     return TimeRange(from_at=_millis(begin, zone), to_at=min(_millis(end, zone) - 1, now), spans=tuple(sorted(spans)))
 
 
-_ASKS_WHEN = compile_late(
-    r"(?<![\w-])(?:when|how long|since when|(?:what|which) (?:date|day|month|year|time)"
-    r"|когда|как давно|с каких пор|(?:какого числа|в каком (?:месяце|году)|в какой день)"
-    r"|wann|seit wann|wie lange|(?:an )?welche[mnrs]? (?:datum|tag|monat|jahr)"
-    r"|cuando|desde cuando|cuanto (?:tiempo )?hace|(?:que|cual) (?:fecha|dia|mes|ano))(?![\w-])"
-)
+_ASKS_WHEN = compile_late(lambda: rf"(?<![\w-])(?:{either('time', 'asks_when')})(?![\w-])")
 
 
 def tells_time(text: str) -> bool:

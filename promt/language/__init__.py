@@ -1,0 +1,1 @@
+"""Languages: one file of words each, and what reads them."""
