@@ -6,14 +6,17 @@ python tests/stage/house_tree.py --write    write it
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from agent.states import TURNS
 from gateway.jobs.states import TRANSITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
 """From the top layer to the lowest."""
+LIVES: dict[str, Mapping[str, Mapping[str, str]]] = {"job": TRANSITIONS, "turn": TURNS}
+"""Whatever is stored with a state, and its transition table."""
 PAGE = ROOT / "docs" / "architecture.md"
 
 
@@ -43,9 +46,14 @@ def print_rooms() -> str:
 
 
 def print_states() -> str:
-    """Return the transition table of jobs as Markdown: state, event, next state."""
-    moves = [f"| {state} | {event} | {end} |" for state, row in TRANSITIONS.items() for event, end in row.items()]
-    return "\n".join(["| state | event | next state |", "| --- | --- | --- |", *moves]) + "\n"
+    """Return the transition tables as Markdown: whose state, state, event, next state."""
+    moves = [
+        f"| {name} | {state} | {event} | {end} |"
+        for name, table in LIVES.items()
+        for state, row in table.items()
+        for event, end in row.items()
+    ]
+    return "\n".join(["| of | state | event | next state |", "| --- | --- | --- | --- |", *moves]) + "\n"
 
 
 def print_page() -> str:

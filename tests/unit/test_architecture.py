@@ -59,6 +59,8 @@ HOME_OF = {
     "openai": {"gateway/providers/openai_chat.py"},
     "anthropic": {"gateway/providers/anthropic_messages.py"},
 }
+ROWS = {"agent": "agent/rows/"}
+"""The houses whose statements are run in one room only: that is where another engine than SQLite could stand."""
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
 
@@ -89,6 +91,14 @@ def test_sql_stands_in_sql_files(path: Path) -> None:
         node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
     assert name_of(path) in OF_ANY_TABLE or not [text for text in strings if SQL_VERB.search(text)]
+
+
+@each("house", ROWS)
+def test_statements_are_run_in_the_rows_of_a_house(house: str) -> None:
+    elsewhere = [
+        path for path in MODULES if name_of(path).startswith(f"{house}/") and "SQL[" in path.read_text("utf-8")
+    ]
+    assert [name_of(path) for path in elsewhere if not name_of(path).startswith(ROWS[house])] == []
 
 
 @each("path", MODULES)
