@@ -6,4 +6,5 @@ hooks/    the runtime of hooks
 files/    artifacts of messages
 threads/  workspaces, threads, imported conversations
 forget/   what leaves a conversation
+rows/     the only SQL of this house
 """

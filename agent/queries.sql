@@ -108,11 +108,20 @@ SELECT turn_id, driver, input_hash, position, origin FROM turn WHERE thread_id =
 SELECT turn_id, status FROM turn WHERE thread_id = :thread_id AND status NOT IN ('in_progress', 'awaiting_host') AND position < :position
 ORDER BY position DESC, id DESC LIMIT :limit
 
+-- name: status_of_turn
+-- The status of a turn.
+SELECT status FROM turn WHERE turn_id = :turn_id
+
+-- name: keep_prepared
+-- A turn's host may call its model.
+UPDATE turn SET manifest = :manifest, last_seq = :last_seq WHERE turn_id = :turn_id AND status = 'awaiting_host'
+
 -- name: end_turn
--- A turn has ended, or waits for its host.
-UPDATE turn SET status = :status, completed_at = :completed_at, error_reason = :error_reason, error_retryable = :error_retryable, rounds = :rounds,
-    usage = :usage, manifest = :manifest, last_seq = :last_seq, owner = :owner, tool_events = :tool_events
-WHERE turn_id = :turn_id AND status IN ('in_progress', 'awaiting_host')
+-- A turn ends, from the status that this was decided on; what is not known of it stays.
+UPDATE turn SET status = :status, completed_at = :now, owner = NULL, error_reason = :error_reason, error_retryable = :error_retryable,
+    rounds = coalesce(:rounds, rounds), usage = coalesce(:usage, usage), manifest = coalesce(:manifest, manifest),
+    last_seq = coalesce(:last_seq, last_seq), tool_events = coalesce(:tool_events, tool_events)
+WHERE turn_id = :turn_id AND status = :before
 
 -- name: move_turn
 -- A turn's place in its thread.
@@ -129,10 +138,6 @@ UPDATE turn SET post_completed = 1, last_seq = last_seq + 1 WHERE turn_id = :tur
 -- name: turns_of_owner
 -- Turns that a process runs, or left running.
 SELECT turn_id, thread_id FROM turn WHERE owner = :owner ORDER BY id
-
--- name: interrupt_turn
--- A turn that nobody runs any more.
-UPDATE turn SET status = 'interrupted', completed_at = :now, owner = NULL WHERE turn_id = :turn_id AND status IN ('in_progress', 'awaiting_host')
 
 -- name: recently_interrupted
 -- Turns whose process died and that no client was told of yet.

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
-from agent.store import SQL as AGENT_SQL
-from agent.store import read_items
+from agent.rows.items import read_items
+from agent.rows.statements import SQL as AGENT_SQL
 from benchmarks.search_scale import FREQUENT, SEED, Words, add_record, opened
 from gateway.base.clock import SystemClock
 from gateway.base.ids import SortableIds

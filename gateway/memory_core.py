@@ -10,15 +10,10 @@ from functools import cache, partial
 from agent.forget.places import KeptFiles
 from agent.forget.redaction import forget_copies
 from agent.prompt.ledger import Ledger
-from agent.store import (
-    generation_of_turn,
-    open_runs,
-    read_items,
-    read_run,
-    read_thread,
-    read_turn,
-    workspace_exists,
-)
+from agent.rows.items import read_items
+from agent.rows.runs import open_runs, read_run, read_turn
+from agent.rows.threads import read_thread, workspace_exists
+from agent.rows.turns import generation_of_turn
 from gateway.base.health import Health
 from gateway.base.hub import Hub
 from gateway.base.spawner import Spawner

@@ -18,17 +18,10 @@ from agent.hooks.registration import Registry
 from agent.hooks.runtime import HookRuntime
 from agent.prompt.preflight import Planners
 from agent.prompt.preflight_advice import Advisor
-from agent.store import (
-    items_after,
-    read_artifacts,
-    read_items,
-    read_thread,
-    thread_names,
-    thread_turns,
-    turn_items,
-    workspace_exists,
-    workspace_threads,
-)
+from agent.rows.artifacts import read_artifacts
+from agent.rows.items import items_after, read_items, turn_items
+from agent.rows.threads import read_thread, thread_names, workspace_exists, workspace_threads
+from agent.rows.turns import thread_turns
 from agent.threads.imports import Imports
 from agent.threads.threads import Neighbours, Threads
 from agent.threads.unstored import Unstored

@@ -14,9 +14,19 @@ from typing import NamedTuple
 
 import anyio
 
-from agent.files.reading import FileRefusedError, Files, KeptContent, Reading, find_kept, ref_of
+from agent.files.reading import FileRefusedError, Files, KeptContent, Reading
 from agent.files.text import kind_of
-from agent.store import LAST, SQL, get_thread
+from agent.rows.artifacts import (
+    contents_of,
+    find_kept,
+    find_unneeded,
+    is_kept_elsewhere,
+    keeps_bytes,
+    list_artifacts,
+    remove_artifact,
+)
+from agent.rows.statements import LAST
+from agent.rows.threads import get_thread
 from agent.threads.imports import derived_id
 from protocol import methods as m
 from protocol.base import Diagnostic
@@ -104,9 +114,7 @@ class Artifacts:
     def confirm(self, tx: Tx, received: Sequence[Received], thread_id: str, workspace_id: str) -> None:
         """Check, in the transaction that refers to them, that the files may be referred to and are still there."""
         for ref, has_bytes in received:
-            if has_bytes and tx.one(
-                SQL["artifact_elsewhere"], {"artifact_id": ref.artifact_id, "thread_id": thread_id}
-            ):
+            if has_bytes and is_kept_elsewhere(tx, ref.artifact_id, thread_id):
                 raise CallerError.missing("artifact")
             if not has_bytes and find_kept(tx, ref.artifact_id, ref.version_id, workspace_id) is None:
                 raise CallerError.missing("artifact")
@@ -163,15 +171,14 @@ class Artifacts:
     async def artifact_list(self, params: ArtifactListParams) -> ArtifactListResult:
         """The files of a thread, each version once, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
-        values = {"thread_id": params.thread_id, "before": before, "limit": params.limit + 1}
 
         def read(tx: Tx) -> ArtifactListResult:
             if get_thread(tx, params.thread_id) is None:
                 raise CallerError.missing("thread")
-            rows = tx.all(SQL["list_artifacts"], values)
-            page = rows[: params.limit]
-            following = cursor_of(page[-1][8]) if len(rows) > params.limit else None
-            return ArtifactListResult(artifacts=[ref_of(row) for row in page], next_cursor=following)
+            found = list_artifacts(tx, params.thread_id, before, params.limit + 1)
+            page = found[: params.limit]
+            following = cursor_of(page[-1][0]) if len(found) > params.limit else None
+            return ArtifactListResult(artifacts=[ref for _, ref in page], next_cursor=following)
 
         return await self._db.read(read)
 
@@ -195,11 +202,10 @@ class Artifacts:
 
         Bytes that the system does not let go of for now (`removed.contents` counts those that went) are swept later.
         """
-        values = {"artifact_id": params.artifact_id}
 
         def delete(tx: Tx) -> tuple[int, list[str]]:
-            digests = [row[0] for row in tx.all(SQL["contents_of_artifact"], values)]
-            removed = tx.run(SQL["remove_artifact"], values)
+            digests = contents_of(tx, params.artifact_id)
+            removed = remove_artifact(tx, params.artifact_id)
             if not removed:
                 raise CallerError.missing("artifact")
             self._jobs.enqueue(tx, "sweep", SWEEP_SUBJECT)  # for the case that the bytes do not go below
@@ -217,7 +223,7 @@ class Artifacts:
 
     def on_thread_deleted(self, tx: Tx, thread_id: str) -> dict[str, int]:
         """Have the bytes of a thread that goes looked after once it is gone."""
-        if tx.one(SQL["thread_keeps_bytes"], {"thread_id": thread_id}):
+        if keeps_bytes(tx, thread_id):
             self._jobs.enqueue(tx, "sweep", SWEEP_SUBJECT)
         return {}
 
@@ -230,7 +236,7 @@ class Artifacts:
         digests = await anyio.to_thread.run_sync(self._files.digests)
         for first in range(0, len(digests), SWEPT_AT_ONCE):
             some = digests[first : first + SWEPT_AT_ONCE]
-            orphans = await self._db.read(lambda tx, some=some: _unneeded(tx, some))
+            orphans = await self._db.read(lambda tx, some=some: find_unneeded(tx, some))
             if orphans:
                 await self._db.write(lambda tx, orphans=orphans: self._collect(tx, orphans))
 
@@ -240,14 +246,10 @@ class Artifacts:
         Within a write transaction, so that no other one of any process comes to refer to a content between the look and
         the removal: whoever refers to it later finds in its own transaction that it is gone.
         """
-        unneeded = _unneeded(tx, digests)
+        unneeded = find_unneeded(tx, digests)
         for sha256 in unneeded:
             self._files.remove(sha256)
         return len(unneeded)
-
-
-def _unneeded(tx: Tx, digests: Sequence[str]) -> list[str]:
-    return [sha256 for sha256 in dict.fromkeys(digests) if not tx.one(SQL["content_is_needed"], {"sha256": sha256})]
 
 
 def _decoded(text: str, member: str, limit: int) -> bytes:

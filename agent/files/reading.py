@@ -1,8 +1,7 @@
-"""Kept files as they are read: found within a fence, opened by their content, paged.
+"""Kept files as they are read: opened by their content, paged.
 
-Rule 1: a version is found in a workspace or not at all; what is elsewhere answers like what does not exist.
-Rule 2: only a reference whose bytes were received here leads to bytes: a digest alone opens nothing.
-Rule 3: files are read in worker threads, a page at a time.
+Rule 1: only a reference whose bytes were received here leads to bytes: a digest alone opens nothing.
+Rule 2: files are read in worker threads, a page at a time.
 """
 
 import hashlib
@@ -14,9 +13,7 @@ from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 import anyio
 
 from agent.files.text import HEAD_BYTES, Medium, TextIndex, essence_of, index_text, medium_of, read_text
-from agent.store import SQL
 from protocol.models import Picture
-from protocol.seams.ports import Row, Tx
 from protocol.threads import ArtifactRef
 
 T = TypeVar("T")
@@ -64,21 +61,6 @@ class Files(Protocol):
     def digests(self) -> list[str]:
         """All that is kept."""
         ...
-
-
-def ref_of(row: Row) -> ArtifactRef:
-    """A row of a file as the wire shows it."""
-    return ArtifactRef(
-        artifact_id=row[0], version_id=row[1], name=row[2], kind=row[3], mime=row[4], size_bytes=row[5], role=row[6],
-        sha256=row[7],
-    )  # fmt: skip
-
-
-def find_kept(tx: Tx, artifact_id: str, version_id: str | None, workspace_id: str | None) -> ArtifactRef | None:
-    """A version whose bytes were received, the newest without a version; in one workspace unless None is given."""
-    values = {"artifact_id": artifact_id, "version_id": version_id, "workspace_id": workspace_id}
-    row = tx.one(SQL["find_artifact"], values)
-    return ref_of(row) if row is not None else None
 
 
 class FilePage(NamedTuple):

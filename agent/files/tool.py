@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from agent.files.pages import READ_AHEAD_CHARS, Document, Documents, PdfProblem, ReadPdf
-from agent.files.reading import Reading, TextWindow, find_kept
+from agent.files.reading import Reading, TextWindow
 from agent.files.text import delimiter_of, essence_of, fields_of, masked, most_that_fits, records_of
+from agent.rows.artifacts import find_kept
 from agent.tools import failure
 from protocol.hooks import HookInput, HookOutput, Subscription, ToolBundle, ToolCall, ToolContext
 from protocol.seams.ports import SecretScanner, Transact

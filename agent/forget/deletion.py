@@ -8,7 +8,16 @@ Rule 2: afterwards the files forget as well; what they cannot forget now is left
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from agent.store import SQL, get_thread, get_workspace, workspace_threads
+from agent.rows.threads import (
+    condemn_workspace,
+    count_in_thread,
+    get_thread,
+    get_workspace,
+    remove_thread,
+    remove_workspace,
+    workspace_threads,
+)
+from agent.rows.turns import is_running_in_workspace, running_turn
 from agent.threads.threads import Neighbours
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE, Cancelled, Scope
@@ -67,7 +76,7 @@ class Deletions:
         def delete(tx: Tx) -> _Gone:
             if get_thread(tx, params.thread_id) is None:
                 raise CallerError.missing("thread")
-            if tx.one(SQL["running_turn_of_thread"], {"thread_id": params.thread_id}):
+            if running_turn(tx, params.thread_id) is not None:
                 raise Refused("turn_in_progress")
             gone = _Gone()
             self._remove_thread(tx, params.thread_id, gone)
@@ -90,9 +99,9 @@ class Deletions:
                 raise CallerError.missing("workspace")
             if workspace_id == DEFAULT_WORKSPACE:
                 raise Refused("conflict", "The default workspace always exists.")
-            if tx.one(SQL["running_turn_of_workspace"], {"workspace_id": workspace_id}):
+            if is_running_in_workspace(tx, workspace_id):
                 raise Refused("conflict", "A turn is running in the workspace.")
-            tx.run(SQL["condemn_workspace"], {"workspace_id": workspace_id})
+            condemn_workspace(tx, workspace_id)
             self._forgettings.forget_workspace(tx, workspace_id)
             self._jobs.enqueue(tx, "delete", workspace_id, delay_ms=GO_ON_DELAY_MS)
 
@@ -137,7 +146,7 @@ class Deletions:
             self._remove_thread(tx, thread_id, part)
         for call in self._neighbours.on_workspace_deleted:
             part.removed.update(call(tx, workspace_id))
-        part.removed["workspaces"] += tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
+        part.removed["workspaces"] += remove_workspace(tx, workspace_id)
         self._forgettings.promise(tx)
         return True
 
@@ -147,12 +156,8 @@ class Deletions:
             gone.removed.update(erased)
         for call in self._neighbours.on_thread_deleted:
             gone.removed.update(call(tx, thread_id))
-        for name, query in (
-            ("turns", "count_turns_of_thread"), ("items", "count_items_of_thread"), ("artifacts", "count_artifacts_of_thread"),
-        ):  # fmt: skip
-            row = tx.one(SQL[query], {"thread_id": thread_id})
-            gone.removed[name] += row[0] if row else 0
+        gone.removed.update(count_in_thread(tx, thread_id))
         gone.removed["jobs"] += sum(
             self._jobs.cancel(tx, kind=kind, thread_id=thread_id) for kind in ("index", "hook_run")
         )
-        gone.removed["threads"] += tx.run(SQL["remove_thread"], {"thread_id": thread_id})
+        gone.removed["threads"] += remove_thread(tx, thread_id)

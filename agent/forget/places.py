@@ -11,7 +11,10 @@ from typing import BinaryIO
 import anyio
 
 from agent.files.reading import Files
-from agent.store import SQL, read_items, thread_turns, turn_items
+from agent.rows.artifacts import kept_files
+from agent.rows.items import read_items, turn_items
+from agent.rows.statements import SQL
+from agent.rows.turns import thread_turns
 from protocol.hooks import ItemFact
 from protocol.saying import Saying
 from protocol.seams.ports import Transact, Tx
@@ -62,7 +65,7 @@ class KeptFiles:
 
     async def say(self, saying: Saying) -> list[str]:
         """The ids of the files whose bytes say it. Pictures, sounds and films are not read."""
-        kept = await self._db.read(lambda tx: tx.all(SQL["kept_files"]))
+        kept = await self._db.read(kept_files)
         says: dict[str, bool] = {}
         for sha256 in {sha256 for _, sha256 in kept}:
             says[sha256] = await anyio.to_thread.run_sync(self._says, sha256, saying)

@@ -8,7 +8,16 @@ from typing import Any
 
 import msgspec
 
-from agent.store import MEMORY_ID, SQL, encoded
+from agent.rows.items import (
+    MEMORY_ID,
+    redact_item,
+    redact_reply,
+    replies_of_turn,
+    results_of_turn,
+    texts_of_turn,
+    turns_naming,
+)
+from agent.rows.statements import to_json
 from protocol.saying import MARK, Saying
 from protocol.seams.ports import Tx
 
@@ -31,23 +40,21 @@ def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:
 
     `texts` are the memories' own words by memory id: a call that kept one has them in its arguments.
     """
-    named = encoded(list(texts))
-    return sum(_forget_in_turn(tx, turn_id, texts) for (turn_id,) in tx.all(SQL["turns_naming"], {"memory_ids": named}))
+    return sum(_forget_in_turn(tx, turn_id, texts) for turn_id in turns_naming(tx, list(texts)))
 
 
 def _forget_in_turn(tx: Tx, turn_id: str, texts: Mapping[str, Sequence[str]]) -> int:
     copies = 0
-    for item_id, text, tool in tx.all(SQL["results_of_turn"], {"turn_id": turn_id}):
-        named = memories_named(text) & texts.keys()
+    for item in results_of_turn(tx, turn_id):
+        named = memories_named(item.text) & texts.keys()
         if named:
-            call_id = msgspec.json.decode(tool)["call_id"] if tool is not None else None
-            tx.run(SQL["redact_item"], {"item_id": item_id, "text": emptied(text, named), "tool": tool})
+            call_id = msgspec.json.decode(item.tool)["call_id"] if item.tool is not None else None
+            redact_item(tx, item._replace(text=emptied(item.text, named)))
             copies += 1 + _redact_call(tx, turn_id, call_id, [word for name in sorted(named) for word in texts[name]])
-    for call_id, result in tx.all(SQL["replies_of_turn"], {"turn_id": turn_id}):
+    for call_id, result in replies_of_turn(tx, turn_id):
         named = memories_named(result) & texts.keys()
         if named:
-            values = {"turn_id": turn_id, "call_id": call_id, "result": emptied(result, named)}
-            copies += tx.run(SQL["redact_reply"], values)
+            copies += redact_reply(tx, turn_id, call_id, emptied(result, named))
     return copies
 
 
@@ -64,7 +71,7 @@ def emptied(text: str, named: set[str]) -> str:
         return {"memory_id": found, "forgotten": True} if found in named else None
 
     try:
-        return encoded(_mapped(msgspec.json.decode(text), empty))
+        return to_json(_mapped(msgspec.json.decode(text), empty))
     except msgspec.DecodeError:
         return MARK
 
@@ -73,9 +80,9 @@ def _redact_call(tx: Tx, turn_id: str, call_id: str | None, texts: Sequence[str]
     """The call that an answer belongs to."""
     saying = Saying(texts)
     changed = 0
-    for item_id, text, tool in tx.all(SQL["texts_of_turn"], {"turn_id": turn_id}):
-        if tool is not None and msgspec.json.decode(tool)["call_id"] == call_id:
-            clean = saying.taken_out_of_json(tool, SPOKEN)
-            if clean != tool:
-                changed += tx.run(SQL["redact_item"], {"item_id": item_id, "text": text, "tool": clean})
+    for item in texts_of_turn(tx, turn_id):
+        if item.tool is not None and msgspec.json.decode(item.tool)["call_id"] == call_id:
+            clean = saying.taken_out_of_json(item.tool, SPOKEN)
+            if clean != item.tool:
+                changed += redact_item(tx, item._replace(tool=clean))
     return changed

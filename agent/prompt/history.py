@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from agent.store import SQL, items_of_turn
+from agent.rows.items import items_of_turn
+from agent.rows.turns import ended_turns
 from agent.values import History, SaidTurn
 from protocol.models import Message
 from protocol.seams.ports import Tx
@@ -88,7 +89,7 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
 
     A turn stays for sure where there is room for it beside what is reserved for the rest of the request.
     """
-    rows = tx.all(SQL["ended_turns_of_thread"], {"thread_id": thread_id, "position": position, "limit": MAX_TURNS})
+    rows = ended_turns(tx, thread_id, position, MAX_TURNS)
     failed = [turn_id for turn_id, status in rows if status == "failed"]
     answered = [turn_id for turn_id, status in rows if status != "failed"]
     chosen: list[SaidTurn] = []

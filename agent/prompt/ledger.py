@@ -8,7 +8,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from agent.store import SQL
+from agent.rows.injections import add_injection, is_injected
 from agent.values import Injected
 from promt.brief import STANDING
 from protocol.seams.ports import KeyedHash, Tx
@@ -59,14 +59,9 @@ class Ledger:
 
     def record(self, tx: Tx, place: tuple[str, str, str], blocks: Sequence[Injected]) -> None:
         """Note every line of the blocks; `place` is (workspace, thread, turn)."""
-        workspace_id, thread_id, turn_id = place
         for block in blocks:
-            statement = SQL["add_standing_injection" if block.is_standing else "add_injection"]
             for line, source in block.lines:
-                tx.run(statement, {
-                    "workspace_id": workspace_id, "thread_id": thread_id, "turn_id": turn_id, "block_id": block.block_id,
-                    "line_hash": self._hash(line), "source_kind": source.kind, "source_id": source.id,
-                })  # fmt: skip
+                add_injection(tx, place, block.block_id, self._hash(line), source, is_standing=block.is_standing)
 
     def echo_spans(self, tx: Tx, workspace_id: str, text: str) -> list[tuple[int, int]]:
         """Ranges of the text that are blocks of ours, or lines that were injected in this workspace before."""
@@ -78,8 +73,7 @@ class Ledger:
             start, end = found.span("line")
             before = bisect_right(whole, (start, len(text))) - 1
             is_inside = before >= 0 and end <= whole[before][1]
-            values = {"workspace_id": workspace_id, "line_hash": self._hash(found["line"])}
-            if not is_inside and tx.one(SQL["is_injected"], values):
+            if not is_inside and is_injected(tx, workspace_id, self._hash(found["line"])):
                 spans.append((start, end))
         return sorted(spans)
 

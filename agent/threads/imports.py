@@ -13,7 +13,17 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from agent.prompt.ledger import Ledger
-from agent.store import SQL, add_item, get_thread, items_of_turn, read_items, turn_items, workspace_exists
+from agent.rows.items import add_item, items_of_turn, read_items, turn_items
+from agent.rows.threads import StoredThread, add_thread, get_thread, touch_thread, workspace_exists
+from agent.rows.turns import (
+    KnownTurn,
+    NewTurn,
+    add_turn,
+    move_turn,
+    remove_turn,
+    status_of_turn,
+    turns_by_source,
+)
 from agent.threads.threads import Neighbours
 from protocol import methods as m
 from protocol.errors import CallerError, Refused
@@ -44,17 +54,6 @@ def derived_id(prefix: str, *parts: str) -> str:
 def content_hash(turn: ImportTurn) -> bytes:
     """Equal for turns that say the same at the same time."""
     return hashlib.sha256(msgspec.json.encode(turn)).digest()
-
-
-class KnownTurn(NamedTuple):
-    """A turn of the thread as it is now."""
-
-    turn_id: str
-    driver: str
-    content: bytes | None
-    position: int
-    source: str | None = None
-    """Names where an imported turn came from; none for a live one."""
 
 
 class Incoming(NamedTuple):
@@ -229,10 +228,7 @@ class _Import:
         found = get_thread(tx, self._thread_id)
         if found is not None and found.thread.workspace_id != self._params.workspace_id:
             raise Refused("conflict", "A thread of that id exists in another workspace.")
-        rows = tx.all(SQL["turns_of_thread"], {"thread_id": self._thread_id})
-        known = [
-            KnownTurn(turn_id, driver, content, position, origin) for turn_id, driver, content, position, origin in rows
-        ]
+        known = turns_by_source(tx, self._thread_id)
         source, is_replacing = self._params.source, self._params.mode == "replace"
         place = (self._thread_id, source.kind, source.id)
         turns = self._params.turns
@@ -271,37 +267,31 @@ class _Import:
         """Do it."""
         plan = self._plan(tx)
         if get_thread(tx, self._thread_id) is None:
-            tx.run(SQL["add_thread"], {
-                "thread_id": self._thread_id, "workspace_id": self._params.workspace_id, "agent_id": None,
-                "parent_thread_id": None, "name": self._params.name, "mode": "agent", "memory_mode": "normal",
-                "origin": "user", "task_id": None, "instructions": None, "model": None, "provider": None, "now": self._now,
-            })  # fmt: skip
+            thread = _new_thread(self._params, self._thread_id, self._now)
+            add_thread(tx, StoredThread(thread, None, None, None, 0))
         for turn_id, items in turn_items(tx, [*plan.remove, *(entry.turn_id for entry in plan.replace)]).items():
             self._neighbours.on_items_removed(tx, items)
-            tx.run(SQL["remove_turn"], {"turn_id": turn_id})
+            remove_turn(tx, turn_id)
         places = {turn_id: position for position, turn_id in enumerate(plan.order, 1)}
         for entry in [*plan.replace, *plan.add]:
             self._add(tx, entry, places[entry.turn_id])
         if plan.add or plan.replace or plan.remove or plan.is_moving:
             for turn_id, position in places.items():
-                tx.run(SQL["move_turn"], {"turn_id": turn_id, "position": position})
+                move_turn(tx, turn_id, position)
             fresh = turn_items(tx, [entry.turn_id for entry in [*plan.replace, *plan.add]])
             self._neighbours.on_items(tx, list(read_items(tx, list(chain.from_iterable(fresh.values()))).values()))
-            tx.run(SQL["touch_thread"], {"thread_id": self._thread_id, "now": self._now})
+            touch_thread(tx, self._thread_id, self._now)
         stored = get_thread(tx, self._thread_id)
         if stored is None:
             raise CallerError.missing("thread")
         return _result(plan, stored.thread, self._began)
 
     def _add(self, tx: Tx, entry: Incoming, position: int) -> None:
-        if tx.one(SQL["get_turn"], {"turn_id": entry.turn_id}):
+        if status_of_turn(tx, entry.turn_id) is not None:
             raise Refused("conflict", "A turn of that id exists in another thread.")
         at = entry.turn.at
-        tx.run(SQL["add_turn"], {
-            "turn_id": entry.turn_id, "thread_id": self._thread_id, "position": position, "driver": "import",
-            "mode": "agent", "status": "completed", "options": "{}", "input_hash": entry.content, "started_at": at,
-            "completed_at": at, "owner": None, "origin": self._origin,
-        })  # fmt: skip
+        place = (entry.turn_id, self._thread_id, position)
+        add_turn(tx, NewTurn(*place, "import", "agent", entry.content, at, origin=self._origin))
         for index, said in enumerate(entry.turn.items):
             item_id = said.item_id or derived_id("itm", entry.turn_id, str(index))
             if read_items(tx, [item_id]):

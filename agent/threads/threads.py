@@ -12,22 +12,21 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from agent.store import (
-    LAST,
-    SQL,
+from agent.rows.items import HistoryPlace, items_of_turn, read_history_page, read_items, turn_items
+from agent.rows.runs import list_runs
+from agent.rows.statements import LAST
+from agent.rows.threads import (
     StoredThread,
-    get_turn,
+    add_thread,
+    add_workspace,
+    change_thread,
+    describe_workspace,
     get_workspace,
-    item_of,
-    items_of_turn,
-    read_items,
-    run_of,
-    thread_of,
-    thread_turns,
-    turn_items,
-    workspace_of,
+    list_threads,
+    list_workspaces,
 )
-from agent.threads.unstored import Unstored, add_thread, ensure_workspace, refusal_of
+from agent.rows.turns import get_turn, thread_turns
+from agent.threads.unstored import Unstored, refusal_of
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cursor_of, place_of
@@ -104,8 +103,7 @@ class Threads:
         def create(tx: Tx) -> Workspace:
             found = get_workspace(tx, workspace_id)
             if found is None:
-                values = {"workspace_id": workspace_id, "name": params.name, "root_path": params.root_path, "now": now}
-                tx.run(SQL["add_workspace"], values)
+                add_workspace(tx, workspace_id, now, name=params.name, root_path=params.root_path)
                 found = get_workspace(tx, workspace_id)
             if found is None:
                 raise CallerError.missing("workspace")
@@ -117,7 +115,7 @@ class Threads:
                 raise Refused("conflict", "A workspace of that id exists with other values.")
             if not new:
                 return found
-            tx.run(SQL["describe_workspace"], {**told, "workspace_id": workspace_id, "now": now})
+            describe_workspace(tx, workspace_id, now, name=params.name, root_path=params.root_path)
             return get_workspace(tx, workspace_id) or found
 
         return WorkspaceResult(workspace=await self._db.write(create))
@@ -127,7 +125,7 @@ class Threads:
         now = self._clock.now()
         if await self._db.read(lambda tx: get_workspace(tx, workspace_id)) is None:
             try:
-                await self._db.write(lambda tx: ensure_workspace(tx, workspace_id, now))
+                await self._db.write(lambda tx: add_workspace(tx, workspace_id, now))
             except Unavailable as failure:
                 if refusal_of(failure) is None:
                     raise
@@ -136,11 +134,10 @@ class Threads:
     async def workspace_list(self, params: WorkspaceListParams) -> WorkspaceListResult:
         """Workspaces, oldest first."""
         (after,) = place_of(params.cursor, (0,))
-        values = {"after": after, "limit": params.limit + 1}
-        rows = await self._db.read(lambda tx: tx.all(SQL["list_workspaces"], values))
-        page = rows[: params.limit]
-        following = cursor_of(page[-1][6]) if len(rows) > params.limit else None
-        return WorkspaceListResult(workspaces=[workspace_of(row) for row in page], next_cursor=following)
+        found = await self._db.read(lambda tx: list_workspaces(tx, after, params.limit + 1))
+        page = found[: params.limit]
+        following = cursor_of(page[-1][0]) if len(found) > params.limit else None
+        return WorkspaceListResult(workspaces=[workspace for _, workspace in page], next_cursor=following)
 
     async def workspace_get(self, params: WorkspaceParams) -> WorkspaceResult:
         """One workspace."""
@@ -161,7 +158,7 @@ class Threads:
                 if params.parent_thread_id is not None:
                     self._unstored.store_thread(tx, params.parent_thread_id)
                 if planned.thread.workspace_id == DEFAULT_WORKSPACE:
-                    ensure_workspace(tx, DEFAULT_WORKSPACE, planned.thread.created_at)
+                    add_workspace(tx, DEFAULT_WORKSPACE, planned.thread.created_at)
                 add_thread(tx, planned)
                 return planned.thread
             return planned
@@ -208,11 +205,11 @@ class Threads:
     async def thread_list(self, params: ThreadListParams) -> ThreadListResult:
         """Threads, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
-        values = {
-            "before": before, "limit": params.limit + 1, "workspace_id": params.workspace_id, "archived": params.archived,
-        }  # fmt: skip
-        rows = await self._db.read(lambda tx: tx.all(SQL["list_threads"], values))
-        found = [thread_of(row) for row in rows]
+        found = await self._db.read(
+            lambda tx: list_threads(
+                tx, before, params.limit + 1, workspace_id=params.workspace_id, archived=params.archived
+            )
+        )
         page = found[: params.limit]
         following = cursor_of(page[-1].row) if len(found) > params.limit else None
         return ThreadListResult(threads=[entry.thread for entry in page], next_cursor=following)
@@ -225,11 +222,14 @@ class Threads:
             self._unstored.store_thread(tx, params.thread_id)
             before = self._present(tx, params.thread_id)
             memory_mode = before.memory_mode if params.memory_mode is UNSET else params.memory_mode
-            tx.run(SQL["change_thread"], {
-                "thread_id": params.thread_id, "now": now, "memory_mode": memory_mode,
-                "name": before.name if params.name is UNSET else params.name,
-                "archived": before.archived if params.archived is UNSET else params.archived,
-            })  # fmt: skip
+            change_thread(
+                tx,
+                params.thread_id,
+                now,
+                name=before.name if params.name is UNSET else params.name,
+                memory_mode=memory_mode,
+                archived=before.archived if params.archived is UNSET else params.archived,
+            )
             if (before.memory_mode == "ignored") != (memory_mode == "ignored"):
                 self._reindex(tx, params.thread_id, leaves=memory_mode == "ignored")
             return self._present(tx, params.thread_id)
@@ -254,19 +254,16 @@ class Threads:
     async def thread_history(self, params: ThreadHistoryParams) -> ItemsResult:
         """What was said, as it was said, in either direction."""
         start = (-1, -1, -1) if params.order == "asc" else (LAST, LAST, LAST)
-        turn, item, row = place_of(params.cursor, start)
-        values = {
-            "thread_id": params.thread_id, "turn_position": turn, "item_position": item, "row": row,
-            "kinds": f",{','.join(params.kinds)}," if params.kinds is not None else "", "limit": params.limit + 1,
-        }  # fmt: skip
-        statement = SQL["history_asc"] if params.order == "asc" else SQL["history_desc"]
+        place = HistoryPlace(*place_of(params.cursor, start))
 
         def read(tx: Tx) -> ItemsResult:
             self._present(tx, params.thread_id)
-            rows = tx.all(statement, values)
-            page = rows[: params.limit]
-            following = cursor_of(*page[-1][10:13]) if len(rows) > params.limit else None
-            return ItemsResult(items=[item_of(tx, row) for row in page], next_cursor=following)
+            found = read_history_page(
+                tx, params.thread_id, place, params.limit + 1, kinds=params.kinds, order=params.order
+            )
+            page = found[: params.limit]
+            following = cursor_of(*page[-1][0]) if len(found) > params.limit else None
+            return ItemsResult(items=[item for _, item in page], next_cursor=following)
 
         return await self._db.read(read)
 
@@ -297,18 +294,10 @@ class Threads:
     async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
         """What hooks did, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
-        if params.turn_id is not None:
-            statement = SQL["list_runs_of_turn"]
-        else:
-            statement = SQL["list_runs"] if params.thread_id is None else SQL["list_runs_of_thread"]
-        values = {
-            "before": before, "limit": params.limit + 1, "turn_id": params.turn_id, "thread_id": params.thread_id,
-            "phase": params.phase, "status": params.status,
-        }  # fmt: skip
-        rows = await self._db.read(lambda tx: tx.all(statement, values))
-        page = rows[: params.limit]
-        following = cursor_of(page[-1][15]) if len(rows) > params.limit else None
-        return HooksRunsResult(runs=[run_of(row) for row in page], next_cursor=following)
+        found = await self._db.read(lambda tx: list_runs(tx, params, before, params.limit + 1))
+        page = found[: params.limit]
+        following = cursor_of(page[-1][0]) if len(found) > params.limit else None
+        return HooksRunsResult(runs=[run for _, run in page], next_cursor=following)
 
 
 def _confirmed(thread: Thread, params: ThreadStartParams) -> Thread:

@@ -7,9 +7,14 @@ Rule 3: any other failure of the store is an error.
 
 from collections.abc import Mapping
 
-import msgspec
-
-from agent.store import SQL, StoredThread, get_thread, open_thread, workspace_exists
+from agent.rows.threads import (
+    StoredThread,
+    add_thread,
+    add_workspace,
+    get_thread,
+    open_thread,
+    workspace_exists,
+)
 from protocol.errors import CallerError, GatewayError
 from protocol.seams.ports import Tx
 from protocol.threads import NotStored, Thread, Turn
@@ -23,11 +28,6 @@ REFUSALS: Mapping[str, NotStored] = {"storage_full": "storage_full", "storage_re
 def refusal_of(failure: GatewayError) -> NotStored | None:
     """Return why the store takes nothing at all; None for a failure of another kind."""
     return REFUSALS.get(failure.reason)
-
-
-def ensure_workspace(tx: Tx, workspace_id: str, now: int) -> None:
-    """Make the workspace if it is not there."""
-    tx.run(SQL["add_workspace"], {"workspace_id": workspace_id, "name": None, "root_path": None, "now": now})
 
 
 class Unstored:
@@ -71,7 +71,7 @@ class Unstored:
         if thread.parent_thread_id is not None:
             self.store_thread(tx, thread.parent_thread_id)
         if thread.workspace_id in self.workspaces:
-            ensure_workspace(tx, thread.workspace_id, thread.created_at)
+            add_workspace(tx, thread.workspace_id, thread.created_at)
         if not workspace_exists(tx, thread.workspace_id):
             raise CallerError.missing("workspace")
         add_thread(tx, waiting)
@@ -101,23 +101,3 @@ class Unstored:
     def is_running_in(self, thread_id: str) -> bool:
         """Return whether a turn that is not stored runs in a thread."""
         return any(turn.thread_id == thread_id and turn.completed_at is None for _, turn in self._turns.values())
-
-
-def add_thread(tx: Tx, found: StoredThread) -> None:
-    """Store a new thread."""
-    values = msgspec.structs.asdict(found.thread)
-    columns = (
-        "thread_id",
-        "workspace_id",
-        "agent_id",
-        "parent_thread_id",
-        "name",
-        "mode",
-        "memory_mode",
-        "origin",
-        "task_id",
-    )
-    tx.run(SQL["add_thread"], {
-        **{column: values[column] for column in columns}, "instructions": found.instructions, "model": found.model,
-        "provider": found.provider, "now": found.thread.created_at,
-    })  # fmt: skip

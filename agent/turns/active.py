@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import anyio
 import msgspec
 
+from agent.states import TurnEvent
 from agent.turns.replayed_answers import Hosted
 from protocol.hooks import TurnContext
 from protocol.notifications import DeltaNotice, ItemNotice, ResetNotice, TurnFailedNotice, TurnNotice
@@ -44,7 +45,7 @@ class ActiveTurn:
         """What its host was told, once it may call its model; None for a turn whose model the gateway calls."""
         self.is_ending = False
         self.ended = anyio.Event()
-        self.end_as: TurnStatus = "interrupted"
+        self.end_as: TurnEvent = "interrupt"
         self.usage: Usage | None = None
         self.rounds = 0
         self.partial: Item | None = None

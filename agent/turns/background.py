@@ -16,20 +16,19 @@ import msgspec
 
 from agent.hooks.runtime import HookOutcome, HookRuntime, ended, failed, manifest_run, settled, skipped
 from agent.prompt.ledger import Ledger
-from agent.store import (
-    SQL,
+from agent.rows.items import items_of_turn, read_items, turn_items
+from agent.rows.runs import add_run, change_run, contract_of_run, read_run, runs_of_turn, skip_waiting_runs
+from agent.rows.threads import get_thread
+from agent.rows.turns import (
     StoredTurn,
-    add_run,
-    change_run,
-    encoded,
-    get_thread,
+    complete_post_work,
+    end_turn,
     get_turn,
-    items_of_turn,
-    read_items,
-    read_run,
-    runs_of_turn,
-    turn_items,
+    recently_interrupted,
+    status_of_turn,
+    turns_of_owner,
 )
+from agent.states import TURNS
 from agent.threads.unstored import refusal_of
 from protocol.base import Diagnostic
 from protocol.errors import GatewayError, Unavailable
@@ -141,12 +140,12 @@ class Background:
         stored = get_turn(tx, turn_id)
         if stored is None or stored.turn.completed_at is None or any(run.completed_at is None for run in runs):
             return
-        row = tx.one(SQL["post_complete"], {"turn_id": turn_id})
-        if row is not None:
+        seq = complete_post_work(tx, turn_id)
+        if seq is not None:
             notice = PostCompletedNotice(
                 thread_id=stored.turn.thread_id,
                 turn_id=turn_id,
-                seq=row[0],
+                seq=seq,
                 hook_runs=[manifest_run(run) for run in runs],
             )
             tx.after_commit(lambda: self._notify("turn/post_completed", notice))
@@ -218,7 +217,7 @@ class Background:
     def _gather(self, tx: Tx, run_id: str, now: int) -> tuple[HookRun, HookInput, int] | None:
         run = read_run(tx, run_id)
         stored = get_turn(tx, run.turn_id) if run is not None else None
-        version = tx.one(SQL["contract_of_run"], {"run_id": run_id})
+        version = contract_of_run(tx, run_id)
         if run is None or stored is None or version is None or run.completed_at is not None:
             return None
         context = context_of(tx, stored, now)
@@ -234,7 +233,7 @@ class Background:
             transcript=self._transcript(tx, stored),
             tool_events=_tool_events(tx, stored),
         )
-        return run, given, version[0]
+        return run, given, version
 
     def _transcript(self, tx: Tx, stored: StoredTurn) -> list[TranscriptItem]:
         said = [
@@ -249,15 +248,16 @@ class Background:
     def interrupt_turns_of(self, tx: Tx, owners: Sequence[str]) -> None:
         """Turns that dead processes left running are interrupted; nothing runs after them."""
         for owner in owners:
-            for turn_id, _ in tx.all(SQL["turns_of_owner"], {"owner": owner}):
+            for turn_id, _ in turns_of_owner(tx, owner):
                 self.interrupt(tx, turn_id)
 
     def interrupt(self, tx: Tx, turn_id: str) -> None:
         """A turn that nobody runs is interrupted; nothing runs after it."""
         now = self._clock.now()
-        tx.run(SQL["interrupt_turn"], {"turn_id": turn_id, "now": now})
-        diagnostics = encoded([Diagnostic(code="not_succeeded")])
-        tx.run(SQL["skip_waiting_runs"], {"turn_id": turn_id, "now": now, "diagnostics": diagnostics})
+        status = status_of_turn(tx, turn_id)
+        if status is not None and "interrupt" in TURNS[status]:
+            end_turn(tx, turn_id, status, "interrupt", now)
+        skip_waiting_runs(tx, turn_id, now, [Diagnostic(code="not_succeeded")])
         said = read_items(tx, turn_items(tx, [turn_id])[turn_id]).values()  # what the user said was said, answer or not
         self._on_items(tx, [fact for fact in said if fact.indexable])
 
@@ -265,12 +265,12 @@ class Background:
         """Turns that a dead process left and that no client was told of; each is told once."""
 
         def take(tx: Tx) -> list[InterruptedTurn]:
-            rows = tx.all(SQL["recently_interrupted"])
+            rows = recently_interrupted(tx)
             for _, turn_id in rows:
                 self.settle(tx, turn_id)
             return [InterruptedTurn(thread_id=thread_id, turn_id=turn_id) for thread_id, turn_id in rows]
 
-        if not await self._db.read(lambda tx: tx.one(SQL["recently_interrupted"])):
+        if not await self._db.read(recently_interrupted):
             return []
         try:
             return await self._db.write(take)

@@ -10,7 +10,10 @@ from typing import NamedTuple
 from agent.files.artifacts import Received
 from agent.prompt.history import RESERVED, read_history, rewritten, room_of, size_of
 from agent.prompt.ledger import Ledger
-from agent.store import SQL, StoredThread, add_item, encoded, get_turn
+from agent.rows.items import add_item
+from agent.rows.threads import StoredThread, touch_thread
+from agent.rows.turns import NewTurn, add_turn, get_turn, last_position, running_turn
+from agent.states import BEGINNINGS
 from agent.threads.unstored import Unstored
 from agent.turns.background import context_in
 from agent.values import NOTHING_SAID, History
@@ -18,7 +21,7 @@ from protocol.errors import CallerError, Refused, Unavailable
 from protocol.hooks import TurnContext
 from protocol.seams.ports import Clock, Ids, Tx
 from protocol.settings import GatewayConfig
-from protocol.threads import Driver, Item, NotStored, TextInput, Turn, TurnStartParams, TurnStatus
+from protocol.threads import Driver, Item, NotStored, TextInput, Turn, TurnStartParams
 
 
 class StoredBeginning(NamedTuple):
@@ -36,7 +39,6 @@ class AskedTurn(NamedTuple):
     params: TurnStartParams
     turn_id: str
     digest: bytes
-    status: TurnStatus
     driver: Driver
     admit: Callable[[StoredThread], int | None]
 
@@ -79,11 +81,11 @@ class Beginnings:
         if self.known(tx, asked) is not None:
             return None
         asked.admit(found)
-        running = tx.one(SQL["running_turn_of_thread"], {"thread_id": thread_id})
+        running = running_turn(tx, thread_id)
         is_lost = (
             self._unstored.is_read_only
         )  # nobody can tell whether a turn there still runs, and none is put beside it
-        is_stored = running is not None and running[0] not in self._stranded(tx, thread_id, asked.turn_id)
+        is_stored = running is not None and running not in self._stranded(tx, thread_id, asked.turn_id)
         if (is_stored and not is_lost) or self._unstored.is_running_in(thread_id):
             raise Refused("turn_in_progress")
         return found.thread.workspace_id
@@ -97,11 +99,10 @@ class Beginnings:
         if found is None:
             raise CallerError.missing("thread")
         now = self._clock.now()
-        last = tx.one(SQL["last_position"], {"thread_id": params.thread_id})
-        position = (last[0] if last else 0) + 1
+        position = last_position(tx, params.thread_id) + 1
         turn = Turn(
             turn_id=turn_id, thread_id=params.thread_id, workspace_id=found.thread.workspace_id, driver=asked.driver,
-            mode=params.mode or found.thread.mode, status=asked.status, started_at=now, completed_at=None, error=None,
+            mode=params.mode or found.thread.mode, status=BEGINNINGS[asked.driver], started_at=now, completed_at=None, error=None,
             rounds=0, usage=None, prompt_manifest=None, not_stored=not_stored,
         )  # fmt: skip
         item = Item(
@@ -116,12 +117,20 @@ class Beginnings:
         """Store a turn as it begins."""
         stored, position = self.plan(tx, asked, received)
         turn, item = stored.turn, stored.user_item
-        tx.run(SQL["add_turn"], {
-            "turn_id": turn.turn_id, "thread_id": turn.thread_id, "position": position, "driver": turn.driver, "mode": turn.mode,
-            "status": turn.status, "options": encoded(asked.params.options), "input_hash": asked.digest, "started_at": turn.started_at,
-            "completed_at": None, "owner": self._owner, "origin": None,
-        })  # fmt: skip
-        tx.run(SQL["touch_thread"], {"thread_id": turn.thread_id, "now": turn.started_at})
+        place = (turn.turn_id, turn.thread_id, position)
+        add_turn(
+            tx,
+            NewTurn(
+                *place,
+                turn.driver,
+                turn.mode,
+                asked.digest,
+                turn.started_at,
+                options=asked.params.options,
+                owner=self._owner,
+            ),
+        )
+        touch_thread(tx, turn.thread_id, turn.started_at)
         if item is not None:
             add_item(tx, item, 0, keeps_files=True)
         return stored

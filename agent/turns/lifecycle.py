@@ -19,7 +19,11 @@ import msgspec
 from agent.files.artifacts import Artifacts, ContentGoneError
 from agent.prompt.compiler import injected
 from agent.prompt.ledger import Ledger
-from agent.store import SQL, StoredThread, add_item, add_run, encoded, read_items, turn_items
+from agent.rows.items import add_item, read_items, turn_items
+from agent.rows.runs import add_run
+from agent.rows.threads import StoredThread
+from agent.rows.turns import TurnLeft, end_turn, turns_of_owner
+from agent.states import TURNS, TurnEvent
 from agent.threads.unstored import Unstored, refusal_of
 from agent.turns.active import ActiveTurn
 from agent.turns.background import Background
@@ -30,6 +34,7 @@ from protocol.errors import Defect, GatewayError, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems
 from protocol.seams.ports import Clock, Ids, Notify, Transact, Tx
+from protocol.seams.transitions import after
 from protocol.settings import GatewayConfig
 from protocol.threads import (
     ArtifactInput,
@@ -92,7 +97,7 @@ class TurnLifecycle:
         return self.running.get(turn_id)
 
     async def begin(
-        self, params: TurnStartParams, status: TurnStatus, driver: Driver, admit: Callable[[StoredThread], int | None]
+        self, params: TurnStartParams, driver: Driver, admit: Callable[[StoredThread], int | None]
     ) -> Begun:
         """Admit a turn and store its beginning: the first of its two durable commits.
 
@@ -100,7 +105,7 @@ class TurnLifecycle:
         """
         turn_id = params.turn_id or self._means.ids.new("trn")
         digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
-        asked = AskedTurn(params, turn_id, digest, status, driver, admit)
+        asked = AskedTurn(params, turn_id, digest, driver, admit)
         while turn_id in self._beginning:  # asked for twice at once
             await self._beginning[turn_id].wait()
         begun = self._beginning[turn_id] = anyio.Event()
@@ -185,7 +190,7 @@ class TurnLifecycle:
         def is_here(turn_id: str) -> bool:
             return turn_id in self.running or (turn_id in self._beginning and turn_id != beginning)
 
-        mine = tx.all(SQL["turns_of_owner"], {"owner": self._means.owner})
+        mine = turns_of_owner(tx, self._means.owner)
         return [turn_id for turn_id, of in mine if thread_id in {None, of} and not is_here(turn_id)]
 
     def _settle(self, tx: Tx, turn_id: str) -> None:
@@ -205,7 +210,7 @@ class TurnLifecycle:
     async def end(
         self,
         active: ActiveTurn,
-        status: TurnStatus,
+        event: TurnEvent,
         prepared: PreparedTurn | None,
         *,
         error: TurnError | None = None,
@@ -222,22 +227,26 @@ class TurnLifecycle:
         active.is_ending = True
         active.stop_working()
         with anyio.CancelScope(shield=True):
-            self._abandon(active, status)
-            turn, seq = active.turn, active.seq
+            self._abandon(active, event)
+            turn, before, seq = active.turn, active.turn.status, active.seq
             fresh = prepared if turn.prompt_manifest is None else None
 
             def store(tx: Tx) -> None:
-                self._store_end(tx, active, turn, fresh, tool_events, runs)
+                self._store_items(tx, active, fresh, runs)
+                left = TurnLeft(turn, active.seq, tool_events)
+                end_turn(tx, turn.turn_id, before, event, turn.completed_at or 0, left)
+                self._follow(tx, turn)
 
             try:
-                turn = self._turn_at_end(active, status, prepared, error)
+                turn = self._turn_at_end(active, event, prepared, error)
                 if turn.not_stored is None:
                     await self._means.db.write(_telling(store, active.terminal(turn)))
                 else:
                     active.terminal(turn)()
                     self._means.background.tell_none(turn, active.seq + 1)
             except Exception as failed:  # noqa: BLE001  # whatever it was, who waits for the end of this turn hears of one
-                turn = self._turn_without_end(turn, failed)
+                event = "fail"  # so it is stored, too, once the store works again
+                turn = self._turn_without_end(turn, after(TURNS, before, event), failed)
                 if isinstance(failed, GatewayError):
                     self._unsettled[turn.turn_id] = store
                 active.seq = seq
@@ -249,27 +258,27 @@ class TurnLifecycle:
                 active.ended.set()
         return active.turn
 
-    def _abandon(self, active: ActiveTurn, status: TurnStatus) -> None:
+    def _abandon(self, active: ActiveTurn, event: TurnEvent) -> None:
         """Keep what was said of an answer that did not come to its end, if it can be told."""
         try:
-            active.abandon("interrupted" if status in {"cancelled", "interrupted"} else "failed")
+            active.abandon("interrupted" if event in {"cancel", "interrupt"} else "failed")
         except Exception as failed:  # noqa: BLE001  # the rest of the turn is kept all the same
             self._means.incident(failed)
 
     def _turn_at_end(
-        self, active: ActiveTurn, status: TurnStatus, prepared: PreparedTurn | None, error: TurnError | None
+        self, active: ActiveTurn, event: TurnEvent, prepared: PreparedTurn | None, error: TurnError | None
     ) -> Turn:
         return msgspec.structs.replace(
             active.turn,
-            status=status,
+            status=after(TURNS, active.turn.status, event),
             completed_at=self._means.clock.now(),
-            error=error if status == "failed" else None,
+            error=error if event == "fail" else None,
             rounds=active.rounds,
             usage=active.usage,
             prompt_manifest=prepared.manifest() if prepared is not None else active.turn.prompt_manifest,
         )
 
-    def _turn_without_end(self, turn: Turn, failed: Exception) -> Turn:
+    def _turn_without_end(self, turn: Turn, status: TurnStatus, failed: Exception) -> Turn:
         """What the client is told where the end could not be stored.
 
         If the store refused it, it is stored so when the store works again, and before anybody is told that the turn runs. A
@@ -280,20 +289,22 @@ class TurnLifecycle:
         else:
             self._means.incident(failed)
             error = TurnError.of("internal", retryable=False)
-        return msgspec.structs.replace(turn, status="failed", completed_at=self._means.clock.now(), error=error)
+        return msgspec.structs.replace(turn, status=status, completed_at=self._means.clock.now(), error=error)
 
-    def _store_end(
-        self, tx: Tx, active: ActiveTurn, turn: Turn, fresh: PreparedTurn | None, tool_events: Sequence[ToolEvent],
-        runs: Sequence[HookRun],
+    def _store_items(
+        self, tx: Tx, active: ActiveTurn, fresh: PreparedTurn | None, runs: Sequence[HookRun]
     ) -> None:  # fmt: skip
-        """Store what a turn left; `fresh` is a preparation of which nothing is stored yet."""
+        """Store what a turn left beside itself; `fresh` is a preparation of which nothing is stored yet."""
+        turn = active.turn
         for position, item in enumerate(active.items, 1):
             add_item(tx, item, position)
         for run in fresh.runs if fresh is not None else runs:
             add_run(tx, run)
         if fresh is not None:
             self._means.ledger.record(tx, (turn.workspace_id, turn.thread_id, turn.turn_id), injected(fresh.compiled))
-        tx.run(SQL["end_turn"], turn_values(turn, active.seq, None, tool_events))
+
+    def _follow(self, tx: Tx, turn: Turn) -> None:
+        """Queue what follows a turn that is stored as ended."""
         said = read_items(tx, turn_items(tx, [turn.turn_id])[turn.turn_id]).values()
         self._means.on_items(tx, [fact for fact in said if fact.indexable])
         self._means.background.queue(tx, turn.thread_id, turn.turn_id)
@@ -307,17 +318,3 @@ def _telling(store: Callable[[Tx], None], tell: Callable[[], None]) -> Callable[
         store(tx)
 
     return work
-
-
-def turn_values(
-    turn: Turn, seq: int, owner: str | None, tool_events: Sequence[ToolEvent]
-) -> dict[str, str | int | None]:
-    """What a turn is by now, as bindings."""
-    return {
-        "turn_id": turn.turn_id, "status": turn.status, "completed_at": turn.completed_at,
-        "error_reason": turn.error.reason if turn.error else None,
-        "error_retryable": turn.error.retryable if turn.error else None, "rounds": turn.rounds,
-        "usage": encoded(turn.usage) if turn.usage else None,
-        "manifest": encoded(turn.prompt_manifest) if turn.prompt_manifest else None, "last_seq": seq,
-        "owner": owner, "tool_events": encoded(list(tool_events)),
-    }  # fmt: skip

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from agent.files.reading import find_kept
 from agent.forget.redaction import emptied, memories_named
 from agent.prompt.compiler import Compiled, RenderedContext
+from agent.rows.artifacts import find_kept
 from agent.tools import failure
 from agent.turns.pipeline import PreparedTurn
 from promt.render import render_block

@@ -13,10 +13,15 @@ import msgspec
 from agent.hooks.runtime import RequiredHookFailedError
 from agent.prompt.compiler import context_blocks, injected, messages_of, system_text
 from agent.prompt.history import fit_history, room_of
-from agent.store import SQL, StoredThread, add_run, add_tool_reply, encoded, get_turn
+from agent.rows.items import StoredReply, add_tool_reply, find_tool_reply
+from agent.rows.runs import add_run
+from agent.rows.statements import to_json
+from agent.rows.threads import StoredThread
+from agent.rows.turns import get_turn, keep_prepared
+from agent.states import TurnEvent
 from agent.threads.imports import artifact_ref
 from agent.turns.active import ActiveTurn
-from agent.turns.lifecycle import TurnLifecycle, TurnMeans, turn_values
+from agent.turns.lifecycle import TurnLifecycle, TurnMeans
 from agent.turns.pipeline import Pipeline, PreparedTurn
 from agent.turns.replayed_answers import Again, Hosted
 from agent.turns.rounds import MAX_ROUNDS, Tools, run_rounds, run_tool
@@ -42,14 +47,13 @@ from protocol.threads import (
     TurnParams,
     TurnResult,
     TurnStartParams,
-    TurnStatus,
 )
 
 SHUTDOWN_SECONDS = 1.0
 """Running turns are ended as interrupted within this time when the process ends."""
 
-FINISHED: Mapping[FinishStatus, TurnStatus] = {
-    "succeeded": "completed", "failed": "failed", "provider_failure": "failed", "interrupted": "interrupted",
+FINISHED: Mapping[FinishStatus, TurnEvent] = {
+    "succeeded": "complete", "failed": "fail", "provider_failure": "fail", "interrupted": "interrupt",
 }  # fmt: skip
 FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
     "failed": TurnError.of("host_failed", retryable=False),
@@ -107,7 +111,7 @@ class Turns:
                 raise Unavailable("provider_not_configured")
             return self._model.prompt_tokens("main", provider)
 
-        begun = await self._life.begin(params, "in_progress", "gateway", admit)
+        begun = await self._life.begin(params, "gateway", admit)
         active = begun.active
         if active is not None:
             self._spawn(lambda: self._drive(active, begun.history, params), "turn")
@@ -115,7 +119,7 @@ class Turns:
 
     async def _drive(self, active: ActiveTurn, history: History, params: TurnStartParams) -> None:
         prepared: PreparedTurn | None = None
-        status: TurnStatus = "failed"
+        event: TurnEvent = "fail"
         error: TurnError | None = None
         runs: list[HookRun] = []
         try:
@@ -127,11 +131,11 @@ class Turns:
                 request, prepared = await self._request(active, prepared, history, params, found)
                 tools = Tools(prepared.toolset, self._tools, prepared.policy, self._means.incident)
                 if await run_rounds(active, tools, self._model, request, self._means.settings().agent.max_rounds):
-                    status = "completed"
+                    event = "complete"
                 else:
                     error = TurnError.of(MAX_ROUNDS, retryable=True)
             if active.scope.cancelled_caught:
-                status = active.end_as
+                event = active.end_as
         except RequiredHookFailedError as failed:
             runs = failed.runs
             error = TurnError.of(f"hook_failed:{failed.hook_id}", retryable=True)
@@ -141,7 +145,7 @@ class Turns:
             self._means.incident(failed)
             error = TurnError.of("internal", retryable=False)
         finally:
-            await self._life.end(active, status, prepared, error=error, runs=runs)
+            await self._life.end(active, event, prepared, error=error, runs=runs)
 
     async def _request(
         self,
@@ -183,7 +187,7 @@ class Turns:
 
     async def turn_prepare(self, params: TurnStartParams) -> PrepareResult:
         """Everything before the model, for a host that calls its own."""
-        begun = await self._life.begin(params, "awaiting_host", "host", lambda _thread: None)
+        begun = await self._life.begin(params, "host", lambda _thread: None)
         if begun.active is not None:
             return self._prepared_result(begun.active, await self._prepare_for_host(begun.active, begun.history))
         active = self._life.running.get(begun.turn.turn_id)
@@ -196,7 +200,7 @@ class Turns:
         """Let the host call its model, once all that led to this is stored; else the turn is ended."""
         prepared: PreparedTurn | None = None
         hosted: Hosted | None = None
-        status: TurnStatus = "cancelled"  # unless something below says that it failed
+        event: TurnEvent = "cancel"  # unless something below says that it failed
         error: TurnError | None = None
         runs: list[HookRun] = []
         try:
@@ -206,20 +210,20 @@ class Turns:
                 with anyio.CancelScope(shield=True):
                     hosted = await self._store_prepared(active, prepared)
             if active.scope.cancel_called:
-                status = active.end_as
+                event = active.end_as
             else:
                 active.hosted = hosted
         except RequiredHookFailedError as failed:
-            status, runs = "failed", failed.runs
+            event, runs = "fail", failed.runs
             error = TurnError.of(f"hook_failed:{failed.hook_id}", retryable=True)
             raise Unavailable("unavailable", "A hook without which the turn may not begin has failed.") from failed
         except Exception as failed:
-            status = "failed"
+            event = "fail"
             error = TurnError.of(failed.reason if isinstance(failed, GatewayError) else "internal", retryable=True)
             raise
         finally:
             if active.hosted is None:
-                await self._life.end(active, status, prepared, error=error, runs=runs)
+                await self._life.end(active, event, prepared, error=error, runs=runs)
         if active.hosted is None:
             raise Refused("conflict", "The turn was cancelled.")
         return active.hosted.prepared
@@ -232,7 +236,7 @@ class Turns:
                 add_run(tx, run)
             place = (turn.workspace_id, turn.thread_id, turn.turn_id)
             self._means.ledger.record(tx, place, injected(prepared.compiled))
-            tx.run(SQL["end_turn"], turn_values(turn, active.seq, self._means.owner, []))
+            keep_prepared(tx, turn, active.seq)
             return self._again.hosted(tx, prepared)
 
         if turn.not_stored is None:
@@ -260,14 +264,13 @@ class Turns:
         if active is None or active.hosted is None or active.is_ending:
             raise await self._absence(params.turn_id)
         toolset, policy = active.hosted.prepared.toolset, active.hosted.prepared.policy
-        key = {"turn_id": params.turn_id, "call_id": params.call_id}
         request = hashlib.sha256(_encode([params.name, params.arguments])).digest()
 
         def look(tx: Tx) -> ToolReply | None:
-            known = tx.one(SQL["get_tool_reply"], key)
-            if known is not None and known[0] != request:
+            known = find_tool_reply(tx, params.turn_id, params.call_id)
+            if known is not None and known.request != request:
                 raise Refused("conflict", "That call_id was used with another call.")
-            return self._again.reply(tx, known[1], active.turn.workspace_id) if known is not None else None
+            return self._again.reply(tx, known.result, active.turn.workspace_id) if known is not None else None
 
         answered = await self._means.db.read(look)
         if answered is not None:
@@ -277,11 +280,11 @@ class Turns:
         reply = await active.while_it_runs(lambda: run_tool(active, tools, wanted))
         if reply is None:
             raise await self._absence(params.turn_id)
-        values = {**key, "request": request, "result": encoded(reply)}
         if active.turn.not_stored is not None:
             return ToolCallResult(result=reply, visible_tools=toolset.visible_names())
         with anyio.CancelScope(shield=True):  # what a tool did is done: asked again, it must not do it twice
-            await self._means.db.write(lambda tx: add_tool_reply(tx, values))
+            stored = StoredReply(request, to_json(reply))
+            await self._means.db.write(lambda tx: add_tool_reply(tx, params.turn_id, params.call_id, stored))
         return ToolCallResult(result=reply, visible_tools=toolset.visible_names())
 
     async def turn_finish(self, params: TurnFinishParams) -> TurnResult:
@@ -310,17 +313,17 @@ class Turns:
         return found.turn
 
     async def _finish(self, active: ActiveTurn, prepared: PreparedTurn, params: TurnFinishParams) -> Turn:
-        status = FINISHED[params.status]
+        event = FINISHED[params.status]
         if params.assistant_text:
             item = active.new_item("agent_message", "assistant", params.assistant_text)
-            whole = "completed" if status == "completed" else "failed"
+            whole = "completed" if event == "complete" else "failed"
             refs = [artifact_ref(given) for given in params.artifacts]
             item = msgspec.structs.replace(item, status=whole, artifacts=refs)
             active.begin(item)
             active.complete(item)
         error = FINISH_ERRORS.get(params.status)
         events = [self._masked(event) for event in params.tool_events]
-        return await self._life.end(active, status, prepared, error=error, tool_events=events)
+        return await self._life.end(active, event, prepared, error=error, tool_events=events)
 
     def _masked(self, event: ToolEvent) -> ToolEvent:
         """A host's tool event as it is kept: what a tool said is no message of the user, so no secret of it stays."""
@@ -340,18 +343,18 @@ class Turns:
         """Stop a turn; one that has ended is returned as it is."""
         active = await self._life.find(params.turn_id)
         if active is not None:
-            await self._stop(active, "cancelled")
+            await self._stop(active, "cancel")
             return TurnResult(turn=active.turn)
         found = await self._ended(params.turn_id)
         if found.completed_at is None:
             raise Refused("conflict", "Another process runs that turn.")
         return TurnResult(turn=found)
 
-    async def _stop(self, active: ActiveTurn, status: TurnStatus) -> None:
+    async def _stop(self, active: ActiveTurn, event: TurnEvent) -> None:
         """Have a turn ended, and return when it is."""
-        active.end_as = status
+        active.end_as = event
         if active.hosted is not None:
-            await self._life.end(active, status, active.hosted.prepared)
+            await self._life.end(active, event, active.hosted.prepared)
         else:
             active.scope.cancel()
             await active.ended.wait()
@@ -372,4 +375,4 @@ class Turns:
         with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
             async with anyio.create_task_group() as ends:
                 for active in turns:
-                    ends.start_soon(self._stop, active, "interrupted")
+                    ends.start_soon(self._stop, active, "interrupt")

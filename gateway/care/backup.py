@@ -18,7 +18,7 @@ from typing import Annotated, BinaryIO, Literal
 import msgspec
 from msgspec import Meta
 
-from agent.store import needed_contents
+from agent.rows.artifacts import needed_contents
 from gateway import __version__
 from gateway.base.durable_file import sync_folder
 from gateway.files.artifact_files import ArtifactFiles

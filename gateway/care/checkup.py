@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from agent.store import items_after, needed_contents, read_items
+from agent.rows.artifacts import needed_contents
+from agent.rows.items import items_after, read_items
 from gateway.care.damage_checks import REPAIRED, RESTORE, pages_of, wrong_parts
 from gateway.care.findings import Finding, Subject
 from gateway.embedding.choice import choose

@@ -23,10 +23,11 @@ from gateway.base.logs import Log
 from gateway.home.owners import SQL
 from gateway.jobs.queue import Bell, job_of
 from gateway.jobs.retry import MOST_DEATHS, GiveUp, RetryLimits, next_attempt
-from gateway.jobs.states import JobEvent, after
+from gateway.jobs.states import TRANSITIONS, JobEvent
 from protocol.errors import GatewayError, Unavailable
 from protocol.gateway import DrainResult, Waiting
 from protocol.seams.ports import Clock, GiveUpJob, Job, JobHandle, JobKind, PauseQueue, RetryJob, Transact, Tx
+from protocol.seams.transitions import after
 
 CONCURRENCY: Mapping[JobKind, int] = {"index": 64, "hook_run": 4, "erase_finish": 1}
 """Index jobs are worked on together and share commits, hook runs wait for models, an erase wants the WAL alone. A queue is claimed from
@@ -80,7 +81,7 @@ def _move(
     """Make the step under the lease of `owner`; False when that lease is lost."""
     lease = {"job_id": job.job_id, "owner": owner, "leased_attempt": job.attempt_count, "last_error": error}
     step = {
-        "state": after(job.state, event), "next_run_at": job.next_run_at if at is None else at,
+        "state": after(TRANSITIONS, job.state, event), "next_run_at": job.next_run_at if at is None else at,
         "attempt_count": job.attempt_count if attempts is None else attempts,
     }  # fmt: skip
     return tx.run(SQL["move_job"], lease | step) == 1 or tx.run(SQL["drop_leased_twin"], lease) == 1

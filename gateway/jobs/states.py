@@ -27,18 +27,3 @@ TRANSITIONS: Mapping[JobState, Mapping[JobEvent, JobState]] = {
 }
 
 FINAL: frozenset[JobState] = frozenset({"cancelled", "done"})
-
-
-class IllegalMoveError(Exception):
-    """A job was asked for a move that its state does not have."""
-
-    def __init__(self, state: JobState, event: JobEvent) -> None:
-        super().__init__(f"a job that is {state} cannot {event}")
-
-
-def after(state: JobState, event: JobEvent) -> JobState:
-    """The state that follows. Raises `IllegalMoveError`."""
-    try:
-        return TRANSITIONS[state][event]
-    except KeyError:
-        raise IllegalMoveError(state, event) from None

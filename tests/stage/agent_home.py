@@ -19,7 +19,8 @@ from agent.hooks.runtime import HookRuntime
 from agent.prompt.ledger import Ledger
 from agent.prompt.preflight import Planners
 from agent.prompt.preflight_advice import Advisor
-from agent.threads.threads import Neighbours, Threads, ensure_workspace
+from agent.rows.threads import add_workspace
+from agent.threads.threads import Neighbours, Threads
 from agent.threads.unstored import Unstored
 from agent.tools import subscriptions as own_subscriptions
 from agent.turns.background import Background
@@ -244,7 +245,7 @@ class AgentHome:
     # -- a turn ----------------------------------------------------------------------------------------------------
 
     async def open(self, thread_id: str = "thr_1", workspace_id: str | None = "ws_1", **changes: Any) -> str:
-        await self.db.write(lambda tx: ensure_workspace(tx, "ws_1", self.clock.now()))
+        await self.db.write(lambda tx: add_workspace(tx, "ws_1", self.clock.now()))
         started = await self.threads.thread_start(
             ThreadStartParams(workspace_id=workspace_id, thread_id=thread_id, **changes)
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent.states import TURNS
 from gateway.jobs.states import TRANSITIONS
 from memory.rules.lifecycle import CANDIDATES, RECORDS
 
@@ -18,6 +19,7 @@ HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt",
 """From the top layer to the lowest."""
 STATES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
     "job": TRANSITIONS,
+    "turn": TURNS,
     "record": RECORDS,
     "candidate": CANDIDATES,
 }

@@ -14,18 +14,11 @@ from worded_meaning import WordedMeaning
 from agent.forget.places import conversation
 from agent.forget.redaction import forget_copies
 from agent.prompt.ledger import Ledger
-from agent.store import (
-    SQL,
-    add_item,
-    generation_of_turn,
-    open_runs,
-    read_items,
-    read_run,
-    read_thread,
-    read_turn,
-    workspace_exists,
-)
-from agent.threads.threads import ensure_workspace
+from agent.rows.items import add_item, read_items
+from agent.rows.runs import open_runs, read_run, read_turn
+from agent.rows.statements import SQL
+from agent.rows.threads import add_workspace, read_thread, workspace_exists
+from agent.rows.turns import generation_of_turn
 from gateway.base.ids import SortableIds
 from gateway.home.keys import HomeKey
 from gateway.jobs.queue import Jobs
@@ -117,7 +110,7 @@ class MemoryHome:
         self.items = 0
         if prepared is None:
             for workspace_id in ("ws_1", "ws_2"):
-                self.sql(lambda tx, w=workspace_id: ensure_workspace(tx, w, START))
+                self.sql(lambda tx, w=workspace_id: add_workspace(tx, w, START))
             self.add_thread("thr_1")
 
     def make_service(self) -> MemoryService:

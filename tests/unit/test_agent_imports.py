@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.prompt.ledger import Ledger
-from agent.store import SQL
+from agent.rows.statements import SQL
+from agent.rows.threads import add_workspace
 from agent.threads.imports import (
     Imports,
     KnownTurn,
@@ -24,7 +25,7 @@ from agent.threads.imports import (
     identified,
     plan_import,
 )
-from agent.threads.threads import Neighbours, ensure_workspace
+from agent.threads.threads import Neighbours
 from gateway.home.keys import HomeKey
 from gateway.store.database import Database
 from protocol.errors import CallerError, Refused
@@ -237,8 +238,8 @@ def test_imports_over_a_database(tmp_path: Path) -> None:
         return result.imported, result.skipped, result.replaced
 
     async def scene() -> None:
-        await db.write(lambda tx: ensure_workspace(tx, "ws_1", 1))
-        await db.write(lambda tx: ensure_workspace(tx, "ws_2", 1))
+        await db.write(lambda tx: add_workspace(tx, "ws_1", 1))
+        await db.write(lambda tx: add_workspace(tx, "ws_2", 1))
         with pytest.raises(CallerError):
             await imports.thread_import(params("a", workspace_id="ws_none"))
         rehearsed = await imports.thread_import(params("a", "b", dry_run=True))

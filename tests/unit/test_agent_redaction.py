@@ -9,7 +9,8 @@ from clock import START
 from memory_home import MemoryHome
 
 from agent.forget.redaction import forget_copies
-from agent.store import SQL, add_item, add_tool_reply, encoded
+from agent.rows.items import StoredReply, add_item, add_tool_reply
+from agent.rows.statements import SQL, to_json
 from protocol.seams.ports import Bindings, Tx
 from protocol.threads import Item
 
@@ -44,7 +45,7 @@ def home(tmp_path: Path) -> Iterator[MemoryHome]:
 
 
 def shown(memory_ids: Sequence[str]) -> str:
-    return encoded({"hits": [{"memory_id": name, "content": f"What {name} says"} for name in memory_ids]})
+    return to_json({"hits": [{"memory_id": name, "content": f"What {name} says"} for name in memory_ids]})
 
 
 def fill(tx: Tx) -> None:
@@ -59,7 +60,7 @@ def fill(tx: Tx) -> None:
             text=shown(names), at=START, name=None, artifacts=[], tool=None,
         )  # fmt: skip
         add_item(tx, item, 0)
-        add_tool_reply(tx, {"turn_id": turn_id, "call_id": "c", "request": b"", "result": shown(names)})
+        add_tool_reply(tx, turn_id, "c", StoredReply(b"", shown(names)))
 
 
 def test_a_copy_is_found_by_its_memory_and_no_other_turn_is_read(home: MemoryHome) -> None:

@@ -15,7 +15,7 @@ from small_pdf import pdf
 from agent.files.artifacts import ContentGoneError
 from agent.files.pages import PdfPages
 from agent.files.tool import ArtifactTool, artifact_hooks
-from agent.threads.threads import ensure_workspace
+from agent.rows.threads import add_workspace
 from agent.tools import result_text
 from gateway.files.artifact_files import ArtifactFiles
 from gateway.files.pdf_text import PdfText
@@ -58,7 +58,7 @@ async def carry(home: AgentHome, *files: ArtifactInput, thread_id: str = "thr_1"
 
 
 async def open_thread(home: AgentHome, thread_id: str, workspace_id: str = "ws_1") -> None:
-    await home.db.write(lambda tx: ensure_workspace(tx, workspace_id, 1))
+    await home.db.write(lambda tx: add_workspace(tx, workspace_id, 1))
     await home.threads.thread_start(ThreadStartParams(thread_id=thread_id, workspace_id=workspace_id))
 
 
@@ -285,7 +285,7 @@ def test_a_digest_that_is_only_told_opens_nothing(tmp_path: Path) -> None:
         imports = Imports(
             db=home.db, clock=home.clock, ledger=home.ledger, neighbours=neighbours, forgettings=NothingForgotten()
         )
-        await home.db.write(lambda tx: ensure_workspace(tx, "ws_other", 1))
+        await home.db.write(lambda tx: add_workspace(tx, "ws_other", 1))
         told = ArtifactRefInput(artifact_id="art_told", sha256=mine.sha256, size_bytes=4, mime="text/plain")
         turn = ImportTurn(at=1, items=[ImportItem(role="user", text="x", artifacts=[told])])
         await imports.thread_import(

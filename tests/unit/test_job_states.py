@@ -6,8 +6,9 @@ from typing import get_args
 import pytest
 from cases import each
 
-from gateway.jobs.states import FINAL, TRANSITIONS, IllegalMoveError, JobEvent, after
+from gateway.jobs.states import FINAL, TRANSITIONS, JobEvent
 from protocol.seams.ports import JobState
+from protocol.seams.transitions import IllegalMoveError, after
 
 STATES: tuple[JobState, ...] = get_args(JobState)
 EVENTS: tuple[JobEvent, ...] = get_args(JobEvent)
@@ -31,10 +32,10 @@ MOVES: dict[tuple[str, str], str] = {
 @each(("state", "event"), product(STATES, EVENTS))
 def test_each_pair_is_a_move_or_an_error(state: JobState, event: JobEvent) -> None:
     if (state, event) in MOVES:
-        assert after(state, event) == MOVES[state, event]
+        assert after(TRANSITIONS, state, event) == MOVES[state, event]
     else:
         with pytest.raises(IllegalMoveError, match=f"{state} cannot {event}"):
-            after(state, event)
+            after(TRANSITIONS, state, event)
 
 
 def test_the_table_knows_every_state_and_nothing_else() -> None:
@@ -58,4 +59,4 @@ def test_every_state_is_reached_from_the_first() -> None:
 
 def test_every_unfinished_state_can_end() -> None:
     for state in set(STATES) - FINAL:
-        assert after(state, "cancel") == "cancelled"
+        assert after(TRANSITIONS, state, "cancel") == "cancelled"

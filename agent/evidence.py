@@ -1,0 +1,21 @@
+"""Which items are conversation that may be found again.
+
+Rule 1: pure.
+"""
+
+MIN_SUMMARY_CHARS = 12
+OWN_TOOLS = ("memory_", "thread_search", "artifact_read")
+UNFINISHED = frozenset({"failed", "interrupted", "cancelled"})
+"""Of turns that ended so, only the user's message was said."""
+
+
+def is_indexable(kind: str, status: str, memory_mode: str, turn_status: str, text: str, name: str | None) -> bool:
+    """Return whether a message, or a host's summary of its tool, may be found again."""
+    is_whole = status == "completed" and not (kind != "user_message" and turn_status in UNFINISHED)
+    is_said = kind in {"user_message", "agent_message"} or (kind == "tool_event" and _is_telling(text, name or ""))
+    return is_said and is_whole and memory_mode != "ignored"
+
+
+def _is_telling(summary: str, tool: str) -> bool:
+    """Return whether a tool's summary is more than "done", and no copy of what our own tools showed: that may be forgotten."""
+    return len(summary.strip()) >= MIN_SUMMARY_CHARS and not any(own in tool for own in OWN_TOOLS)

@@ -1,0 +1,162 @@
+"""Rows of workspaces and threads."""
+
+from typing import NamedTuple
+
+from agent.rows.statements import SQL
+from protocol.hooks import ThreadFact
+from protocol.seams.ports import Row, Tx
+from protocol.threads import MemoryMode, Thread, Workspace
+
+COUNTED = {
+    "turns": "count_turns_of_thread",
+    "items": "count_items_of_thread",
+    "artifacts": "count_artifacts_of_thread",
+}
+"""What a thread holds, and the statement that counts it."""
+
+# -- workspaces --------------------------------------------------------------------------------------------------------
+
+
+def _workspace_of(row: Row) -> Workspace:
+    return Workspace(
+        workspace_id=row[0], name=row[1], root_path=row[2], created_at=row[3], updated_at=row[4], state=row[5]
+    )  # fmt: skip
+
+
+def get_workspace(tx: Tx, workspace_id: str) -> Workspace | None:
+    """Return a workspace by id."""
+    row = tx.one(SQL["get_workspace"], {"workspace_id": workspace_id})
+    return _workspace_of(row) if row else None
+
+
+def workspace_exists(tx: Tx, workspace_id: str) -> bool:
+    """Return whether there is such a workspace, and it is not being deleted."""
+    found = get_workspace(tx, workspace_id)
+    return found is not None and found.state == "active"
+
+
+def list_workspaces(tx: Tx, after: int, limit: int) -> list[tuple[int, Workspace]]:
+    """Return workspaces behind a row, oldest first, each with its row."""
+    return [(row[6], _workspace_of(row)) for row in tx.all(SQL["list_workspaces"], {"after": after, "limit": limit})]
+
+
+def add_workspace(
+    tx: Tx, workspace_id: str, now: int, *, name: str | None = None, root_path: str | None = None
+) -> None:
+    """Make the workspace if it is not there."""
+    tx.run(SQL["add_workspace"], {"workspace_id": workspace_id, "name": name, "root_path": root_path, "now": now})
+
+
+def describe_workspace(tx: Tx, workspace_id: str, now: int, *, name: str | None, root_path: str | None) -> None:
+    """Keep a name and a folder that the workspace does not have yet."""
+    values = {"workspace_id": workspace_id, "name": name, "root_path": root_path, "now": now}
+    tx.run(SQL["describe_workspace"], values)
+
+
+def condemn_workspace(tx: Tx, workspace_id: str) -> None:
+    """Keep that the workspace is being deleted: nothing begins in it any more."""
+    tx.run(SQL["condemn_workspace"], {"workspace_id": workspace_id})
+
+
+def remove_workspace(tx: Tx, workspace_id: str) -> int:
+    """Remove a workspace whose threads are gone; return how many rows went."""
+    return tx.run(SQL["remove_workspace"], {"workspace_id": workspace_id})
+
+
+# -- threads -----------------------------------------------------------------------------------------------------------
+
+
+class StoredThread(NamedTuple):
+    """A thread with what only this house needs."""
+
+    thread: Thread
+    instructions: str | None
+    model: str | None
+    provider: str | None
+    row: int
+
+
+def _thread_of(row: Row) -> StoredThread:
+    thread = Thread(
+        thread_id=row[0], workspace_id=row[1], agent_id=row[2], parent_thread_id=row[3], name=row[4], mode=row[5],
+        memory_mode=row[6], origin=row[7], task_id=row[8], archived=bool(row[9]), turn_count=row[10],
+        created_at=row[11], updated_at=row[12],
+    )  # fmt: skip
+    return StoredThread(thread, row[13], row[14], row[15], row[16])
+
+
+def get_thread(tx: Tx, thread_id: str) -> StoredThread | None:
+    """Return a thread by id."""
+    row = tx.one(SQL["get_thread"], {"thread_id": thread_id})
+    return _thread_of(row) if row else None
+
+
+def open_thread(tx: Tx, thread_id: str) -> StoredThread | None:
+    """Return a thread in which something may begin: not one that is being deleted with its workspace."""
+    found = get_thread(tx, thread_id)
+    return found if found is not None and workspace_exists(tx, found.thread.workspace_id) else None
+
+
+def read_thread(tx: Tx, thread_id: str) -> ThreadFact | None:
+    """Return a thread as other houses may know it."""
+    found = get_thread(tx, thread_id)
+    if found is None:
+        return None
+    t = found.thread
+    return ThreadFact(
+        thread_id=t.thread_id, workspace_id=t.workspace_id, agent_id=t.agent_id, parent_thread_id=t.parent_thread_id,
+        task_id=t.task_id, memory_mode=t.memory_mode, origin=t.origin, name=t.name,
+    )  # fmt: skip
+
+
+def list_threads(
+    tx: Tx, before: int, limit: int, *, workspace_id: str | None, archived: bool | None
+) -> list[StoredThread]:
+    """Return threads before a row, newest first."""
+    values = {"before": before, "limit": limit, "workspace_id": workspace_id, "archived": archived}
+    return [_thread_of(row) for row in tx.all(SQL["list_threads"], values)]
+
+
+def workspace_threads(tx: Tx, workspace_id: str) -> list[str]:
+    """Return the thread ids of a workspace in order of creation."""
+    return [row[0] for row in tx.all(SQL["thread_ids_of_workspace"], {"workspace_id": workspace_id})]
+
+
+def thread_names(tx: Tx, workspace_id: str, limit: int) -> dict[str, str]:
+    """Return the names of a workspace's threads by id, at most so many: those last spoken in."""
+    values = {"workspace_id": workspace_id, "limit": limit}
+    return dict(tx.all(SQL["thread_names_of_workspace"], values))
+
+
+def add_thread(tx: Tx, found: StoredThread) -> None:
+    """Store a new thread."""
+    t = found.thread
+    tx.run(SQL["add_thread"], {
+        "thread_id": t.thread_id, "workspace_id": t.workspace_id, "agent_id": t.agent_id,
+        "parent_thread_id": t.parent_thread_id, "name": t.name, "mode": t.mode, "memory_mode": t.memory_mode,
+        "origin": t.origin, "task_id": t.task_id, "instructions": found.instructions, "model": found.model,
+        "provider": found.provider, "now": t.created_at,
+    })  # fmt: skip
+
+
+def change_thread(
+    tx: Tx, thread_id: str, now: int, *, name: str | None, memory_mode: MemoryMode, archived: bool
+) -> None:
+    """Store the members of a thread that a client may change."""
+    values = {"thread_id": thread_id, "now": now, "name": name, "memory_mode": memory_mode, "archived": archived}
+    tx.run(SQL["change_thread"], values)
+
+
+def touch_thread(tx: Tx, thread_id: str, now: int) -> None:
+    """Keep when something happened last in a thread."""
+    tx.run(SQL["touch_thread"], {"thread_id": thread_id, "now": now})
+
+
+def count_in_thread(tx: Tx, thread_id: str) -> dict[str, int]:
+    """Return how many turns, items and file references a thread has."""
+    return {name: tx.all(SQL[statement], {"thread_id": thread_id})[0][0] for name, statement in COUNTED.items()}
+
+
+def remove_thread(tx: Tx, thread_id: str) -> int:
+    """Remove a thread with its turns, items, runs, ledger and file references; return how many threads went."""
+    return tx.run(SQL["remove_thread"], {"thread_id": thread_id})
