@@ -1,24 +1,23 @@
 """The command line: `pioneer COMMAND`.
 
 Rule 1: nothing of another house is imported before the origin of the houses was checked.
-Rule 2: of all commands only the one that is run is imported; what each needs to be listed stands in `gateway.doors.commands`.
+Rule 2: of all commands only the one that is run is imported; the lines of the list stand in `gateway.doors.commands`.
 """
 
 import gc
 import sys
 from collections.abc import Sequence
 
+from gateway.base.exit_codes import DEFECT, OK, USAGE
 from gateway.doors.commands import COMMANDS, FIRST_STEPS, load
-from gateway.doors.commands.parsing import EXIT_USAGE, parser, tell_usage_error
+from gateway.doors.commands.parsing import parser, tell_usage_error
 
-EXIT_OK = 0
-EXIT_DEFECT = 70
 INSTEAD = {"help": "--help", "version": "--version"}
 """Words that people try first, each with the option that it means."""
 
 
 def _without_command(known: Sequence[str], name: str) -> str:
-    """What is wrong with a word that is no command, and which one may have been meant."""
+    """Return the complaint about a word that is no command, with the command that was probably meant."""
     import difflib  # noqa: PLC0415  # needed only where something is wrong
 
     near = difflib.get_close_matches(name, known, n=1)
@@ -32,19 +31,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     refused = refusal()
     if refused is not None:
         sys.stderr.write(f"pioneer: {refused}\n")
-        return EXIT_DEFECT
+        return DEFECT
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given:
         sys.stdout.write(FIRST_STEPS)
-        return EXIT_OK
+        return OK
     if given[0] in INSTEAD:
         given = [*given[1:], INSTEAD[given[0]]]
     name = given[0] if given else ""
     if name and not name.startswith("-") and name not in COMMANDS:
-        said = _without_command(list(COMMANDS), name)
-        tell_usage_error(said, given)
-        sys.stderr.write(f"pioneer: {said}\n")
-        return EXIT_USAGE
+        complaint = _without_command(list(COMMANDS), name)
+        tell_usage_error(complaint, given)
+        sys.stderr.write(f"pioneer: {complaint}\n")
+        return USAGE
     gc.disable()  # a start makes a hundred thousand objects that all stay; looking through them costs a tenth of it
     try:
         options = parser(name).parse_args(given)

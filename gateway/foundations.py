@@ -1,4 +1,4 @@
-"""What lies beneath the houses: the home, opened, with its configuration, database, keys and this process's own life.
+"""The foundations of the houses: the home, opened, with its configuration, database, keys and this process's lock.
 
 Rule 1: each step that can fail before the first message has its exit code and one clear line for a person.
 """
@@ -11,30 +11,28 @@ from pathlib import Path
 
 from gateway.base import logs
 from gateway.base.clock import FileClock, SystemClock
+from gateway.base.exit_codes import CONFIG, UNAVAILABLE
 from gateway.base.ids import SortableIds
 from gateway.home.config import ConfigError, ConfigStore
 from gateway.home.folder import Home
 from gateway.home.keys import HomeKey
-from gateway.home.owners import SQL, Owners, Visitor, fact_of_home, living
+from gateway.home.owners import SQL, Owners, Visitor, fact_of_home, living_owners
 from gateway.secrets.scanner import RuleScanner
-from gateway.store.copy import version
+from gateway.store.copy import read_version
 from gateway.store.database import Database
 from gateway.store.log_end import frames_lost
 from gateway.store.migrations import migrate, require_current
-from gateway.store.reserved_space import Ballast
+from gateway.store.reserved_space import ReservedSpace
 from gateway.store.sqlite import StoreFailed
 from protocol.errors import GatewayError
 from protocol.seams.ports import Clock, Tx
 
 log = logs.Log("home")
 
-EXIT_UNUSABLE = 69
-EXIT_CONFIG = 78
-
 
 @dataclass(frozen=True, kw_only=True)
 class Foundations:
-    """What exists before any house does: the home, opened."""
+    """The opened home, before any house is built."""
 
     home: Home
     config: ConfigStore
@@ -51,22 +49,22 @@ class Foundations:
 
 
 def clock_of(path: Path | None) -> Clock:
-    """The wall clock, or the file that stands in for it."""
+    """Return the wall clock, or the file that stands in for it."""
     return FileClock(path) if path is not None else SystemClock()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the command line says."""
+    """The options of the command line."""
 
     home: Path
     config: Path | None = None
     clock_file: Path | None = None
     log_level: str = "info"
-    speaks: bool = True
-    """Whether the log goes to stderr as well: not where a person reads that."""
+    uses_stderr: bool = True
+    """The log goes to stderr as well; not where a person reads that."""
     refuses_unknown_keys: bool = False
-    """Whether a setting that does not exist ends the process: what serves a client starts, and says so to it."""
+    """A setting that does not exist ends the process; a server starts instead, and reports it to its client."""
 
 
 class UnusableError(Exception):
@@ -80,56 +78,69 @@ class UnusableError(Exception):
 
 
 @contextmanager
-def told_to_a_person() -> Generator[None]:
-    """Whatever keeps the process from beginning ends as an `UnusableError`."""
+def raising_unusable() -> Generator[None]:
+    """Raise any error that keeps the process from starting as an `UnusableError`."""
     try:
         yield
     except ConfigError as error:
-        raise UnusableError(EXIT_CONFIG, f"configuration: {error}") from error
+        raise UnusableError(CONFIG, f"configuration: {error}") from error
     except GatewayError as error:
         if error.reason == "invalid_params":
-            raise UnusableError(EXIT_CONFIG, error.message) from error
-        raise UnusableError(EXIT_UNUSABLE, error.message, error.reason) from error
+            raise UnusableError(CONFIG, error.message) from error
+        raise UnusableError(UNAVAILABLE, error.message, error.reason) from error
     except OSError as error:
-        raise UnusableError(EXIT_UNUSABLE, f"the home cannot be used ({type(error).__name__})") from error
+        raise UnusableError(UNAVAILABLE, f"the home cannot be used ({type(error).__name__})") from error
 
 
 async def open_home(options: Options) -> Foundations:
-    """Open everything that lies beneath the houses. Raises `UnusableError`."""
+    """Open the home and everything beneath the houses; return it. Raises `UnusableError`."""
     os.umask(0o077)
     clock = clock_of(options.clock_file)
     scanner = RuleScanner()
-    with told_to_a_person():
+    with raising_unusable():
         home = Home(options.home)
         config = ConfigStore(options.config or home.root / "config.toml", is_named=options.config is not None)
         if options.refuses_unknown_keys:
             config.require_known()
-        logs.configure(None if home.is_read_only else home.logs, options.log_level, scanner.mask, speaks=options.speaks)
+        logs.configure(
+            None if home.is_read_only else home.logs, options.log_level, scanner.mask, uses_stderr=options.uses_stderr
+        )
         home.child(config.config.memory.capsules_dir, key="memory.capsules_dir")
-        # another process writes to the log, or may do so where no lock can be tried
-        lost = 0 if home.is_read_only or living(home.run) else frames_lost(home.database)
-        database, restored = _opened(home)
+        # a read-only home may have a writer that cannot be seen, and a living one writes to the log
+        lost = 0 if home.is_read_only or living_owners(home.run) else frames_lost(home.database)
+        database, restored = _open_database(home)
         ids = SortableIds(clock)
         owners = (Visitor if home.is_read_only else Owners)(home.run, ids, clock)
         await owners.enter(database)
         key = await _key_of(home, database, ids)
     return Foundations(
-        home=home, config=config, clock=clock, ids=ids, database=database, owners=owners, key=key, scanner=scanner,
-        restored=restored, lost_frames=lost,
-    )  # fmt: skip
+        home=home,
+        config=config,
+        clock=clock,
+        ids=ids,
+        database=database,
+        owners=owners,
+        key=key,
+        scanner=scanner,
+        restored=restored,
+        lost_frames=lost,
+    )
 
 
-def _opened(home: Home) -> tuple[Database, list[str]]:
-    """The home's database, and what of its schema was lost; where the disk has no room even to open it, the room that is kept for forgetting is given up."""
+def _open_database(home: Home) -> tuple[Database, list[str]]:
+    """Return the home's database, and the shapes that its schema had lost.
+
+    On a full disk, where it cannot even be opened, the room that is reserved for forgetting is released.
+    """
     if home.is_read_only:
         database = Database(home.database, is_read_only=True)
         try:
-            require_current(version(home.database))
+            require_current(read_version(home.database))
         except GatewayError:
             database.close()
             raise
         return database, []
-    ballast = Ballast(home.ballast)
+    ballast = ReservedSpace(home.ballast)
 
     def open_it() -> tuple[Database, list[str]]:
         restored = migrate(home.database, home.run, home.backups)
@@ -144,7 +155,7 @@ def _opened(home: Home) -> tuple[Database, list[str]]:
 
 
 async def _key_of(home: Home, database: Database, ids: SortableIds) -> HomeKey:
-    """The home's key: of a new home a new one, of another one that which it was made with."""
+    """Return the home's key: a new one for a new home, else the one with which the home was made."""
     home_id, key_id = await database.read(lambda tx: (fact_of_home(tx, "home_id"), fact_of_home(tx, "key_id")))
     is_new = home_id is None and not home.is_read_only
     key = HomeKey.load(home.keys) if is_new else HomeKey.known(home.keys, key_id)
@@ -156,7 +167,7 @@ async def _key_of(home: Home, database: Database, ids: SortableIds) -> HomeKey:
 
 
 async def renew_key(base: Foundations) -> None:
-    """Give a home that has lost its key a new one, for the processes that start from now on."""
+    """Make a new key for a home that has lost its own; processes that start from now on use it."""
     key = HomeKey.renew(base.home.keys)
     await base.database.write(lambda tx: tx.run(SQL["put_home"], {"name": "key_id", "value": key.id}))
 

@@ -1,7 +1,7 @@
-"""What durable memory stands on in an open home: as much of a gateway as a question to memory needs.
+"""The core beneath durable memory in an open home: the part of a gateway that a question to memory needs.
 
 Rule 1: the whole gateway, which `gateway.wiring` builds upon this, shares every object of it.
-Rule 2: only what changes nothing of another house is answered without the others: they act on the rest.
+Rule 2: without the other houses it answers only questions that change nothing of theirs.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from gateway.base.hub import Hub
 from gateway.base.spawner import Spawner
 from gateway.care.index_watch import reporter
 from gateway.embedding.meaning import Embedding
-from gateway.embedding.spaces import searched as searched_space
+from gateway.embedding.spaces import current_row
 from gateway.embedding.vector_houses import Houses
 from gateway.files.artifact_files import ArtifactFiles
 from gateway.foundations import Foundations
@@ -47,11 +47,11 @@ class MemoryCore:
     ledger: Ledger
     embedding: Embedding
     means: Collaborators
-    """What durable memory needs, as far as its questions go: no other house is there yet to act on a change."""
+    """The collaborators of durable memory's questions: no other house is there yet to act on a change."""
 
 
 def build_core(base: Foundations, hub: Hub) -> MemoryCore:
-    """Build what durable memory stands on."""
+    """Build the objects beneath durable memory and return them."""
     db, clock, ids, config = base.database, base.clock, base.ids, base.config
     health, jobs = Health(hub.notify, clock), Jobs(ids, clock, base.owners.owner)
     if base.home.is_read_only:
@@ -61,13 +61,19 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
 
     @cache
     def houses() -> Houses:
-        from thread_episodic.index.indexing import source_hash_of  # noqa: PLC0415  # a question by words needs no vectors
+        # a question by words needs no vectors
+        from thread_episodic.index.indexing import source_hash_of  # noqa: PLC0415
         from thread_episodic.search.vectors import ChunkVectors as ConversationVectors  # noqa: PLC0415
 
         of_conversations = ConversationVectors(
-            db=db, jobs=jobs, meaning=embedding, scanner=base.scanner, read_items=read_items,
-            echo_spans=ledger.echo_spans, hash_of=partial(source_hash_of, base.key),
-        )  # fmt: skip
+            db=db,
+            jobs=jobs,
+            meaning=embedding,
+            scanner=base.scanner,
+            read_items=read_items,
+            echo_spans=ledger.echo_spans,
+            hash_of=partial(source_hash_of, base.key),
+        )
         return Houses(db, [RecordVectors(means), of_conversations])
 
     embedding = Embedding(
@@ -88,7 +94,7 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
             health.recover("memory", "damaged_records")
 
     async def is_wiped() -> bool:
-        """Pages that are in no use may hold what was erased until the file is made anew."""
+        """Return whether erased words are gone: pages in no use may hold them until the file is made anew."""
         return await wipe(db) and await db.read(lambda tx: fact_of_home(tx, OWED)) is None
 
     files = HomeFiles(base.home, KeptFiles(db, ArtifactFiles(base.home.artifacts)))
@@ -118,12 +124,19 @@ def build_core(base: Foundations, hub: Hub) -> MemoryCore:
         look_into_files=files.say,
         report_damage=report_damage,
         report_index=reporter(health, "memory"),
-        searched_space=searched_space,
+        searched_space=current_row,
         truncate_wal=is_wiped,
         backups=base.home.backup_names,
         owner=base.owners.owner,
     )
     return MemoryCore(
-        base=base, hub=hub, spawner=Spawner(), health=health, jobs=jobs, lexicon=lexicon, ledger=ledger,
-        embedding=embedding, means=means,
-    )  # fmt: skip
+        base=base,
+        hub=hub,
+        spawner=Spawner(),
+        health=health,
+        jobs=jobs,
+        lexicon=lexicon,
+        ledger=ledger,
+        embedding=embedding,
+        means=means,
+    )

@@ -1,7 +1,6 @@
-"""The guard against another program's packages: a workspace with a `memory/` folder of its own must not become ours.
+"""The guard against another program's packages: `memory/` of a user's workspace must not be imported as the product's.
 
-Rule 1: this runs before anything else of ours is imported, so it imports the standard library only, and imports nothing
-to find out.
+Rule 1: it runs before the product's other packages are imported, so it imports the standard library only.
 """
 
 from importlib.util import find_spec
@@ -11,7 +10,7 @@ HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt",
 
 
 def _folder_of(package: str) -> Path | None:
-    """The folder that an import of the package would read, or None when there is none to read."""
+    """Return the folder that an import of the package would read, or None when there is none to read."""
     try:
         spec = find_spec(package)
     except ValueError:  # something of that name is loaded that did not come from a file
@@ -22,7 +21,7 @@ def _folder_of(package: str) -> Path | None:
 
 
 def refusal() -> str | None:
-    """Why this process must not go on, or None when every package of ours stands beside this one."""
+    """Return the reason against this process, or None when every package of the product stands beside this one."""
     ours = Path(__file__).resolve().parent.parent
     strangers = [package for package in HOUSES if _folder_of(package) != ours / package]
     if not strangers:

@@ -18,8 +18,9 @@ from typing import TypeAlias
 import anyio
 
 from gateway.base import logs
+from gateway.base.exit_codes import DEFECT
 from gateway.base.hub import Hub
-from gateway.foundations import Options, UnusableError, open_home, told_to_a_person
+from gateway.foundations import Options, UnusableError, open_home, raising_unusable
 from gateway.memory_core import build_core
 from gateway.pulse import Metronome
 from gateway.wire.client_session import SessionClient
@@ -28,7 +29,6 @@ from gateway.wire.session import Output, Session, Transport
 from gateway.wire.stdio import PipeReader, Pipes, PipeWriter, claim, parent_is_alive
 from gateway.wiring import App, build
 
-EXIT_DEFECT = 70
 FLUSH_SECONDS = 2.0
 
 log = logs.Log("process")
@@ -39,7 +39,7 @@ Stop: TypeAlias = Callable[[], None]
 
 @asynccontextmanager
 async def running(options: Options) -> AsyncGenerator[App]:
-    """Open a home and run a gateway on it; on leaving, everything is ended in order. Raises `UnusableError`."""
+    """Open a home and run a gateway on it; at the end of the block all of it ends in order. Raises `UnusableError`."""
     base = await open_home(options)
     try:
         app = build(build_core(base, Hub()))
@@ -48,18 +48,18 @@ async def running(options: Options) -> AsyncGenerator[App]:
         if base.lost_frames:
             log.error("wal_damaged", frames=base.lost_frames)
             app.health.degrade("storage", "wal_damaged", str(base.lost_frames))
-        with told_to_a_person():
+        with raising_unusable():
             await app.pulse.begin()
         app.pulse.apply_settings()
         try:
             async with app.spawner.open() as tasks:
-                works = [app.embedding.read_ahead, app.pulse.metronome.run, app.pulse.tell_changes]
+                works = [app.embedding.read_ahead, app.pulse.metronome.run, app.pulse.notify_changes]
                 if not base.home.is_read_only:
                     works += [app.runner.run, app.embedding.run, app.pulse.run]
                 for work in works:
                     tasks.start_soon(work)
                 if base.home.is_read_only:
-                    tasks.start_soon(app.embedding.attach)  # no space can be made: the one that is searched has to do
+                    tasks.start_soon(app.embedding.attach)  # no space can be made: the current one has to do
                 try:
                     yield app
                 finally:
@@ -77,8 +77,8 @@ async def running(options: Options) -> AsyncGenerator[App]:
 async def serve(app: App, transport: Transport, *endings: Callable[[Stop], Coroutine[None, None, None]]) -> int:
     """Serve one client of a running gateway to its end; return the exit code that it asked for.
 
-    Any number of clients are served at once. Each of `endings` may stop the session. What the client began ends with it: its
-    requests, and the turns that run in threads which no other client works in.
+    Any number of clients are served at once. Each of `endings` may stop the session. What the client began ends with
+    it: its requests, and the turns that run in threads which no other client works in.
     """
     limits = app.base.config.config.limits
     session = Session(
@@ -106,13 +106,13 @@ async def serve(app: App, transport: Transport, *endings: Callable[[Stop], Corou
 
 
 async def flush(sink: Output) -> None:
-    """Write what is queued, for a moment, whatever is cancelled."""
+    """Write queued lines, for at most `FLUSH_SECONDS`, also under cancellation."""
     with anyio.CancelScope(shield=True), anyio.move_on_after(FLUSH_SECONDS):
         await sink.flush()
 
 
 async def until_parent_is_gone(client: SessionClient, metronome: Metronome, stop: Callable[[], None]) -> None:
-    """Stop when the process that spawned us is no more."""
+    """Stop when the parent process has ended."""
     parent = os.getppid()
     while True:
         await metronome.next()
@@ -123,7 +123,7 @@ async def until_parent_is_gone(client: SessionClient, metronome: Metronome, stop
 
 
 def _setter(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> Callable[[int, FrameType | None], None]:
-    """A signal handler for platforms whose event loop takes none."""
+    """Return a signal handler for platforms whose event loop takes none."""
 
     def handle(_number: int, _frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(asked.set)
@@ -132,7 +132,7 @@ def _setter(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> Callable[[
 
 
 async def until_stopped(writer: PipeWriter, stop: Callable[[], None]) -> None:
-    """Stop on SIGTERM, on SIGINT, or when nobody reads us any more."""
+    """Stop on SIGTERM, on SIGINT, or when the client reads no more."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     if sys.platform == "win32":
@@ -155,15 +155,16 @@ async def serve_pipes(options: Options, pipes: Pipes) -> int:
     try:
         async with running(options) as app:
             writer = PipeWriter(pipes.write)
-            gc.freeze()  # what the start made stays: looking through it again and again would stop every thread for 50 ms
+            # objects of the start stay: each collection of them would stop every thread for 50 ms
+            gc.freeze()
             return await serve(app, Transport(PipeReader(pipes.read), writer), partial(until_stopped, writer))
     except UnusableError:
         raise
-    except Exception as failure:  # noqa: BLE001  # the last place that can tell of it, by its id and not by its text
+    except Exception as failure:  # noqa: BLE001  # the last place that can report it, by its id and not by its text
         sys.stderr.write(
             f"pioneer: a defect ended the process ({log.incident(failure)}); the log of the home says where\n"
         )
-        return EXIT_DEFECT
+        return DEFECT
 
 
 def main(options: Options) -> int:

@@ -1,6 +1,6 @@
 """The methods of the process itself: handshake, status, drain, settings.
 
-Rule 1: what other houses do is asked of them; here it is only told.
+Rule 1: other houses do the work; this module only puts their answers together.
 """
 
 import time
@@ -87,7 +87,7 @@ class Shell:
         self._methods = [name for name in m.METHODS if name in names]
 
     def bindings(self) -> list[Bound]:
-        """Return the methods of the wire that are answered here."""
+        """Return the methods of the wire that this service answers."""
         return [
             bind(m.INITIALIZE, self.initialize),
             bind(m.PING, self.ping),
@@ -101,7 +101,7 @@ class Shell:
         ]
 
     async def initialize(self, params: InitializeParams) -> InitializeResult:
-        """Exchange versions, capabilities and limits."""
+        """Return versions, capabilities and limits, and ensure that the named workspace exists."""
         await self._threads.ensure(DEFAULT_WORKSPACE)
         if params.workspace_id is not None:
             await self._threads.ensure(params.workspace_id)
@@ -143,10 +143,10 @@ class Shell:
         return Nothing()
 
     async def shutdown(self, _params: Empty) -> None:
-        """What is in flight goes on to its end; then only `exit` is accepted."""
+        """Do nothing: requests in flight go on to their end, and the session then accepts only `exit`."""
 
     async def status(self, _params: Empty) -> StatusResult:
-        """What works, what waits, what failed."""
+        """Return the state of the process: queues, search, providers, health, storage."""
         db = self._base.database
 
         def count(tx: Tx) -> tuple[dict[str, dict[str, int]], int]:
@@ -154,7 +154,7 @@ class Shell:
             for kind, state, number in tx.all(SQL["count_all_jobs"]):
                 queues.setdefault(kind, {})[state] = number
             owners = {owner for (owner,) in tx.all(SQL["list_owners"])}
-            return queues, len(owners | {self._base.owners.owner})  # who only reads is not in the book
+            return queues, len(owners | {self._base.owners.owner})  # a reader is not in the book
 
         queues, processes = await db.read(count)
         db_bytes, wal_bytes = db.sizes()
@@ -179,42 +179,41 @@ class Shell:
     async def _repair(self) -> RepairState | None:
         try:
             return await self._repair_state()
-        except GatewayError:  # the store cannot be read; the rest of the answer says more about that
+        except GatewayError:  # the store cannot be read, which the rest of the answer reports
             return None
 
     async def drain(self, params: DrainParams) -> DrainResult:
-        """Do what is due, then wait until no background work is runnable."""
+        """Do due work, then wait until no background work is runnable; return the counts."""
         seconds = params.timeout_ms / 1000
         began = time.monotonic()
         with anyio.move_on_after(seconds):
-            await self._pulse.look_at_all()  # first of all: what follows reads pages that may be damaged
+            await self._pulse.look_at_all()  # first of all: the rest reads pages that may be damaged
         while await self._sweep():
-            pass  # a sweep does a bounded part; what is left is due as well
+            pass  # a sweep does a bounded part; the rest is due as well
         await self._pulse.reclaim()
         while True:
             drained = await self._runner.drain(max(0.0, seconds - (time.monotonic() - began)))
             if not (self._pulse.is_mending and time.monotonic() - began < seconds):
                 return drained
             with anyio.move_on_after(seconds - (time.monotonic() - began)):
-                await (
-                    self._pulse.look_at_all()
-                )  # a job came upon damage, and what it takes to mend is queued when this returns
+                # a job met damage; its repair is queued when this returns
+                await self._pulse.look_at_all()
 
     async def provider_list(self, _params: Empty) -> ProviderListResult:
-        """The configured providers, and what keeps one from being asked."""
+        """Return the configured providers, each with the problem that keeps it from being asked."""
         return ProviderListResult(providers=self._providers.states())
 
     async def provider_test(self, params: ProviderTestParams) -> ProviderTestResult:
-        """Ask a provider for one word."""
+        """Ask a provider for one word and return the outcome."""
         return await self._providers.test(params.name)
 
     async def settings_get(self, params: SettingsGetParams) -> SettingsResult:
-        """Return the settings in force, and where they come from if asked."""
+        """Return the settings in force, and their origins if asked."""
         config = self._base.config
         return SettingsResult(settings=config.view(), origins=config.origins() if params.origins else None)
 
     async def settings_update(self, params: SettingsUpdateParams) -> SettingsResult:
-        """Change settings in the file and live."""
+        """Change settings in the file and in force; return them."""
         patch = cast("msgspec.Struct", getattr(params, "update"))  # noqa: B009  # a type made from the settings
         await anyio.to_thread.run_sync(self._base.config.update, patch)  # another process may hold the file for a while
         self._pulse.apply_settings()

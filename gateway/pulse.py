@@ -1,7 +1,7 @@
-"""What a process looks after by itself: other processes' changes, dead owners, the clock, damage.
+"""The pulse of a process: it looks for other processes' changes, dead owners, due work and damage.
 
 Rule 1: an idle process wakes once for all of it.
-Rule 2: nothing here is done before the process runs; a question that a command asks does none of it.
+Rule 2: the pulse begins with the running process; a command that only asks a question has none.
 """
 
 import asyncio
@@ -20,17 +20,18 @@ from gateway.embedding.meaning import Embedding
 from gateway.foundations import Foundations
 from gateway.jobs.runner import JobRunner, free_jobs_of, free_jobs_of_dead
 from memory.service import MemoryService
+from protocol.base import DAY_MS
 from protocol.errors import GatewayError
 from protocol.notifications import MemoryInvalidated
 from protocol.seams.ports import Tx
 from thread_episodic.service import EpisodicService
 
 PULSE_SECONDS = 0.5
-"""How often the process looks for what nobody tells it: other processes' changes, the clock, dead owners."""
+"""The time between two looks for changes without a notice: other processes' writes, the clock, dead owners."""
 LONE_PULSE_SECONDS = 0.8
-"""The same while it is alone in its home: a process that comes, and what it writes, is still told of within a second."""
-TIDY_MS = 86_400_000
-"""How often old bookkeeping is dropped where nothing else is due; at first when the process starts."""
+"""The same while it is alone in its home: a new process and its writes are still noticed within a second."""
+TIDY_MS = DAY_MS
+"""The time between two removals of old bookkeeping where no other work is due; the first is at the start."""
 LEAVE_SECONDS = 2.0
 
 log = Log("process")
@@ -38,7 +39,7 @@ log = Log("process")
 
 @dataclass(frozen=True, kw_only=True)
 class Tended:
-    """What a pulse looks after."""
+    """The parts of the process that a pulse looks after."""
 
     base: Foundations
     hub: Hub
@@ -53,7 +54,7 @@ class Tended:
 
 
 class Metronome:
-    """One timer for all who look again and again: an idle process wakes once for all of them."""
+    """One timer for all periodic looks: an idle process wakes once for all of them."""
 
     def __init__(self) -> None:
         self.seconds = PULSE_SECONDS
@@ -68,7 +69,7 @@ class Metronome:
             self._timer.cancel()
 
     def _wait(self) -> None:
-        """A timer of the loop, not a task that sleeps: waking for nothing is what an idle process costs."""
+        """Set a timer of the loop, which costs less than a task that sleeps."""
         self._timer = asyncio.get_running_loop().call_later(self.seconds, self._beat)
 
     def _beat(self) -> None:
@@ -77,12 +78,12 @@ class Metronome:
         now.set()
 
     async def next(self) -> None:
-        """Wait for the next beat; who is late for one takes the one after it."""
+        """Wait for the next beat; a late caller takes the one after it."""
         await self._next.wait()
 
 
 class Pulse:
-    """Looks, once or twice a second, for what nobody tells this process."""
+    """The looks, once or twice a second, for changes that reach this process without a notice."""
 
     def __init__(self, app: Tended) -> None:
         self._app = app
@@ -110,15 +111,15 @@ class Pulse:
             await self.metronome.next()
 
     async def begin(self) -> None:
-        """Take over what dead processes left, and note which change was the last: only later ones are news to a client."""
+        """Take over the work of dead processes, and note the last change: only later ones are news to a client."""
         app = self._app
         self._is_unclean = await self.reclaim()
         self._seen_change = (await app.base.database.read(lambda tx: app.memory.changes_since(tx, 2**62)))[1]
 
     async def look(self) -> None:
-        """Have a repair queued where there is reason for one, and a home that takes it; once, after the first message is read.
+        """Queue a repair where there is reason for one and the home can be written; once, after the first message.
 
-        Whoever asks while another looks waits for it: what a crash left is queued when this returns.
+        A second caller waits for the first: repairs after a crash are queued when this returns.
         """
         if self._has_looked or self._app.base.home.is_read_only:
             return
@@ -133,12 +134,12 @@ class Pulse:
                 self._has_looked = True
 
     async def look_at_all(self) -> None:
-        """Look, and wait until what is derived was looked at as well."""
+        """Look, and wait until derived parts were checked as well."""
         await self.look()
-        await self._app.watch.ended()
+        await self._app.watch.wait_ended()
 
     async def beat(self) -> None:
-        """One look."""
+        """Look once."""
         app, db = self._app, self._app.base.database
         self.refresh_settings()
         await self.look()
@@ -148,7 +149,7 @@ class Pulse:
             version = await db.data_version()
             self._seen = seen
         else:
-            version = self._version  # nobody was there who could have changed it, nor have we
+            version = self._version  # no process was there that could have changed it
         if version != self._version:
             self._version = version
             try:
@@ -157,7 +158,7 @@ class Pulse:
                 self._due_at = await app.memory.due_at()
                 self._has_neighbours = bool(await db.read(app.base.owners.others))
             except BaseException:
-                self._version = -1  # what could not be looked at now is looked at again
+                self._version = -1  # a look that failed is repeated
                 raise
             app.runner.wake()
         if self._has_neighbours:
@@ -174,17 +175,17 @@ class Pulse:
 
     @property
     def is_mending(self) -> bool:
-        """Whether damage that a job came upon is being seen to."""
+        """Return whether damage that a job met is being repaired."""
         return self._app.watch.is_at_work
 
     def refresh_settings(self) -> None:
-        """Apply what another process of the home changed; otherwise the next beat does, a little later."""
+        """Apply settings that another process of the home changed; the next beat would do so, a little later."""
         if self._app.base.config.refresh():
             self.apply_settings()
 
     def apply_settings(self) -> None:
-        """Settings changed, here or in the file: what waits for them may go on."""
-        self._version = -1  # what is due depends on them
+        """Apply changed settings: report their problems, and resume the work that waits for them."""
+        self._version = -1  # the time of due work depends on them
         store, health = self._app.base.config, self._app.health
         if store.problem is not None:
             health.degrade("config", "unreadable")
@@ -200,17 +201,17 @@ class Pulse:
         for kind in ("index", "embed"):
             self._app.runner.resume(kind)
 
-    async def tell_changes(self) -> None:
-        """Tell, until cancelled, what other processes changed; nothing else that is looked after holds it up."""
+    async def notify_changes(self) -> None:
+        """Notify clients, until cancelled, of other processes' changes; no other part of the pulse delays it."""
         app = self._app
-        told_alone: int | None = None
+        notified_alone: int | None = None
         while True:
             await self.metronome.next()
             alone = app.base.owners.alone_since()
-            if alone is not None and alone == told_alone:
-                continue  # nobody has come since
-            if not app.hub.is_heard:
-                continue  # a client that does not read is told once, of everything, when it reads again
+            if alone is not None and alone == notified_alone:
+                continue  # no process has come since
+            if not app.hub.has_reader:
+                continue  # a client that does not read is notified once, of everything, when it reads again
             seen = self._seen_change
             try:
                 scopes, self._seen_change = await app.base.database.glance(
@@ -219,12 +220,12 @@ class Pulse:
             except GatewayError as error:
                 log.warning("pulse_failed", reason=error.reason)
                 continue
-            told_alone = alone
+            notified_alone = alone
             if scopes and app.base.config.config.memory.enabled:
                 app.hub.notify("memory/invalidated", MemoryInvalidated(scopes=scopes))
 
     async def reclaim(self) -> bool:
-        """Take over what dead processes left: their jobs are runnable, their turns interrupted. Whether any left something."""
+        """Make the jobs of dead processes runnable and interrupt their turns; return whether there were any."""
         app, db = self._app, self._app.base.database
         others = await db.read(app.base.owners.others)
         dead = [owner for owner in others if app.base.owners.is_dead(owner)]
@@ -234,14 +235,14 @@ class Pulse:
         def bury(tx: Tx) -> None:
             self._settle(tx, dead, free_jobs_of_dead)
             for owner in dead:
-                app.base.owners.bury(tx, owner)
+                app.base.owners.remove_dead(tx, owner)
             tx.after_commit(app.runner.wake)
 
         await db.write(bury)
         return True
 
     async def leave(self) -> None:
-        """End this process's life in the home; whatever it did not end itself is settled as if it had died."""
+        """Leave the home; work that did not end is settled as that of a dead process."""
         base = self._app.base
         with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVE_SECONDS):
             try:
@@ -250,7 +251,7 @@ class Pulse:
                 log.warning("leave_failed", reason=error.reason)
 
     def _settle(self, tx: Tx, owners: Sequence[str], free_jobs: Callable[[Tx, str], object]) -> None:
-        """Jobs of processes that are no more are runnable, their turns interrupted."""
+        """Make the jobs of ended processes runnable, and interrupt their turns."""
         for owner in owners:
             free_jobs(tx, owner)
         self._app.background.interrupt_turns_of(tx, owners)

@@ -1,6 +1,7 @@
-"""The composition root: builds every object once and joins the houses. Nothing here decides anything.
+"""The composition root: it builds every object once and joins the houses, and takes no decision.
 
-Rule 1: siblings meet only here and, durable memory with what it reads of turns, in `gateway.memory_core`; by the shapes of `protocol/`.
+Rule 1: siblings meet only here and, durable memory with what it reads of turns, in `gateway.memory_core`; by the shapes
+of `protocol/`.
 Rule 2: each service lists the methods that it answers; a method that is in no list does not exist for a client.
 """
 
@@ -34,10 +35,10 @@ from gateway.base.health import Health
 from gateway.base.logs import Log
 from gateway.base.written_dates import WrittenDates
 from gateway.care.index_watch import IndexWatch, reporter
-from gateway.embedding.spaces import searched
+from gateway.embedding.spaces import current_row
 from gateway.files.artifact_files import ArtifactFiles
 from gateway.files.pdf_text import PdfText
-from gateway.home.owners import living
+from gateway.home.owners import living_owners
 from gateway.jobs.retry import limits_of
 from gateway.jobs.runner import Handler, JobRunner, Work
 from gateway.memory_core import MemoryCore
@@ -46,7 +47,7 @@ from gateway.providers.roles import Providers
 from gateway.pulse import Pulse, Tended
 from gateway.store.priority import Foreground
 from gateway.store.sqlite import Trouble
-from gateway.wire.tool_complaints import in_words
+from gateway.wire.tool_complaints import word_complaints
 from memory.hooks import build as memory_hooks
 from memory.read.vectors import SUBJECT as MEMORY_VECTORS
 from memory.rules.planning import propose_durable
@@ -69,7 +70,7 @@ log = Log("gateway")
 
 @dataclass(frozen=True, kw_only=True)
 class App(MemoryCore):
-    """A gateway, put together."""
+    """A whole gateway."""
 
     memory: MemoryService
     runner: JobRunner
@@ -80,14 +81,14 @@ class App(MemoryCore):
     watch: IndexWatch
     pulse: Pulse
     tools: Mapping[str, ToolCall]
-    """The tools of memory and conversation, for a model that is at another door than a turn's."""
+    """The tools of memory and conversation, for a model at another door than a turn's."""
     bound: dict[str, Bound]
 
 
 def build(core: MemoryCore) -> App:
-    """Build every other object upon what durable memory stands on, and join them.
+    """Build every other object upon the core, join them, and return the gateway.
 
-    Two houses that act on one another are joined by a function that names the one which is built later.
+    Two houses that act on one another are joined by a function that names the later one.
     """
     base, hub, health, jobs = core.base, core.hub, core.health, core.jobs
     lexicon, ledger, embedding = core.lexicon, core.ledger, core.embedding
@@ -120,9 +121,9 @@ def build(core: MemoryCore) -> App:
             workspace_threads=workspace_threads,
             thread_names=thread_names,
             read_artifacts=read_artifacts,
-            paused=lambda: runner.paused("index"),
+            paused=lambda: runner.pause_of("index"),
             items_after=items_after,
-            searched_space=searched,
+            searched_space=current_row,
             report_damage=reporter(health, "thread_episodic"),
             read_date=read_date,
         )
@@ -144,22 +145,29 @@ def build(core: MemoryCore) -> App:
         episodic.repair.queue(tx)
         jobs.hurry(tx, kinds=("repair", "index", "embed"))
 
-    async def have_repaired() -> None:
+    async def queue_all_repairs() -> None:
         await db.note(queue_repairs)
 
     watch = IndexWatch(
-        db=db, looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
-        health=health, spawn=spawn, queue_repairs=have_repaired,
+        db=db,
+        looks={"memory": memory.look_at_index, "thread_episodic": episodic.repair.look},
+        health=health,
+        spawn=spawn,
+        queue_repairs=queue_all_repairs,
         hurry_repairs=lambda: db.jot(lambda tx: jobs.hurry(tx, kinds=("repair",))),
-        is_alone=lambda: not base.home.is_read_only and living(base.home.run) == [base.owners.owner],
+        is_alone=lambda: not base.home.is_read_only and living_owners(base.home.run) == [base.owners.owner],
         restored=base.restored,
-    )  # fmt: skip
+    )
     model = Providers(config=settings, folder=config.folder, views=lambda: config.view().providers, clock=clock)
     memory_subscriptions, memory_tools = memory_hooks(memory.turns, settings, model)
     artifacts = Artifacts(
-        db=db, ids=ids, jobs=jobs, files=ArtifactFiles(base.home.artifacts), settings=lambda: settings().artifacts,
+        db=db,
+        ids=ids,
+        jobs=jobs,
+        files=ArtifactFiles(base.home.artifacts),
+        settings=lambda: settings().artifacts,
         forgettings=memory.deleted,
-    )  # fmt: skip
+    )
     artifact_subscriptions, artifact_tools = artifact_hooks(
         ArtifactTool(db=db, reading=artifacts.reading, read_pdf=PdfText(), scanner=base.scanner)
     )
@@ -167,9 +175,13 @@ def build(core: MemoryCore) -> App:
         [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
     )
     runtime = HookRuntime(
-        registry=registry, ids=ids, clock=clock, incident=log.incident, mask=base.scanner.mask,
+        registry=registry,
+        ids=ids,
+        clock=clock,
+        incident=log.incident,
+        mask=base.scanner.mask,
         is_strict=lambda: settings().memory.strict_diagnostics_enabled,
-    )  # fmt: skip
+    )
     background = Background(
         db=db, clock=clock, jobs=jobs, runtime=runtime, ledger=ledger, notify=hub.notify, on_items=episodic.on_items
     )
@@ -183,18 +195,31 @@ def build(core: MemoryCore) -> App:
     planners = Planners(propose_durable, make_planner(lambda text: detect(text).refers_to_history, read_date))
     advisor = Advisor(model, [*memory_tools, *artifact_tools], db, memory.turns.sizes, episodic.size, log.incident)
     means = TurnMeans(
-        db=db, clock=clock, ids=ids, background=background, ledger=ledger, artifacts=artifacts, notify=hub.notify,
-        on_items=episodic.on_items, settings=settings, owner=base.owners.owner, incident=log.incident, unstored=unstored,
-    )  # fmt: skip
+        db=db,
+        clock=clock,
+        ids=ids,
+        background=background,
+        ledger=ledger,
+        artifacts=artifacts,
+        notify=hub.notify,
+        on_items=episodic.on_items,
+        settings=settings,
+        owner=base.owners.owner,
+        incident=log.incident,
+        unstored=unstored,
+    )
     pipeline = Pipeline(runtime=runtime, planners=planners, advisor=advisor, settings=settings)
     turns = Turns(
-        means, pipeline=pipeline, model=model, tools=in_words({**memory_tools, **artifact_tools}), spawn=spawn,
-        mask=base.scanner.mask, marks=_marks(memory, episodic),
-    )  # fmt: skip
+        means,
+        pipeline=pipeline,
+        model=model,
+        tools=word_complaints({**memory_tools, **artifact_tools}),
+        spawn=spawn,
+        mask=base.scanner.mask,
+        marks=_marks(memory, episodic),
+    )
     threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored)
-    deletions = Deletions(
-        db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle
-    )  # fmt: skip
+    deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
     repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
 
     async def repair_beyond_damage(handle: JobHandle) -> None:
@@ -227,16 +252,34 @@ def build(core: MemoryCore) -> App:
     )
     pulse = Pulse(
         Tended(
-            base=base, hub=hub, health=health, embedding=embedding, runner=runner, memory=memory, episodic=episodic,
-            background=background, artifacts=artifacts, watch=watch,
+            base=base,
+            hub=hub,
+            health=health,
+            embedding=embedding,
+            runner=runner,
+            memory=memory,
+            episodic=episodic,
+            background=background,
+            artifacts=artifacts,
+            watch=watch,
         )
-    )  # fmt: skip
+    )
     services = (memory, deletions, threads, imports, turns, artifacts, episodic, registry)
     answered = [entry for service in services for entry in service.bindings()]
     shell = Shell(
-        base=base, pulse=pulse, health=health, embedding=embedding, runner=runner, providers=model, threads=threads,
-        background=background, sweep=memory.sweep, repair_state=memory.repair_state, spawn=spawn, answered=answered,
-    )  # fmt: skip
+        base=base,
+        pulse=pulse,
+        health=health,
+        embedding=embedding,
+        runner=runner,
+        providers=model,
+        threads=threads,
+        background=background,
+        sweep=memory.sweep,
+        repair_state=memory.repair_state,
+        spawn=spawn,
+        answered=answered,
+    )
     bound = {
         entry.method.name: _after(pulse.refresh_settings, entry, foreground) for entry in (*shell.bindings(), *answered)
     }
@@ -250,20 +293,20 @@ def build(core: MemoryCore) -> App:
         turns=turns,
         watch=watch,
         pulse=pulse,
-        tools=in_words({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)}),
+        tools=word_complaints({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)}),
         bound=bound,
     )
 
 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:
-    """The handler of a kind of work that several houses have: the job's subject says whose it is."""
+    """Return the handler of a kind of work that several houses have: the job's subject names the house's handler."""
     return lambda handle: handlers[handle.job.subject](handle)
 
 
 def _storage(health: Health, *again: Callable[[], None]) -> Callable[[Trouble | None], None]:
-    """Who hears that the store is in trouble, and what goes on when it works again."""
+    """Return a function that reports the store's trouble, and calls `again` once the store works again."""
 
-    def tell(trouble: Trouble | None) -> None:
+    def report(trouble: Trouble | None) -> None:
         if trouble is not None:
             health.degrade("storage", trouble)
             return
@@ -271,11 +314,11 @@ def _storage(health: Health, *again: Callable[[], None]) -> Callable[[Trouble | 
         for go_on in again:
             go_on()
 
-    return tell
+    return report
 
 
 def _marks(memory: MemoryService, episodic: EpisodicService) -> Marks:
-    """What vouches for the sources of a prompt: each house for its own."""
+    """Return a function that gives the marks of a prompt's sources by id; each house knows its own."""
 
     def marks(tx: Tx, refs: Sequence[SourceRef]) -> dict[str, bytes]:
         of_memories = memory.turns.marks(tx, [ref.id for ref in refs if ref.kind == "memory"])
@@ -285,12 +328,12 @@ def _marks(memory: MemoryService, episodic: EpisodicService) -> Marks:
 
 
 def _index_gate(config: GatewayConfig) -> tuple[str, str] | None:
-    """What holds the index queue: the switch that stops indexing."""
+    """Return the component and reason that hold the index queue; None while indexing is on."""
     return None if config.thread_episodic.indexing_enabled else ("thread_episodic", "indexing_disabled")
 
 
 def _after(first: Callable[[], None], entry: Bound, foreground: Foreground) -> Bound:
-    """The method, with something done before it: what another process of the home set is in force for it."""
+    """Return the method with `first` called before it: settings of another process are then in force for it."""
     waiting = foreground.asked if entry.method.urgency == "first" else nullcontext
 
     async def call(params: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What every message of the contract is made of: Struct settings, identifiers, paging, scopes.
+"""The parts of every message of the contract: Struct settings, identifiers, paging, scopes.
 
 Rule 1: input refuses unknown members (`Params`), output may grow (`Wire`).
 Rule 2: an absent optional member and null mean the same, except in a settings patch.
@@ -13,12 +13,12 @@ PROTOCOL_VERSION = "2026-11"
 
 
 def matching(text: str, description: str | None = None) -> Meta:
-    """All of a string must match; Python's `$` would let a line's end follow."""
+    """Return the constraint that all of a string matches; Python's `$` would let a line's end follow."""
     return Meta(pattern=rf"^{text}\Z", description=description)
 
 
 def portable(schema: Any) -> Any:
-    """A JSON Schema whose patterns end as those of other languages do."""
+    """Return a JSON Schema whose patterns end as those of other languages do."""
     if isinstance(schema, dict):
         node = cast("dict[str, Any]", schema)
         return {
@@ -30,7 +30,7 @@ def portable(schema: Any) -> Any:
 
 ID_TEXT = "[A-Za-z0-9_.:-]{1,128}"
 WITHOUT_NUL = r"[^\x00]*"
-"""What is kept byte for byte: U+0000 is no character of a text, and would end it early for much that reads it."""
+"""A text that is kept byte for byte: U+0000 is no character of a text, and ends it early for many readers."""
 
 Id: TypeAlias = Annotated[str, matching(ID_TEXT, "An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`.")]
 Millis: TypeAlias = Annotated[int, Meta(description="Unix milliseconds.", ge=0, le=253402300799999)]
@@ -43,10 +43,15 @@ Unit: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="0 to 1.")]
 
 DEFAULT_LIMIT = 20
 
+DAY_MS = 86_400_000
+
+encode = msgspec.json.Encoder().encode
+"""Encodes a value as JSON; one encoder for all, because to make one costs more than most calls of it."""
+
 ScopeKind: TypeAlias = Literal["user", "workspace", "agent", "thread", "task"]
 USER_SCOPE_KEY = "default"
 DEFAULT_WORKSPACE = "ws_default"
-"""Always exists; what names no workspace belongs to it."""
+"""The workspace that always exists; data without a named workspace belongs to it."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
@@ -60,11 +65,11 @@ class _Message(msgspec.StructMeta):
 
 
 class Wire(msgspec.Struct, metaclass=_Message):
-    """Something the gateway says. Members may be added later without a new protocol version."""
+    """A message of the gateway. Members may be added later without a new protocol version."""
 
 
 class Params(msgspec.Struct, metaclass=_Message, forbid_unknown_fields=True):
-    """Something a client says. An unknown member is refused by name."""
+    """A message of a client. An unknown member is refused by name."""
 
 
 class Empty(Params):
@@ -76,7 +81,7 @@ class Nothing(Wire):
 
 
 class Scope(Params, order=True):
-    """Who a memory belongs to. The user scope's key is `default`; the others' key is the id of what they name."""
+    """The owner of a memory. The user scope's key is `default`; the others' key is the id of what they name."""
 
     kind: ScopeKind
     key: Id
@@ -86,13 +91,13 @@ class Scope(Params, order=True):
 
 
 class Cancelled(Wire):
-    """Learning that was under way from a turn when it was forgotten: it writes nothing any more, or nothing into `scope`."""
+    """Learning that was under way from a turn when it was forgotten: it writes no more, or nothing into `scope`."""
 
     run_id: str
     thread_id: str
     turn_id: str
     scope: Scope | None = None
-    """What was forgotten, where the run still learns other things; none where the run itself has ended."""
+    """The forgotten scope, where the run still learns other things; none where the run itself has ended."""
 
 
 class Elsewhere(Wire):

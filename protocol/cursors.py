@@ -14,12 +14,12 @@ _Step: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 def cursor_of(*place: int) -> str:
-    """A place as the wire shows it."""
+    """Return a place as the wire shows it."""
     return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
 
 
 def place_of(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
-    """The place that a cursor names, or `start` without one. Raises `CallerError` for what we never gave out."""
+    """Return the place that a cursor names, or `start` without one. Raises `CallerError` for what we never gave out."""
     if cursor is None:
         return start
     try:

@@ -9,13 +9,42 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from protocol.base import Wire
 
 ErrorReason: TypeAlias = Literal[
-    "parse_error", "invalid_request", "message_too_large", "already_initialized", "shutting_down", "method_not_found",
-    "invalid_params", "checksum_mismatch", "version_too_new", "internal", "overloaded", "not_initialized", "forbidden",
-    "scope_out_of_context", "write_refused", "memory_write_disabled", "memory_ignored", "not_found", "conflict",
-    "turn_in_progress", "already_decided", "idempotency_mismatch", "home_locked", "schema_too_new", "unavailable",
-    "memory_disabled", "provider_not_configured", "provider_failed", "provider_rate_limited", "provider_unauthorized",
-    "provider_unavailable", "provider_timeout", "storage_full", "storage_read_only", "cancelled",
-]  # fmt: skip
+    "parse_error",
+    "invalid_request",
+    "message_too_large",
+    "already_initialized",
+    "shutting_down",
+    "method_not_found",
+    "invalid_params",
+    "checksum_mismatch",
+    "version_too_new",
+    "internal",
+    "overloaded",
+    "not_initialized",
+    "forbidden",
+    "scope_out_of_context",
+    "write_refused",
+    "memory_write_disabled",
+    "memory_ignored",
+    "not_found",
+    "conflict",
+    "turn_in_progress",
+    "already_decided",
+    "idempotency_mismatch",
+    "home_locked",
+    "schema_too_new",
+    "unavailable",
+    "memory_disabled",
+    "provider_not_configured",
+    "provider_failed",
+    "provider_rate_limited",
+    "provider_unauthorized",
+    "provider_unavailable",
+    "provider_timeout",
+    "storage_full",
+    "storage_read_only",
+    "cancelled",
+]
 
 
 class ReasonInfo(NamedTuple):
@@ -103,11 +132,11 @@ class GatewayError(Exception):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         return REASONS[self.reason].retryable
 
     def on_the_wire(self) -> ErrorObject:
-        """The error object that the client gets."""
+        """Return the error object that the client gets."""
         info = REASONS[self.reason]
         data = ErrorData(reason=self.reason, retryable=self.retryable, details=self.details)
         return ErrorObject(code=info.code, message=self.message, data=data)

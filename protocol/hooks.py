@@ -1,7 +1,7 @@
 """The hook contract: what a phase gives a hook, what a hook may give back, how it is registered.
 
-Rule 1: `agent/` runs hooks by this shape and knows no memory; `memory/` and `thread_episodic/` satisfy it and know no turn
-loop; `gateway/wiring.py` joins them.
+Rule 1: `agent/` runs hooks by this shape and knows no memory; `memory/` and `thread_episodic/` satisfy it and know no
+turn loop; `gateway/wiring.py` joins them.
 Rule 2: which phase allows which contribution stands only here.
 """
 
@@ -34,12 +34,16 @@ from protocol.threads import (
     Turn,
     TurnOptions,
     TurnPolicy,
-)  # fmt: skip
+)
 
 PHASES: tuple[Phase, ...] = (
-    "TurnPrePolicy", "TurnPrePromptContext", "TurnPostPreflightPromptContext", "TurnPreToolMaterialization",
-    "TurnPrePromptCompile", "TurnPostTurn",
-)  # fmt: skip
+    "TurnPrePolicy",
+    "TurnPrePromptContext",
+    "TurnPostPreflightPromptContext",
+    "TurnPreToolMaterialization",
+    "TurnPrePromptCompile",
+    "TurnPostTurn",
+)
 """In dispatch order."""
 
 HOOK_CONTRACT_VERSION = 1
@@ -144,7 +148,9 @@ class ToolBundle(Wire, tag_field="kind", tag="tool_bundle"):
 
 
 class SectionContribution(Wire, tag_field="kind", tag="prompt_section"):
-    """A part of the system prompt. One without text is left out; what it used of a budget of its own is told all the same.
+    """A part of the system prompt.
+
+    One without text is left out; what it used of a budget of its own is told all the same.
 
     `lines` are whole lines of `text`, each with what it shows; `truncated` says that something did not fit.
     """
@@ -189,7 +195,10 @@ ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
 """A contribution of another kind fails that hook run."""
 
 DIAGNOSTIC_CODES: frozenset[str] = frozenset({"extraction_stats", "malformed_fact", "standing_cut", "too_many_facts"})
-"""What hooks say of their own work. Of any other code nothing but the code is kept; with strict diagnostics its run fails."""
+"""What hooks say of their own work.
+
+Of any other code nothing but the code is kept; with strict diagnostics its run fails.
+"""
 
 MAX_CONTRIBUTIONS = 64
 """Of one run. A prompt holds 16 contexts and 16 sections; who gives more floods it."""
@@ -246,7 +255,7 @@ class HookFailure(Exception):
 
 
 def always() -> bool:
-    """A subscription that no setting switches."""
+    """Return a subscription that no setting switches."""
     return True
 
 
@@ -262,7 +271,8 @@ class Subscription:
     """A hook registered for a phase. `enabled` is asked at every dispatch, so that settings apply live.
 
     Failure policies: a failed `required` hook fails the turn; that of a `best_effort` one is told as failed; that of a
-    `skip` one counts as not having run. Only hooks of TurnPostTurn run in the background, and only they are tried again.
+    `skip` one counts as not having run. Only hooks of TurnPostTurn run in the background, and only they are tried
+    again.
     """
 
     hook_id: str
@@ -304,7 +314,8 @@ ToolCall: TypeAlias = Callable[[ToolContext, str, dict[str, Any]], Awaitable[Too
 class ItemFact(Wire):
     """A stored message as the other houses may know it.
 
-    `indexable` is false for what neither user nor assistant said but a host's summaries of its tools, for partial answers, and in threads that ignore memory.
+    `indexable` is false for what neither user nor assistant said but a host's summaries of its tools, for partial
+    answers, and in threads that ignore memory.
     """
 
     item_id: str
@@ -383,7 +394,7 @@ forgotten, excluded, muted or removed has none."""
 
 
 def recalled_in(contributions: Sequence[Contribution]) -> Recalled:
-    """What contributions put into the prompt."""
+    """Return what contributions put into the prompt."""
     items = [item for c in contributions if isinstance(c, PromptContext) for item in c.items]
     lines = [line for c in contributions if isinstance(c, SectionContribution) for line in c.lines]
     return Recalled(
@@ -395,7 +406,7 @@ def recalled_in(contributions: Sequence[Contribution]) -> Recalled:
 
 
 def diagnostics_of(contributions: Sequence[Contribution]) -> list[Diagnostic]:
-    """The diagnostics among contributions."""
+    """Return the diagnostics among contributions."""
     return [
         Diagnostic(code=c.code, message=c.message, data=c.data)
         for c in contributions

@@ -1,7 +1,8 @@
 """The method table: every request once, with all that routing, schemas, documentation and clients need.
 
 Rule 1: schemas, the client, the capabilities and the reference are derived from here.
-Rule 2: a method that is not bound to a service is in the table and not in the capabilities. Each service lists its own bindings.
+Rule 2: a method that is not bound to a service is in the table and not in the capabilities. Each service lists its own
+bindings.
 """
 
 from collections.abc import Awaitable, Callable

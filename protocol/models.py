@@ -88,7 +88,7 @@ class ProviderFailed(Unavailable):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         return self.fault in PASSING_FAULTS
 
 
@@ -108,23 +108,23 @@ class Model(Protocol):
     """Answers in a role, with its tries and timeouts inside."""
 
     def is_configured(self, role: RoleName) -> bool:
-        """Whether a provider is set for the role."""
+        """Return whether a provider is set for the role."""
         ...
 
     def calls_tools(self, role: RoleName, provider: str | None = None) -> bool:
-        """Whether that provider, or the role's, can call tools."""
+        """Return whether that provider, or the role's, can call tools."""
         ...
 
     def takes_pictures(self, role: RoleName, provider: str | None = None) -> bool:
-        """Whether that provider, or the role's, takes pictures."""
+        """Return whether that provider, or the role's, takes pictures."""
         ...
 
     def prompt_tokens(self, role: RoleName, provider: str | None = None) -> int | None:
-        """How many tokens a request to that provider, or the role's, may have; None where nobody said so."""
+        """Return how many tokens a request to that provider, or the role's, may have; None where nobody said so."""
         ...
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
-        """The answer; raises `ProviderFailed`."""
+        """Return the answer; raises `ProviderFailed`."""
         ...
 
 

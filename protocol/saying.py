@@ -1,7 +1,8 @@
 """What a forgotten memory said, where a text says it, and the text without it.
 
 Rule 1: pure. Words are compared by their letters, whatever their case, white space and typography.
-Rule 2: words stand for themselves: within a longer word of a script that puts blanks between words they are another word.
+Rule 2: words stand for themselves: within a longer word of a script that puts blanks between words they are another
+word.
 Rule 3: what was said around them stays; where they stood there is a fixed mark.
 """
 
@@ -40,7 +41,7 @@ def _joins(letter: str) -> bool:
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """Ranges of a character with what joins it."""
+    """Yield ranges of a character with what joins it."""
     start = 0
     for place in range(1, len(text) + 1):
         if place == len(text) or not _joins(text[place]):
@@ -49,14 +50,14 @@ def _clusters(text: str) -> Iterator[tuple[int, int]]:
 
 
 def folded(text: str) -> str:
-    """A text as it is compared."""
+    """Return a text as it is compared."""
     if text.isascii():
         return " ".join(text.lower().split())
     return " ".join(unicodedata.normalize("NFKC", text.translate(TYPOGRAPHY)).casefold().split())
 
 
 def _placed(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """A text as it is compared, and for each of its characters the range of the original that it stands for."""
+    """Return a text as it is compared, and for each of its characters the range of the original that it stands for."""
     letters: list[str] = []
     ranges: list[tuple[int, int]] = []
     for start, end in _clusters(text):
@@ -75,7 +76,7 @@ def _is_one_word(before: str, after: str) -> bool:
 
 
 def _places(flat: str, phrase: str) -> Iterator[int]:
-    """Where a folded phrase stands for itself in a folded text."""
+    """Yield where a folded phrase stands for itself in a folded text."""
     place = flat.find(phrase)
     while place >= 0:
         end = place + len(phrase)
@@ -98,11 +99,11 @@ class Saying:
             self._anchored.setdefault(max(_anchors_of(phrase), key=len, default=""), []).append(phrase)
 
     def without(self, phrases: Collection[str]) -> "Saying":
-        """The same but for some phrases."""
+        """Return the same but for some phrases."""
         return Saying(self.phrases.difference(phrases))
 
     def said_in(self, text: str) -> frozenset[str]:
-        """The phrases that a text says."""
+        """Return the phrases that a text says."""
         if not text or self._has_none(text):
             return NOTHING
         flat = folded(text)
@@ -111,14 +112,14 @@ class Saying:
         return frozenset(phrase for phrase in phrases if next(_places(flat, phrase), None) is not None)
 
     def _has_none(self, text: str) -> bool:
-        """Whether the text has none of the words by which phrases are found: said of most texts, at a tenth of the cost."""
+        """Return whether the text has none of the words by which phrases are found: said of most texts, at a tenth of the cost."""
         if "" in self._anchored or len(self._anchored) > FEW:
             return not self._anchored
         plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
         return not any(anchor in plain for anchor in self._anchored)
 
     def taken_out(self, text: str) -> str:
-        """The text with a mark in the place of every phrase."""
+        """Return the text with a mark in the place of every phrase."""
         said = self.said_in(text)
         if not said:
             return text
@@ -135,7 +136,7 @@ class Saying:
         return "".join([*parts, text[done:]])
 
     def taken_out_of_json(self, text: str, free: Collection[str]) -> str:
-        """The same of a JSON text, in what members of these names hold; one that is no JSON is changed as a text."""
+        """Return the same of a JSON text, in what members of these names hold; one that is no JSON is changed as a text."""
         if not self.phrases:
             return text
         try:
@@ -159,7 +160,7 @@ class Saying:
         return value
 
     def said_in_json(self, text: str, free: Collection[str]) -> frozenset[str]:
-        """The phrases that those members say."""
+        """Return the phrases that those members say."""
         try:
             value = _decode(text)
         except msgspec.DecodeError:
@@ -168,7 +169,7 @@ class Saying:
 
 
 def mapped(value: Any, of_text: Callable[[str], str]) -> Any:
-    """A JSON value with its texts and its names changed."""
+    """Return a JSON value with its texts and its names changed."""
     if isinstance(value, str):
         return of_text(value)
     if isinstance(value, list):
@@ -181,7 +182,7 @@ def mapped(value: Any, of_text: Callable[[str], str]) -> Any:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text of a JSON value, its names too."""
+    """Yield every text of a JSON value, its names too."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

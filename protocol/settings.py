@@ -105,7 +105,10 @@ class RecallDeadlines(Params):
 
 
 class RecallSettings(Params):
-    """`[gateway.recall]`: what a turn is given of durable memory. Tokens are those of a scope, whatever the others leave."""
+    """`[gateway.recall]`: what a turn is given of durable memory.
+
+    Tokens are those of a scope, whatever the others leave.
+    """
 
     workspace_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 800
     user_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 400
@@ -216,7 +219,7 @@ class Settings(Wire):
 
 
 def _struct_of(name: str, about: str, members: dict[str, Any]) -> Any:
-    """A Params type whose members are all optional; `msgspec.defstruct` knows no metaclass but its own."""
+    """Return a Params type whose members are all optional; `msgspec.defstruct` knows no metaclass but its own."""
     namespace: dict[str, Any] = dict.fromkeys(members, UNSET)
     namespace |= {"__annotations__": members, "__doc__": about, "__module__": __name__, "__qualname__": name}
     make: Any = type(Params)
@@ -224,20 +227,33 @@ def _struct_of(name: str, about: str, members: dict[str, Any]) -> Any:
 
 
 def _patch_of(group: type[msgspec.Struct]) -> Any:
-    """The same members, each optional; null asks for the default."""
+    """Return the same members, each optional; null asks for the default."""
     members = {info.name: info.type | None | UnsetType for info in msgspec.structs.fields(group)}
     return _struct_of(group.__name__.replace("Settings", "Patch"), f"A partial change of {group.__doc__}", members)
 
 
 PATCHABLE: tuple[str, ...] = (
-    "memory", "thread_episodic", "embedding", "preflight", "recall", "agent", "artifacts", "roles",
-)  # fmt: skip
+    "memory",
+    "thread_episodic",
+    "embedding",
+    "preflight",
+    "recall",
+    "agent",
+    "artifacts",
+    "roles",
+)
 """The groups that `settings/update` takes: all but providers, limits and what is read once, at a start."""
 
 _GROUPS: dict[str, type[msgspec.Struct]] = {
-    "memory": MemorySettings, "thread_episodic": ThreadEpisodicSettings, "embedding": EmbeddingSettings,
-    "preflight": PreflightSettings, "recall": RecallSettings, "agent": AgentSettings, "artifacts": ArtifactSettings, "roles": RoleSettings,
-}  # fmt: skip
+    "memory": MemorySettings,
+    "thread_episodic": ThreadEpisodicSettings,
+    "embedding": EmbeddingSettings,
+    "preflight": PreflightSettings,
+    "recall": RecallSettings,
+    "agent": AgentSettings,
+    "artifacts": ArtifactSettings,
+    "roles": RoleSettings,
+}
 
 SettingsPatch = _struct_of(
     "SettingsPatch",
@@ -270,7 +286,7 @@ class SettingsResult(Wire):
 
 
 def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
-    """The first pair of keys that cannot both hold: (path, problem), or None."""
+    """Return the first pair of keys that cannot both hold: (path, problem), or None."""
     episodic = config.thread_episodic
     ordered = (
         ("chunk_target_min_chars", "chunk_target_max_chars"),
@@ -296,7 +312,7 @@ def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
 
 
 def patched(config: GatewayConfig, update: msgspec.Struct) -> GatewayConfig:
-    """The settings with a patch applied; null members take their default again."""
+    """Return the settings with a patch applied; null members take their default again."""
     changes: dict[str, Any] = {}
     for group_name in PATCHABLE:
         patch = getattr(update, group_name)

@@ -28,16 +28,24 @@ ChunkState: TypeAlias = Literal["pending", "indexed", "failed", "retired", "excl
 JobStatus: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
 IndexedRole: TypeAlias = Literal["user", "assistant", "tool"]
 DiagnosticCode: TypeAlias = Literal[
-    "disabled", "recall_disabled", "query_too_vague", "index_pending", "budget_too_small", "segments_limited",
-    "semantic_off", "below_floor", "partial_item", "no_match",
-]  # fmt: skip
+    "disabled",
+    "recall_disabled",
+    "query_too_vague",
+    "index_pending",
+    "budget_too_small",
+    "segments_limited",
+    "semantic_off",
+    "below_floor",
+    "partial_item",
+    "no_match",
+]
 
 
 _CHUNK_ID = re.compile(rf"thread:({ID_TEXT})/({ID_TEXT})/chunk_(\d{{1,6}})")
 
 
 def chunk_id_of(turn_id: str, item_id: str, position: int) -> str:
-    """The name of a chunk on the wire."""
+    """Return the name of a chunk on the wire."""
     return f"thread:{turn_id}/{item_id}/chunk_{position}"
 
 
@@ -97,8 +105,9 @@ class Understood(Wire):
 class ThreadSearchResult(Wire):
     """Hits, best first; `diagnostics` says why there are none or not all.
 
-    `understood` is the time that was read from the query, if it was given none: what was said then comes before all else.
-    Where a search of a whole workspace finds nothing, `elsewhere` says which others have hits, if `count_elsewhere` asks for it.
+    `understood` is the time that was read from the query, if it was given none: what was said then comes before all
+    else. Where a search of a whole workspace finds nothing, `elsewhere` says which others have hits, if
+    `count_elsewhere` asks for it.
     """
 
     hits: list[ThreadHit]
@@ -165,11 +174,24 @@ class PausedQueue(Wire):
 
 RepairProgress: TypeAlias = Literal["ok", "pending", "running", "failed"]
 RepairReason: TypeAlias = Literal[
-    "orphans", "scopes", "source_rows", "lost_segments", "terms", "lexicon", "chunk_rows", "missing_sources", "jobs", "texts",
-    "missing_texts", "segments", "vectors", "missing_vectors",
-]  # fmt: skip
+    "orphans",
+    "scopes",
+    "source_rows",
+    "lost_segments",
+    "terms",
+    "lexicon",
+    "chunk_rows",
+    "missing_sources",
+    "jobs",
+    "texts",
+    "missing_texts",
+    "segments",
+    "vectors",
+    "missing_vectors",
+]
 """What of the index is wrong: chunks of no message, workspaces or threads without their number, messages' rows, partitions that are gone, kept terms, terms of another lexicon, too few or too many chunks, messages that the index
-does not know, work without a job, the full-text index, chunks that it lacks, sums of partitions, vectors, chunks without any."""
+does not know, work without a job, the full-text index, chunks that it lacks, sums of partitions, vectors, chunks
+without any."""
 
 
 class IndexRepair(Wire):

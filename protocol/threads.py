@@ -20,9 +20,13 @@ ItemStatus: TypeAlias = Literal["in_progress", "completed", "failed", "interrupt
 ArtifactKind: TypeAlias = Literal["image", "document", "data", "audio", "video", "other"]
 RecallStatus: TypeAlias = Literal["recalled", "empty", "skipped", "failed", "partial", "off"]
 Phase: TypeAlias = Literal[
-    "TurnPrePolicy", "TurnPrePromptContext", "TurnPostPreflightPromptContext", "TurnPreToolMaterialization",
-    "TurnPrePromptCompile", "TurnPostTurn",
-]  # fmt: skip
+    "TurnPrePolicy",
+    "TurnPrePromptContext",
+    "TurnPostPreflightPromptContext",
+    "TurnPreToolMaterialization",
+    "TurnPrePromptCompile",
+    "TurnPostTurn",
+]
 RunStatus: TypeAlias = Literal["queued", "running", "succeeded", "failed", "timed_out", "skipped"]
 Domain: TypeAlias = Literal["memory", "thread", "artifact", "agent"]
 
@@ -317,8 +321,8 @@ class ImportSource(Params):
 class ThreadImportParams(Params):
     """`thread/import`.
 
-    A source that does not fit one request comes in parts, the first one first: each says its `offset`, and all but the last one
-    `has_more`.
+    A source that does not fit one request comes in parts, the first one first: each says its `offset`, and all but the
+    last one `has_more`.
     """
 
     workspace_id: Id

@@ -41,7 +41,10 @@ Before = Annotated[Millis, Meta(description="Only what was said before this time
 
 
 class MemorySearchArgs(Params):
-    """Find remembered facts by words or meaning. Use it at the beginning of a task, and before you say that something about the user or the project is not known."""
+    """Find remembered facts by words or meaning.
+
+    Use it at the beginning of a task, and before you say that something about the user or the project is not known.
+    """
 
     query: Query
     scopes: ToolScopes | None = None
@@ -59,7 +62,10 @@ class MemoryListArgs(Params):
 
 
 class MemoryGetArgs(Params):
-    """Read one remembered fact whole, by `memory_id`, or by `scope` and `key`. Use it when an answer shows a fact cut short, or you need its value or dates."""
+    """Read one remembered fact whole, by `memory_id`, or by `scope` and `key`.
+
+    Use it when an answer shows a fact cut short, or you need its value or dates.
+    """
 
     memory_id: MemoryId | None = None
     scope: ToolScope | None = None
@@ -78,7 +84,10 @@ class MemoryRememberArgs(Params):
 
 
 class MemoryForgetArgs(Params):
-    """Forget one remembered fact, by `memory_id`, or by `scope` and `key`. Use it when the user asks to forget something: search first, and say which one it is."""
+    """Forget one remembered fact, by `memory_id`, or by `scope` and `key`.
+
+    Use it when the user asks to forget something: search first, and say which one it is.
+    """
 
     memory_id: MemoryId | None = None
     scope: ToolScope | None = None
@@ -87,7 +96,10 @@ class MemoryForgetArgs(Params):
 
 
 class ArtifactReadArgs(Params):
-    """Read a file that a message carried: characters of a text or PDF, rows of a table, a picture. Go on at `next_offset`. Use it when an answer depends on what a file says."""
+    """Read a file that a message carried: characters of a text or PDF, rows of a table, a picture.
+
+    Go on at `next_offset`. Use it when an answer depends on what a file says.
+    """
 
     artifact_id: Id
     version_id: Id | None = None
@@ -96,7 +108,10 @@ class ArtifactReadArgs(Params):
 
 
 class ThreadSearchArgs(Params):
-    """Find what was said in earlier conversations, by words or meaning; `from_at` and `to_at` narrow the time. Use it when the user speaks of something said or decided before."""
+    """Find what was said in earlier conversations, by words or meaning; `from_at` and `to_at` narrow the time.
+
+    Use it when the user speaks of something said or decided before.
+    """
 
     query: Query
     thread_id: Id | None = None
@@ -106,7 +121,10 @@ class ThreadSearchArgs(Params):
 
 
 class RequestToolsArgs(Params):
-    """Ask for more tools of a domain; they are there in the next round. Use it when the answer needs memory or a file."""
+    """Ask for more tools of a domain; they are there in the next round.
+
+    Use it when the answer needs memory or a file.
+    """
 
     domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=2, description="Whose tools are needed.")]
     reason: Annotated[str, Meta(max_length=500, description="What they are needed for.")]
@@ -128,7 +146,7 @@ DOOR_TOOLS: dict[str, tuple[Domain, type[Params]]] = {"thread_search": ("thread"
 
 
 def _inlined(schema: object, components: dict[str, Any]) -> Any:
-    """The schema with every `$ref` replaced: some providers' tool dialects know none."""
+    """Return the schema with every `$ref` replaced: some providers' tool dialects know none."""
     if isinstance(schema, dict):
         node = cast("dict[str, object]", schema)
         if "$ref" in node:
@@ -143,7 +161,7 @@ _NAMES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float
 
 
 def _typed(schema: object) -> Any:
-    """The schema with the type beside each enumeration, which some vendors refuse without."""
+    """Return the schema with the type beside each enumeration, which some vendors refuse without."""
     if isinstance(schema, list):
         return [_typed(value) for value in cast("list[object]", schema)]
     if not isinstance(schema, dict):
@@ -157,13 +175,13 @@ def _typed(schema: object) -> Any:
 
 
 def whole_schema(kind: type) -> dict[str, Any]:
-    """A type's JSON Schema with every reference replaced by what it names, and a type for every value."""
+    """Return a type's JSON Schema with every reference replaced by what it names, and a type for every value."""
     (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     return portable(_typed(_inlined(schema, components)))
 
 
 def tool_spec(name: str) -> ToolSpec:
-    """The tool as a model sees it."""
+    """Return the tool as a model sees it."""
     domain, arguments = (TOOLS | DOOR_TOOLS)[name]
     schema = whole_schema(arguments)
     parameters = {

@@ -1,1 +1,4 @@
-"""The index kernel, for records, conversations and files alike: terms, chunks, weights, budgets, flat vectors. Knows no record and no turn."""
+"""The index kernel, for records, conversations and files alike: terms, chunks, weights, budgets, flat vectors.
+
+Knows no record and no turn.
+"""

@@ -1,8 +1,9 @@
 """Whether a full-text index holds what is kept of it, found out in short snapshots while others write.
 
-Rule 1: a snapshot reads a bounded number of rows, or of terms of them, whatever the size of the home: checkpoints, and with them
-erasing, wait for the longest one.
-Rule 2: a row that was written between the first snapshot and the last is not doubted: its own transaction has seen to it.
+Rule 1: a snapshot reads a bounded number of rows, or of terms of them, whatever the size of the home: checkpoints, and
+with them erasing, wait for the longest one.
+Rule 2: a row that was written between the first snapshot and the last is not doubted: its own transaction has seen to
+it.
 """
 
 from array import array
@@ -22,11 +23,11 @@ MOST = 2**64 - 1
 class AuditedIndex(NamedTuple):
     """The statements that read an index and what is kept of it.
 
-    `kept_after`: `:after, :limit` → what `body_of` makes (row, body) of, by row; `kept_of`: `:row` → the same of one row.
-    `last_change`: → (what is another one after any write).
-    `listed_after`: `:after, :limit` → (row) as the index counts them. `totals`: → (the index's own sums).
-    `rows_of_term_after`: `:term, :row, :limit` and `rows_of_terms_after`: `:term, :limit` → (term, row) as the index has them.
-    `has_term`: `:match` → any row, looked up as a search does.
+    `kept_after`: `:after, :limit` → what `body_of` makes (row, body) of, by row; `kept_of`: `:row` → the same of one
+    row. `last_change`: → (what is another one after any write). `listed_after`: `:after, :limit` → (row) as the index
+    counts them. `totals`: → (the index's own sums). `rows_of_term_after`: `:term, :row, :limit` and
+    `rows_of_terms_after`: `:term, :limit` → (term, row) as the index has them. `has_term`: `:match` → any row, looked
+    up as a search does.
     """
 
     body_of: Callable[[Row], tuple[int, str]]
@@ -83,10 +84,10 @@ class _Sums:
 
 
 def audit(index: AuditedIndex) -> Generator[None, Tx, bool]:
-    """Whether any row of the index is wrong. Each `send` is a snapshot, the first `next` is none.
+    """Yield whether any row of the index is wrong. Each `send` is a snapshot, the first `next` is none.
 
-    The terms of a row add up to what they add up to in the index, or they differ. Which terms a wrong row has nobody knows, so
-    that none can be mended alone.
+    The terms of a row add up to what they add up to in the index, or they differ. Which terms a wrong row has nobody
+    knows, so that none can be mended alone.
     """
     tx = yield
     begun = tx.one(index.last_change)
@@ -118,7 +119,7 @@ def audit(index: AuditedIndex) -> Generator[None, Tx, bool]:
 
 
 def _unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int]]:
-    """Rows that the index does not count as its own, or that it alone knows."""
+    """Yield rows that the index does not count as its own, or that it alone knows."""
     wrong, after = set[int](), 0
     expected = kept.rows()
     awaited = next(expected, None)
@@ -139,7 +140,7 @@ def _unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int]]
 
 
 def _unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int] | None]:
-    """Rows of which the index holds anything else than what is kept; None where a term is there that no search would find."""
+    """Yield rows of which the index holds anything else than what is kept; None where a term is there that no search would find."""
     balance, strange = kept.copy(), set[int]()
     place: dict[str, SqlValue] = {"term": "", "row": 0}
     while True:
@@ -160,7 +161,7 @@ def _unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int
 
 
 def _sum_of(words: Sequence[str]) -> int:
-    """What the terms of a row add up to, each counted once, as the index has them."""
+    """Return what the terms of a row add up to, each counted once, as the index has them."""
     return sum(map(hash, set(words))) & MOST
 
 
@@ -176,7 +177,7 @@ def believed_totals(tx: Tx, index: AuditedIndex) -> list[int]:
 
 
 def _varints(data: bytes) -> list[int]:
-    """Numbers as SQLite writes them: seven bits a byte, the highest first."""
+    """Return numbers as SQLite writes them: seven bits a byte, the highest first."""
     numbers, number = list[int](), 0
     for byte in data:
         number = number << 7 | byte & 0x7F

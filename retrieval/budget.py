@@ -35,22 +35,22 @@ class Snippet(NamedTuple):
 
 
 def floor_of(settings: ThreadEpisodicSettings, asked: float | None) -> Floor:
-    """The floor in force."""
+    """Return the floor in force."""
     return Floor(settings.min_relevancy, settings.min_results) if asked is None else Floor(asked, 0)
 
 
 def most_hits(settings: ThreadEpisodicSettings, limit: int) -> int:
-    """How many hits there may be: what was asked for, else the setting if it is less than the usual."""
+    """Return how many hits there may be: what was asked for, else the setting if it is less than the usual."""
     return limit if limit != DEFAULT_LIMIT else min(limit, settings.default_max_candidates)
 
 
 def room_of(settings: ThreadEpisodicSettings, asked: int | None) -> int:
-    """How many characters the snippets may have together."""
+    """Return how many characters the snippets may have together."""
     return min(settings.default_prompt_chars if asked is None else asked, settings.max_prompt_chars)
 
 
 def cut_at_word(text: str, max_chars: int) -> str:
-    """The beginning of the text within that many characters, cut between words where there is a blank."""
+    """Return the beginning of the text within that many characters, cut between words where there is a blank."""
     head = text[:max_chars]
     if len(text) <= max_chars or text[max_chars].isspace():
         return head.rstrip()
@@ -59,7 +59,7 @@ def cut_at_word(text: str, max_chars: int) -> str:
 
 
 def snippet_of(text: str, max_chars: int, weigh: Callable[[str], float]) -> Snippet:
-    """The run of sentences that weighs most within `max_chars`; the first of equals."""
+    """Return the run of sentences that weighs most within `max_chars`; the first of equals."""
     whole = text.strip()
     if len(whole) <= max_chars:
         return Snippet(whole, is_whole=True)
@@ -78,7 +78,7 @@ def snippet_of(text: str, max_chars: int, weigh: Callable[[str], float]) -> Snip
 
 
 def _run_from(text: str, sentences: Sequence[tuple[int, int]], max_chars: int, weigh: Callable[[str], float]) -> str:
-    """The sentences that fit; of one that is too long by itself, the window that weighs most."""
+    """Return the sentences that fit; of one that is too long by itself, the window that weighs most."""
     start, end = sentences[0]
     if end - start > max_chars:
         step = max(1, max_chars // 2)

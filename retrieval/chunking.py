@@ -1,6 +1,7 @@
 """Cuts a message into chunks: where, never what.
 
-Rule 1: pure and deterministic; the ranges are a partition of the text (code points, half-open), up to the range left out.
+Rule 1: pure and deterministic; the ranges are a partition of the text (code points, half-open), up to the range left
+out.
 Rule 2: the best boundary in the window wins; a code fence or a table that fits into a chunk is not torn.
 Rule 3: work is linear: regular expressions look at one window at a time and never step back into a run.
 """
@@ -83,7 +84,7 @@ _WHOLE = compile_late(
 
 
 def _wholes(text: str, chunk_max: int) -> list[Range]:
-    """What must not be torn, in order."""
+    """Return what must not be torn, in order."""
     if "```" not in text and "~~~" not in text and "|" not in text:
         return []
     return [m.span() for m in _WHOLE.finditer(text) if m.end() - m.start() <= chunk_max]
@@ -105,7 +106,7 @@ class _Cutter:
         self.starts = [start for start, _ in self.wholes]
 
     def _whole_at(self, place: int) -> Range | None:
-        """The whole that a cut at `place` would tear."""
+        """Return the whole that a cut at `place` would tear."""
         index = bisect_right(self.starts, place) - 1
         if index < 0:
             return None
@@ -113,7 +114,7 @@ class _Cutter:
         return (start, end) if start < place < end else None
 
     def _best(self, low: int, high: int) -> int | None:
-        """The last place of the best rank in low..high (both may be cut at) that tears nothing."""
+        """Return the last place of the best rank in low..high (both may be cut at) that tears nothing."""
         begin = max(0, low - _MARGIN)
         reach = min(len(self.text), high + 2)  # a look ahead needs to see what follows the window
         for boundary in _BOUNDARIES:
@@ -128,7 +129,7 @@ class _Cutter:
         return None
 
     def cut(self, start: int, low: int, high: int) -> int:
-        """Where the chunk that begins at `start` ends, at best within low..high after it."""
+        """Return where the chunk that begins at `start` ends, at best within low..high after it."""
         place = self._best(start + low, start + high)
         if place is not None:
             return place
@@ -141,7 +142,7 @@ class _Cutter:
         return start + high
 
     def ranges(self, *, grows: bool) -> list[Range]:
-        """The ranges of the whole text; with `grows`, later chunks are as long as they may be once room is short."""
+        """Return the ranges of the whole text; with `grows`, later chunks are as long as they may be once room is short."""
         sizes, length = self.sizes, len(self.text)
         long_low = max(sizes.target_min, sizes.chunk_max - (sizes.target_max - sizes.target_min))
         found: list[Range] = []
@@ -162,7 +163,7 @@ class _Cutter:
 
 
 def cut_text(text: str, sizes: ChunkSizes) -> Cut:
-    """The chunks of a text. What even `max_chunks` of the largest size do not hold is `left_out`."""
+    """Return the chunks of a text. What even `max_chunks` of the largest size do not hold is `left_out`."""
     cutter = _Cutter(text, sizes)
     ranges = cutter.ranges(grows=False)
     if len(ranges) > sizes.max_chunks:
@@ -172,7 +173,7 @@ def cut_text(text: str, sizes: ChunkSizes) -> Cut:
 
 
 def split_sentences(text: str) -> list[Range]:
-    """Sentences and lines as a partition of the text: what a snippet is put together from."""
+    """Return sentences and lines as a partition of the text: what a snippet is put together from."""
     ends = {match.end() for match in _SENTENCE.finditer(text) if _ends_sentence(text, match)}
     ends |= {match.end() for match in _BOUNDARIES[5].finditer(text)}
     places = sorted({0, len(text), *ends})
@@ -180,5 +181,5 @@ def split_sentences(text: str) -> list[Range]:
 
 
 def overlaps(start: int, end: int, ranges: Iterable[Range]) -> bool:
-    """Whether a range has a character of one of the others."""
+    """Return whether a range has a character of one of the others."""
     return any(first < end and last > start for first, last in ranges)

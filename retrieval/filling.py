@@ -30,7 +30,7 @@ class Lacking(Protocol):
 
     @property
     def row(self) -> int:
-        """The row's number."""
+        """Return the row's number."""
         ...
 
 
@@ -47,10 +47,11 @@ class Made(NamedTuple, Generic[RowT]):
 class FillingStatements(NamedTuple):
     """The statements of a house that vectors are filled by.
 
-    `await_all`: `:space`; has each row wait that lacks a vector. `settle`: `:space` or NULL; has each row wait no more that has one.
-    `pending`: `:space, :after, :limit` → the next rows that wait. `lacking`: `:space, :after, :until, :limit` → the next rows that lack one.
-    `look`: `:space, :after, :limit` → (where the look ended, whether a row lacks one). `end_of_look`: `:after, :limit` → (last row).
-    `drop`: `:space, :limit`. `coverage`: `:space` → (rows that can have one, rows that have one).
+    `await_all`: `:space`; has each row wait that lacks a vector. `settle`: `:space` or NULL; has each row wait no more
+    that has one. `pending`: `:space, :after, :limit` → the next rows that wait. `lacking`: `:space, :after, :until,
+    :limit` → the next rows that lack one. `look`: `:space, :after, :limit` → (where the look ended, whether a row lacks
+    one). `end_of_look`: `:after, :limit` → (last row). `drop`: `:space, :limit`. `coverage`: `:space` → (rows that can
+    have one, rows that have one).
     """
 
     await_all: str

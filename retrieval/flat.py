@@ -1,11 +1,14 @@
-"""Search over the vectors of partitions: every one is compared by a sketch in memory, the best by their rows. The one home of numpy.
+"""Search over the vectors of partitions: every one is compared by a sketch in memory, the best by their rows.
 
-Rule 1: the rows decide: who is near, and how near, is read from them in the snapshot that asks. A sketch only says where to
-look, so that whatever is wrong with one can neither show what is gone, nor what belongs elsewhere, nor a wrong cosine.
-Rule 2: a sketch is the signs of a vector's numbers, 48 bytes of 768: what a search costs grows with its partitions, never with
-the home, and stays small.
-Rule 3: nothing is loaded ahead of the first search of a partition, and one search loads a bounded part; the rest follows in
-the background, and until then the search says that it did not see everything.
+The one home of numpy.
+
+Rule 1: the rows decide: who is near, and how near, is read from them in the snapshot that asks. A sketch only says
+where to look, so that whatever is wrong with one can neither show what is gone, nor what belongs elsewhere, nor a wrong
+cosine.
+Rule 2: a sketch is the signs of a vector's numbers, 48 bytes of 768: what a search costs grows with its partitions,
+never with the home, and stays small.
+Rule 3: nothing is loaded ahead of the first search of a partition, and one search loads a bounded part; the rest
+follows in the background, and until then the search says that it did not see everything.
 """
 
 import json
@@ -40,7 +43,10 @@ LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the backgroun
 READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
 LOOKED_AHEAD = 64  # what a search reads of each partition whatever it has loaded already: most have nothing new
 NEIGHBOURS = 10
-"""Neighbours that tell how crowded a place is. More of them make every place less crowded; the order hardly changes from 5 to 20."""
+"""Neighbours that tell how crowded a place is.
+
+More of them make every place less crowded; the order hardly changes from 5 to 20.
+"""
 NO_NEIGHBOUR = 0.25
 FIRST_ROOM = 64
 GHOSTS_KEPT = 64  # one of so many may be of a removed row before they are dropped: they take places among the best
@@ -61,7 +67,7 @@ def numpy() -> Any:
 
 
 def sketches_of(numbers: Sequence[bytes], number_bytes: int) -> "Words":
-    """The sign bits of some vectors of one length, 64 in a word: a row for each word, a column for each vector."""
+    """Return the sign bits of some vectors of one length, 64 in a word: a row for each word, a column for each vector."""
     np = numpy()
     every = np.frombuffer(b"".join(numbers), np.uint8).reshape(len(numbers), -1)
     tops = every[:, number_bytes - 1 :: number_bytes]  # where the sign is
@@ -91,7 +97,7 @@ class _Copy:
         return int(self._words.nbytes + self._rows.nbytes + self._subjects.nbytes)
 
     def held(self) -> "tuple[Rows, Words]":
-        """Subject rows and sketches; what comes later does not change them."""
+        """Return subject rows and sketches; what comes later does not change them."""
         return self._subjects[: self._size], self._words[:, : self._size]
 
     def follow(self, tx: Tx, table: VectorTable, key: PartitionKey, room: int) -> tuple[int, bool]:
@@ -147,7 +153,7 @@ class _Copy:
 
 
 def _width(dim: int) -> int:
-    """The words of a sketch."""
+    """Return the words of a sketch."""
     return -(-dim // (8 * WORD_BYTES))
 
 
@@ -161,7 +167,7 @@ def _distances(words: "Words", asked: "Words") -> "Distances":
 
 
 def _nearest(distances: "Distances", begin: int, end: int) -> "Rows":
-    """The places of those from one rank to another, nearest first, equal ones by place."""
+    """Return the places of those from one rank to another, nearest first, equal ones by place."""
     np = numpy()
     end = min(end, len(distances))
     if begin >= end:
@@ -203,9 +209,10 @@ class FlatNearness:
         self._compared: dict[int, Floats] = {}
 
     def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
-        """Subject rows and cosines of at least so much, nearest first, equal ones by row.
+        """Yield subject rows and cosines of at least so much, nearest first, equal ones by row.
 
-        First of those whose sketches are best, then of more and more further ones, until none of a step's further half is near enough.
+        First of those whose sketches are best, then of more and more further ones, until none of a step's further half
+        is near enough.
         """
         np = numpy()
         some = None if among is None else np.flatnonzero(np.isin(self._subjects, np.asarray(among, np.int64)))
@@ -231,7 +238,7 @@ class FlatNearness:
             begun = end if goes_on or not is_telling else len(distances)
 
     def _sifted(self, places: "Rows") -> "Rows":
-        """The same places, nearest first by the query's numbers where a sketch has their signs or the other ones."""
+        """Return the same places, nearest first by the query's numbers where a sketch has their signs or the other ones."""
         np = numpy()
         of_part = np.searchsorted(self._ends, places, side="right")
         columns: Words = np.zeros((_width(len(self._query)), len(places)), np.uint64)
@@ -242,7 +249,7 @@ class FlatNearness:
         return places[np.argsort(signs @ self._query, kind="stable")]
 
     def of(self, rows: Sequence[int]) -> dict[int, float]:
-        """The cosines of those of some subject rows that have a vector here."""
+        """Return the cosines of those of some subject rows that have a vector here."""
         new = [row for row in rows if row not in self._known]
         if new:
             self._known.update(dict.fromkeys(new))
@@ -250,7 +257,7 @@ class FlatNearness:
         return {row: cosine for row in rows if (cosine := self._known[row]) is not None}
 
     def crowding(self, rows: Sequence[int]) -> dict[int, float]:
-        """The mean cosine of those of some subject rows that have a vector to their nearest neighbours among what was compared.
+        """Return the mean cosine of those of some subject rows that have a vector to their nearest neighbours among what was compared.
 
         Places without a neighbour count as `NO_NEIGHBOUR`, so that few rows are not taken for a crowd.
         """

@@ -38,11 +38,14 @@ _CJK = (
 )
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao, Myanmar, Khmer
 _MARK_FLOOD = compile_late(r"([^\w\s]{8})[^\w\s]+")
-"""No word has more marks in a row, and normalising a run costs its length squared. Of other signs nothing is indexed."""
+"""No word has more marks in a row, and normalising a run costs its length squared.
+
+Of other signs nothing is indexed.
+"""
 
 
 def _compounds(letter: str) -> str:
-    """The pattern of words that the signs of identifiers, paths, addresses, versions and elisions hold together."""
+    """Return the pattern of words that the signs of identifiers, paths, addresses, versions and elisions hold together."""
     number = r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![\w,])"
     return rf"{number}|{letter}+(?:(?:[._'@/\\-]|:(?:[:\\]|//?)?){letter}+)*(?:\+\+|\#(?!\w))?"
 
@@ -168,13 +171,13 @@ def _german_stem(word: str) -> str:
 
 
 def _joined(compound: str) -> str:
-    """The whole within the alphabet: `fooBar`, `foo_bar` and `foo-bar` are one word, `v1.2` is `1.2`, and that is not 12."""
+    """Return the whole within the alphabet: `fooBar`, `foo_bar` and `foo-bar` are one word, `v1.2` is `1.2`, and that is not 12."""
     whole = _SIGNS.sub("", _SIGNS_IN_NUMBER.sub("x", compound.casefold()))
     return _VERSION_SIGN.sub("", whole)[:MAX_TERM_CHARS]
 
 
 def _split(compound: str, level: int = 0) -> tuple[list[str], list[str]]:
-    """The innermost words of a compound in order, and the wholes that they form at each seam, innermost first."""
+    """Return the innermost words of a compound in order, and the wholes that they form at each seam, innermost first."""
     for depth in range(level, len(_SEAMS)):
         pieces = [piece for piece in _SEAMS[depth].split(compound) if piece]
         if len(pieces) > 1:
@@ -185,7 +188,7 @@ def _split(compound: str, level: int = 0) -> tuple[list[str], list[str]]:
 
 
 def _parts(token: str) -> tuple[list[str], list[str]]:
-    """The folded words and wholes of one token: `C++` is `c` and `cplusplus`, `don't` is `don`, `1,200` is `1200`."""
+    """Return the folded words and wholes of one token: `C++` is `c` and `cplusplus`, `don't` is `don`, `1,200` is `1200`."""
     if token.isdecimal() or (token.isalpha() and (token.islower() or token.istitle())):  # most are: there is no seam
         return [token.casefold()[:MAX_TERM_CHARS]], []
     token = _CLITIC.sub("", token.replace(",", ""))
@@ -233,7 +236,10 @@ class SnowballLexicon:
     """Names everything that the terms depend on: another Unicode or stemmer is another index."""
 
     def index_terms(self, text: str) -> list[str]:
-        """Every term, with repetitions. A German text is found by English stems too: a single word has no language."""
+        """Return every term, with repetitions.
+
+        A German text is found by English stems too: a single word has no language.
+        """
         terms: list[str] = []
         tokens = _tokens(text)
         if _reads_german(tokens):
@@ -256,7 +262,7 @@ class SnowballLexicon:
         return terms
 
     def query_terms(self, text: str) -> list[str]:
-        """The first distinct terms that carry meaning; function words only when there is nothing else."""
+        """Return the first distinct terms that carry meaning; function words only when there is nothing else."""
         found = _tokens(_beginning(text))
         tokens = [_query_token(token) for token in found]
         stops = stop_words_for([word for words, _ in tokens for word in words])

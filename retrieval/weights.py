@@ -12,7 +12,10 @@ DEEPER = 8
 
 
 def logistic(log_odds: float) -> float:
-    """The probability of log odds: 0 to 1. Those of a damaged vector may be of any size, or no number, which counts as 0."""
+    """Return the probability of log odds: 0 to 1.
+
+    Those of a damaged vector may be of any size, or no number, which counts as 0.
+    """
     if math.isnan(log_odds):
         return 0.0
     odds = math.exp(-abs(log_odds))
@@ -20,10 +23,10 @@ def logistic(log_odds: float) -> float:
 
 
 def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> Iterator[int]:
-    """Rows by the sum of the weights that they are listed under, of equal ones the newest first.
+    """Yield rows by the sum of the weights that they are listed under, of equal ones the newest first.
 
-    Each list has its newest row first. Light lists are long: once `enough` rows outweigh all that is left of them, these come first,
-    and rows of the light lists alone are looked at when whoever asks goes on.
+    Each list has its newest row first. Light lists are long: once `enough` rows outweigh all that is left of them,
+    these come first, and rows of the light lists alone are looked at when whoever asks goes on.
     """
     lists = sorted(weighted, key=lambda entry: -entry[0])
     rest = sum(weight for weight, _ in lists)
@@ -48,7 +51,7 @@ def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> I
 def best_of(
     weighted: Sequence[tuple[float, Sequence[int]]], enough: int, read: Callable[[Sequence[int]], Sequence[T]]
 ) -> list[T]:
-    """What the best rows are read as, up to `enough`; `read` keeps their order and leaves out what is not asked for."""
+    """Return what the best rows are read as, up to `enough`; `read` keeps their order and leaves out what is not asked for."""
     ranked, depth, found = by_weight(weighted, enough), enough, list[T]()
     while len(found) < enough and (rows := list(islice(ranked, depth))):
         found += read(rows)

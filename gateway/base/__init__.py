@@ -1,1 +1,1 @@
-"""What every room of the shell stands on: clock, ids, logs, health, durable files."""
+"""The ground of every room of the shell: clock, ids, logs, health, durable files."""

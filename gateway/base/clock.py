@@ -9,11 +9,11 @@ class SystemClock:
     """The machine's wall clock."""
 
     def now(self) -> int:
-        """Unix milliseconds."""
+        """Return Unix milliseconds."""
         return time.time_ns() // 1_000_000
 
     def monotonic(self) -> float:
-        """Seconds for deadlines and leases."""
+        """Return seconds for deadlines and leases."""
         return time.monotonic()
 
 
@@ -26,11 +26,11 @@ class FileClock:
         self.now()
 
     def now(self) -> int:
-        """Unix milliseconds, as the file says."""
+        """Return Unix milliseconds, as the file states them."""
         with contextlib.suppress(OSError, ValueError):  # in the middle of being replaced: the value before still holds
             self._last = int(self._path.read_text(encoding="ascii").strip())
         return self._last
 
     def monotonic(self) -> float:
-        """Seconds for deadlines and leases: the machine's own, a simulated day must not expire a lease."""
+        """Return the machine's own seconds: a simulated day must not expire a lease."""
         return time.monotonic()

@@ -1,4 +1,4 @@
-"""What the contract's checks complain of, in words for a person: no type names, no patterns.
+"""Complaints of the contract's checks, in words for a person: no type names, no patterns.
 
 Rule 1: pure; a value is never repeated. A complaint that no row knows stays as it is.
 """
@@ -10,15 +10,20 @@ from typing import Final
 from protocol.base import ID_TEXT, WITHOUT_NUL
 
 _NAMES: Final = {
-    "bool": "true or false", "int": "a whole number", "float": "a number", "str": "text", "array": "a list",
-    "object": "an object", "null": "null",
-}  # fmt: skip
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
 _TYPE: Final = r"Expected `(?P<type>[^`]*)`"
 _ID_WORDS: Final = "must be an id: letters, digits and _ . : -, at most 128 of them"
 
 
-def _counted(found: re.Match[str]) -> str:
-    """Tell a bound of length: of a text in characters, of a list in entries."""
+def _describe_length(found: re.Match[str]) -> str:
+    """Return a bound of length in words: characters of a text, entries of a list."""
     unit = "characters" if found["type"].startswith("str") else "entries"
     bound = int(found["bound"])
     if found["sign"] == "<=":
@@ -26,24 +31,28 @@ def _counted(found: re.Match[str]) -> str:
     return "must not be empty" if bound == 1 else f"must have at least {bound} {unit}"
 
 
-def _named(types: str) -> str:
+def _name_types(types: str) -> str:
     return " or ".join(_NAMES.get(name.strip(), name.strip()) for name in types.split("|"))
 
 
-def _form(text: str) -> re.Pattern[str]:
-    """Find the complaint of `protocol.base.matching` about a string of another form."""
+def _describe_types(found: re.Match[str]) -> str:
+    return f"must be {_name_types(found['type'])}, not {_name_types(found['got'])}"
+
+
+def _form_pattern(text: str) -> re.Pattern[str]:
+    """Return the pattern of the complaint that `protocol.base.matching` makes of a string in another form."""
     pattern = rf"^{text}\Z"
     return re.compile(re.escape(f"Expected `str` matching regex {pattern!r}"))
 
 
 ROWS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
-    (re.compile(rf"{_TYPE} of length (?P<sign><=|>=) (?P<bound>\d+)"), _counted),
+    (re.compile(rf"{_TYPE} of length (?P<sign><=|>=) (?P<bound>\d+)"), _describe_length),
     (re.compile(rf"{_TYPE} <= (?P<bound>\S+)"), lambda found: f"must be at most {_short(found['bound'])}"),
     (re.compile(rf"{_TYPE} >= (?P<bound>\S+)"), lambda found: f"must be at least {_short(found['bound'])}"),
-    (_form(ID_TEXT), lambda _found: _ID_WORDS),
-    (_form(WITHOUT_NUL), lambda _found: "must not hold a NUL character (U+0000): that is no text"),
+    (_form_pattern(ID_TEXT), lambda _found: _ID_WORDS),
+    (_form_pattern(WITHOUT_NUL), lambda _found: "must not hold a NUL character (U+0000): that is no text"),
     (re.compile(r"Expected `str` matching regex .*", re.DOTALL), lambda _found: "must have another form"),
-    (re.compile(rf"{_TYPE}, got `(?P<got>[^`]*)`"), lambda found: f"must be {_named(found['type'])}, not {_named(found['got'])}"),
+    (re.compile(rf"{_TYPE}, got `(?P<got>[^`]*)`"), _describe_types),
     (re.compile(r"Invalid enum value .*", re.DOTALL), lambda _found: "is not one of the values that it takes"),
     (re.compile(r"Object missing required field `(?P<name>[^`]*)`"), lambda found: f"`{found['name']}` is missing"),
     (re.compile(r"Object contains unknown field `(?P<name>[^`]*)`"), lambda found: f"there is no `{found['name']}`"),

@@ -17,7 +17,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _write_beside(path: Path, data: bytes) -> Path:
-    """A durable temporary file in the folder of `path`; none is left when that fails."""
+    """Write a durable temporary file in the folder of `path` and return its path; none is left when that fails."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -43,7 +43,7 @@ def publish(path: Path, data: bytes) -> None:
 
 
 def publish_once(path: Path, data: bytes) -> bytes:
-    """Like `publish`, but the first of several processes wins; returns what the file holds."""
+    """Write `data` as `publish` does, unless another process was first; return the bytes that the file holds."""
     if not path.exists():
         written = _write_beside(path, data)
         try:

@@ -1,13 +1,13 @@
-"""What does not work at present, and what failed lately.
+"""The gateway's health: components that do not work at present, and failures of late.
 
-Rule 1: a component says so when it breaks and when it works again; the client hears of it once each.
-Rule 2: nothing here knows what a component is; reasons are codes, never text.
+Rule 1: a component reports when it breaks and when it works again; the client is notified once of each.
+Rule 2: this module knows no component by name; reasons are codes, never text.
 """
 
 from collections import deque
 from typing import Any
 
-from gateway.base.hub import Announcement, announcement_of
+from gateway.base.hub import Announcement, to_announcement
 from protocol.gateway import Degraded, LastError
 from protocol.notifications import GatewayDegraded, GatewayRecovered
 from protocol.seams.ports import Clock, Notify
@@ -28,7 +28,7 @@ class Health:
     def degrade(self, component: str, reason: str, key: str | None = None, **more: Any) -> None:
         """Note that a component (or its part `key`) does not work, with `more` members of the entry.
 
-        Repeating it changes and says nothing.
+        A repetition changes nothing and sends no notification.
         """
         present = self._degraded.get((component, key))
         if present is not None and present.reason == reason:
@@ -52,12 +52,12 @@ class Health:
             self._notify("gateway/recovered", GatewayRecovered(component=component))
 
     def news(self) -> list[Announcement]:
-        """Return what a client that comes now has not heard of: each component and reason once, in the order it was noted."""
+        """Return one notification for each broken component and reason, oldest first, for a client that comes now."""
         known = dict.fromkeys((entry.component, entry.reason) for entry in self._degraded.values())
-        return [announcement_of("gateway/degraded", GatewayDegraded(component=of, reason=why)) for of, why in known]
+        return [to_announcement("gateway/degraded", GatewayDegraded(component=of, reason=why)) for of, why in known]
 
     def degraded(self) -> list[Degraded]:
-        """What does not work, in the order it was noted."""
+        """Return the components that do not work, in the order in which they were noted."""
         return list(self._degraded.values())
 
     def failed(self, component: str, reason: str, incident_id: str | None = None) -> None:
@@ -67,5 +67,5 @@ class Health:
         )
 
     def last_errors(self) -> list[LastError]:
-        """The last twenty failures, newest first."""
+        """Return the last twenty failures, newest first."""
         return list(self._errors)

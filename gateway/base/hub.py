@@ -1,8 +1,8 @@
-"""The gateway's notifications, and which sessions get each of them.
+"""The hub sends the gateway's notifications to the sessions that each of them concerns.
 
-Rule 1: what a request causes goes to the session that asked, after its reply.
-Rule 2: what other work about a thread causes goes to the sessions that use the thread.
-Rule 3: what has no such cause goes to all. Beyond that, a session gets what its own filter takes.
+Rule 1: a notification that a request causes goes to the session that asked, after its reply.
+Rule 2: a notification that other work about a thread causes goes to the sessions that use the thread.
+Rule 3: a notification without such a cause goes to all. Beyond that, a session gets what its own filter takes.
 Rule 4: this is the only place that knows whether code runs inside a request.
 """
 
@@ -14,15 +14,13 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from protocol.base import Scope
+from protocol.base import Scope, encode
 from protocol.envelope import NotificationMessage
 from protocol.memory import Candidate
 from protocol.notifications import NOTIFICATIONS, CandidateCreated, MemoryChanged, MemoryInvalidated
 
 USED_THREADS = 10_000
-"""Threads whose sessions are known: a few megabytes. What happens in one that is forgotten goes to all sessions."""
-
-_encode = msgspec.json.Encoder().encode
+"""Threads whose sessions are known: a few megabytes. Notifications about a thread beyond them go to all sessions."""
 
 
 class Deferred:
@@ -41,7 +39,7 @@ class Deferred:
             self._actions.append(action)
 
     def release(self) -> None:
-        """Run what waited: the reply is queued."""
+        """Run the actions that waited: the reply is queued."""
         self._is_released = True
         for action in self._actions:
             action()
@@ -49,14 +47,14 @@ class Deferred:
 
 
 CURRENT: ContextVar[Deferred | None] = ContextVar("current_request", default=None)
-"""The request that caused what the code does, if any: in its own task, and in the work that it started."""
+"""The request that caused the running code, if any: in the request's own task, and in the work that it started."""
 
 _THREAD: ContextVar[str | None] = ContextVar("current_thread", default=None)
 
 
 @contextmanager
 def about_thread(thread_id: str | None) -> Generator[None]:
-    """Have what is notified meanwhile count as caused by work about a thread."""
+    """Attribute the notifications that are sent meanwhile to work about a thread."""
     token = _THREAD.set(thread_id)
     try:
         yield
@@ -73,7 +71,7 @@ class Announcement(NamedTuple):
     key: str | None
 
     def scopes(self) -> Collection[Scope]:
-        """Return the scopes of memory that it names; none for what is not about memory."""
+        """Return the scopes of memory that it names; none where it is not about memory."""
         match self.params:
             case MemoryChanged(scope=scope) | CandidateCreated(candidate=Candidate(scope=scope)):
                 return [scope]
@@ -83,26 +81,26 @@ class Announcement(NamedTuple):
                 return []
 
 
-def announcement_of(method: str, params: msgspec.Struct) -> Announcement:
+def to_announcement(method: str, params: msgspec.Struct) -> Announcement:
     """Return a notification as it is sent."""
     key = method if NOTIFICATIONS[method].coalescable else None
-    return Announcement(method, params, _encode(NotificationMessage(method=method, params=params)), key)
+    return Announcement(method, params, encode(NotificationMessage(method=method, params=params)), key)
 
 
 class Listener(Protocol):
     """A subscriber: a session, or an event stream."""
 
     def takes(self, event: Announcement) -> bool:
-        """Return whether it wants an event that it did not cause."""
+        """Return whether the listener wants an event that it did not cause."""
         ...
 
-    def hear(self, event: Announcement) -> None:
+    def receive(self, event: Announcement) -> None:
         """Take the event."""
         ...
 
     @property
     def is_reading(self) -> bool:
-        """Whether it keeps up."""
+        """Return whether the listener keeps up."""
         ...
 
 
@@ -115,18 +113,18 @@ class Hub:
         self._users: dict[str, set[int]] = {}
 
     def subscribe(self, listener: Listener) -> int:
-        """Add a subscriber; return the number under which it causes, uses and leaves."""
+        """Add a subscriber; return the number that names it to every other function."""
         number = next(self._numbers)
         self._listeners[number] = listener
         return number
 
     def unsubscribe(self, number: int) -> None:
-        """Remove a subscriber. What it caused or what happens in its threads goes to no other one because of that."""
+        """Remove a subscriber. Notifications that it caused go to no other subscriber because of that."""
         self._listeners.pop(number, None)
 
     @property
-    def is_heard(self) -> bool:
-        """Whether a subscriber keeps up."""
+    def has_reader(self) -> bool:
+        """Return whether some subscriber keeps up."""
         return any(listener.is_reading for listener in self._listeners.values())
 
     def use(self, number: int, thread_id: str) -> None:
@@ -137,8 +135,8 @@ class Hub:
         if len(self._users) > USED_THREADS:
             del self._users[next(iter(self._users))]
 
-    def used_alone(self, number: int) -> list[str]:
-        """Return the threads that a subscriber works in and no other present one does."""
+    def threads_of_one(self, number: int) -> list[str]:
+        """Return the ids of the threads that only this subscriber of those present works in."""
         others = self._listeners.keys() - {number}
         return [thread for thread, users in self._users.items() if number in users and not users & others]
 
@@ -146,7 +144,7 @@ class Hub:
         """Send a notification: after the reply to the request that caused it, else at once."""
         current = CURRENT.get()
         causes = frozenset({current.session}) if current is not None else self._users_of(params)
-        event = announcement_of(method, params)
+        event = to_announcement(method, params)
         if current is None:
             self._send(event, causes)
         else:
@@ -159,4 +157,4 @@ class Hub:
     def _send(self, event: Announcement, causes: frozenset[int]) -> None:
         for number, listener in list(self._listeners.items()):
             if not causes or number in causes or listener.takes(event):
-                listener.hear(event)
+                listener.receive(event)

@@ -11,16 +11,16 @@ RANDOM_BITS = 60  # a million ids in one millisecond collide with probability be
 
 
 _PAIRS = [high + low for high in ALPHABET for low in ALPHABET]
-"""What ten bits are written as: an id is needed for every run of a hook, and two letters at a time take half as long."""
+"""The two letters of ten bits: an id is needed for every run of a hook, and pairs take half as long as letters."""
 
 
 def _base32(value: int, width: int) -> str:
-    """As many letters as that, an even number."""
+    """Return the value as `width` letters; the width is even."""
     return "".join([_PAIRS[(value >> shift) & 1023] for shift in range(5 * (width - 2), -1, -10)])
 
 
 class SortableIds:
-    """Ids that sort by time of making, strictly rising within a process even when the clock stands still or goes back."""
+    """Ids that sort by time of making; within a process they rise even when the clock stands still or goes back."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class SortableIds:
         self._last = (-1, 0)
 
     def new(self, prefix: str) -> str:
-        """`<prefix>_` and 22 characters of time and randomness."""
+        """Return `<prefix>_` and 22 characters of time and randomness."""
         with self._lock:
             at = max(0, self._clock.now())
             last_at, last_random = self._last

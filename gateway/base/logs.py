@@ -1,7 +1,7 @@
 """Logs: one JSON object a line, to stderr and to a rotated file.
 
-Rule 1: never message text, never a secret: callers give codes and counts, every string is masked and cut all the same.
-Rule 2: a log never blocks the process; what does not fit is counted and dropped.
+Rule 1: a log holds no message text and no secret: callers give codes and counts, and every string is masked and cut.
+Rule 2: a log never blocks the process; lines that do not fit are counted and dropped.
 """
 
 import contextlib
@@ -23,29 +23,30 @@ MAX_VALUE_CHARS = 512
 FILE_BYTES = 5 * 1024 * 1024
 FILES_KEPT = 3
 QUEUE_LINES = 2000  # a stuck stderr costs at most this many lines of memory
-CLOSE_SECONDS = 1.0  # how long what is queued may take at the end: a stuck stderr must not keep a process
+CLOSE_SECONDS = 1.0  # for queued lines at the end: a stuck stderr must not keep a process
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 class _Rotating(logging.handlers.RotatingFileHandler):
-    """A file that is put aside when it is full; where another process keeps it from being moved, it grows until that ends."""
+    """A file that is put aside when it is full; while another process keeps it from being moved, it grows."""
 
     def doRollover(self) -> None:  # noqa: N802  # the base class's name
         """Put the file aside, and only then move the older ones up."""
         if self.stream:
             self.stream.close()
-            self.stream = None  # pyright: ignore[reportAttributeAccessIssue]  # as the base class does; it is opened when needed
+            # as the base class does; it is opened when needed
+            self.stream = None  # pyright: ignore[reportAttributeAccessIssue]
         fresh = f"{self.baseFilename}.0"
         try:
             os.replace(self.baseFilename, fresh)  # noqa: PTH105  # as the base class has its names
-        except OSError:  # Windows moves no file that somebody has open
+        except OSError:  # Windows moves no file that another process has open
             return
         super().doRollover()
         os.replace(fresh, f"{self.baseFilename}.1")  # noqa: PTH105
 
 
 class _Sink:
-    """Where lines go, once configured; before that, nowhere."""
+    """The destination of lines, once configured; before that, they are dropped."""
 
     def __init__(self) -> None:
         self.level = LEVELS["info"]
@@ -55,11 +56,13 @@ class _Sink:
         self._file: _Rotating | None = None
         self._thread: threading.Thread | None = None
 
-    def open(self, folder: Path | None, *, speaks: bool = True) -> None:
+    def open(self, folder: Path | None, *, uses_stderr: bool = True) -> None:
         self.close(CLOSE_SECONDS)
         self._lines = queue.Queue(QUEUE_LINES)
-        self._file = None if folder is None else _opened(folder)
-        self._thread = threading.Thread(target=_write, args=(self._lines, self._file, speaks), name="log", daemon=True)
+        self._file = None if folder is None else _open_file(folder)
+        self._thread = threading.Thread(
+            target=_write, args=(self._lines, self._file, uses_stderr), name="log", daemon=True
+        )
         self._thread.start()
 
     def put(self, line: bytes) -> None:
@@ -82,21 +85,21 @@ class _Sink:
             self._thread = self._file = None
 
 
-def _opened(folder: Path) -> _Rotating | None:
-    with contextlib.suppress(OSError):  # a home that cannot be written is told elsewhere; stderr still works
+def _open_file(folder: Path) -> _Rotating | None:
+    with contextlib.suppress(OSError):  # a home that cannot be written is reported elsewhere; stderr still works
         path = folder / "gateway.log"
         path.touch(mode=0o600)
         return _Rotating(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True)
     return None
 
 
-def _write(lines: queue.Queue[bytes | None], file: _Rotating | None, speaks: bool) -> None:  # noqa: FBT001
-    """Write what comes until the end is told; the file is this thread's alone."""
+def _write(lines: queue.Queue[bytes | None], file: _Rotating | None, uses_stderr: bool) -> None:  # noqa: FBT001
+    """Write lines until None comes; the file is this thread's alone."""
     while (line := lines.get()) is not None:
         if file is not None:
             with contextlib.suppress(OSError):
                 file.emit(logging.LogRecord("gateway", logging.INFO, "", 0, "%s", (line.decode(),), None))
-        if speaks:
+        if uses_stderr:
             with contextlib.suppress(OSError):
                 os.write(2, line + b"\n")
     if file is not None:
@@ -106,23 +109,23 @@ def _write(lines: queue.Queue[bytes | None], file: _Rotating | None, speaks: boo
 _SINK = _Sink()
 
 
-def configure(folder: Path | None, level: str, mask: Callable[[str], str], *, speaks: bool = True) -> None:
-    """Begin to log. `mask` takes secrets out of every string; who does not speak logs to the file alone."""
+def configure(folder: Path | None, level: str, mask: Callable[[str], str], *, uses_stderr: bool = True) -> None:
+    """Begin to log. `mask` takes secrets out of every string; `uses_stderr` adds stderr to the file."""
     _SINK.level = LEVELS[level]
     _SINK.mask = mask
-    _SINK.open(folder, speaks=speaks)
+    _SINK.open(folder, uses_stderr=uses_stderr)
     logging.raiseExceptions = False  # a full disk would put a traceback for each line on stderr
     logging.getLogger().handlers[:] = [_Library()]
     logging.getLogger().setLevel(logging.WARNING)
 
 
 def is_kept() -> bool:
-    """Whether there is a file that holds what is logged."""
+    """Return whether log lines are kept in a file."""
     return _SINK.is_kept
 
 
 def close(seconds: float = CLOSE_SECONDS) -> None:
-    """Write what is queued, for at most that long."""
+    """Write the queued lines, for at most that long."""
     _SINK.close(seconds)
 
 
@@ -149,36 +152,38 @@ def _emit(level: str, component: str, event: str, fields: dict[str, Any]) -> Non
 
 
 class Log:
-    """A component's voice."""
+    """The log of one component."""
 
     def __init__(self, component: str) -> None:
         self._component = component
 
     def info(self, event: str, **fields: Any) -> None:
-        """Something that an operator may want to know."""
+        """Log an event that an operator may want to know."""
         _emit("info", self._component, event, fields)
 
     def warning(self, event: str, **fields: Any) -> None:
-        """Something that went wrong and was dealt with."""
+        """Log a failure that was dealt with."""
         _emit("warning", self._component, event, fields)
 
     def error(self, event: str, **fields: Any) -> None:
-        """Something that went wrong."""
+        """Log a failure."""
         _emit("error", self._component, event, fields)
 
     def incident(self, error: BaseException) -> str:
-        """Note a defect by type and code locations, never by its text; return the id that the client gets."""
+        """Log a defect by type and code locations, never by its text; return the incident id that the client gets."""
         incident_id = f"inc_{secrets.token_hex(8)}"
         frames = [f"{Path(f.filename).name}:{f.lineno}:{f.name}" for f in traceback.extract_tb(error.__traceback__)]
         _emit(
-            "error", self._component, "incident",
+            "error",
+            self._component,
+            "incident",
             {"incident_id": incident_id, "type": type(error).__name__, "where": " < ".join(reversed(frames))},
-        )  # fmt: skip
+        )
         return incident_id
 
 
 class _Library(logging.Handler):
-    """Brings what libraries log into the same lines."""
+    """The handler that brings records of libraries into the same lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
         level = "error" if record.levelno >= logging.ERROR else "warning"

@@ -1,4 +1,4 @@
-"""Something that happens beneath the houses, and the objects above that act on it.
+"""A signal carries an event from beneath the houses to the objects above that act on it.
 
 Rule 1: the source is built first and knows none of them; each of them connects when it is built.
 """
@@ -16,7 +16,7 @@ class Signal(Generic[T]):
         self._connected: list[Callable[[T], object]] = []
 
     def connect(self, act: Callable[[T], object]) -> None:
-        """Have `act` called from now on."""
+        """Call `act` with every value from now on."""
         self._connected.append(act)
 
     def send(self, value: T) -> None:

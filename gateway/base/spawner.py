@@ -24,14 +24,16 @@ class Spawner:
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[TaskGroup]:
-        """Let work be started until the block ends; the block ends when all work has, or is cancelled."""
+        """Accept work until the block ends; the block ends when all work has ended or was cancelled."""
         async with anyio.create_task_group() as self._tasks:
             yield self._tasks
 
     def spawn(self, work: Callable[[], Any], name: str) -> None:
-        """Start background work at once: another request of the batch may wait for it. Raises `RuntimeError` outside of `open`.
+        """Start background work at once: another request of the batch may wait for it.
 
-        What it notifies comes after the reply to the request that started it.
+        Raises `RuntimeError` outside of `open`.
+
+        Notifications of the work come after the reply to the request that started it.
         """
         if self._tasks is None:
             raise RuntimeError("the process is not running yet")
@@ -42,5 +44,6 @@ class Spawner:
             await work()
         except GatewayError as error:
             log.warning("background_failed", reason=error.reason)
-        except Exception as error:  # noqa: BLE001  # the boundary of background work: one failure must not end the process
+        # the boundary of background work: one failure must not end the process
+        except Exception as error:  # noqa: BLE001
             log.incident(error)

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 @cache
 def system_zone() -> str:
-    """The system's time zone by its IANA name, else a fixed offset's, else UTC."""
-    import tzlocal  # noqa: PLC0415  # 15 ms with what it reads, and most clients tell their zone
+    """Return the system's time zone by its IANA name, else a fixed offset's, else UTC."""
+    import tzlocal  # noqa: PLC0415  # 15 ms with the files it reads, and most clients send their zone
 
     now = datetime.now().astimezone()
     with suppress(ZoneInfoNotFoundError, ValueError, OSError, LookupError), warnings.catch_warnings():

@@ -1,6 +1,7 @@
-"""Reads dates of the calendar with `dateparser`: "21 April", "am 3. Mai", "24 de diciembre de 2025", "02.04.2026".
+"""Dates of the calendar, read with `dateparser`: "21 April", "am 3. Mai", "24 de diciembre de 2025", "02.04.2026".
 
-Rule 1: the library is given a date and nothing else: in a sentence it takes "we", "may", "do" and "die" for days and months.
+Rule 1: the library is given a date and nothing else: in a sentence it takes "we", "may", "do" and "die" for days and
+months.
 Rule 2: it is imported with the first date, which costs a tenth of a second: not on the event loop.
 """
 
@@ -30,7 +31,7 @@ def _endings() -> list[tuple[re.Pattern[str], str]]:
 
 
 class WrittenDates:
-    """What reads dates; any thread may ask."""
+    """A reader of dates; any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -38,7 +39,7 @@ class WrittenDates:
         self._parser: Any = None
 
     def __call__(self, text: str, today: date) -> tuple[date, Literal["day", "month"]] | None:
-        """The date that a text is. Between days and months as numbers, the day comes first."""
+        """Return the date that a text is, with its precision; None for other text. In figures the day comes first."""
         text = text.lower()
         for said, known in _endings():
             text = said.sub(known, text)
@@ -49,14 +50,17 @@ class WrittenDates:
         return found.date_obj.date(), found.period
 
     def _parser_for(self, today: date) -> Any:
-        """The library keeps settings for ever, so they change once a day and not with each question."""
+        """Return the parser of the day: the library keeps settings for ever, so they change once a day."""
         if self._today != today:
             from dateparser.date import DateDataParser  # noqa: PLC0415
 
             settings = {
-                "PREFER_DATES_FROM": "past", "RELATIVE_BASE": datetime.combine(today, NOON), "DATE_ORDER": "DMY",
-                "REQUIRE_PARTS": ["month"], "PARSERS": ["absolute-time"],
-            }  # fmt: skip
+                "PREFER_DATES_FROM": "past",
+                "RELATIVE_BASE": datetime.combine(today, NOON),
+                "DATE_ORDER": "DMY",
+                "REQUIRE_PARTS": ["month"],
+                "PARSERS": ["absolute-time"],
+            }
             self._parser = DateDataParser(languages=_languages(), settings=settings)
             self._today = today
         return self._parser

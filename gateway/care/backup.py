@@ -1,9 +1,10 @@
-"""A whole home in one file, made while others use it, and a home made of such a file.
+"""A backup: a whole home in one file, made while other processes use it, and a home made of such a file.
 
-Rule 1: the archive holds one snapshot of the database and every file that the snapshot needs, each with its digest. What is
-derived from nothing and can be made anew (models, logs, locks) is not in it.
-Rule 2: a name in an archive is only ever one of the names that we write; nothing is unpacked elsewhere.
-Rule 3: a home is made beside its place, checked, and then moved there whole; what stood there is moved aside, never removed.
+Rule 1: the archive holds one snapshot of the database and every file that the snapshot needs, each with its digest.
+Models, logs and locks, which can be made anew, are not in it.
+Rule 2: a name in an archive is only ever one of the names that a backup writes; nothing is unpacked elsewhere.
+Rule 3: a home is made beside its place, checked, and then moved there whole; an earlier home is moved aside, never
+removed.
 """
 
 import hashlib
@@ -22,10 +23,10 @@ from agent.rows.artifacts import needed_contents
 from gateway import __version__
 from gateway.base.durable_file import sync_folder
 from gateway.files.artifact_files import ArtifactFiles
-from gateway.home.folder import STRANGE, is_strange
+from gateway.home.folder import STRANGE, is_foreign
 from gateway.home.keys import KEY_FILE
-from gateway.home.owners import living
-from gateway.store.copy import OnProgress, complaints, copy, looking, version
+from gateway.home.owners import living_owners
+from gateway.store.copy import OnProgress, copy, find_complaints, open_snapshot, read_version
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.staging import staging
 from protocol.errors import Refused, Unavailable
@@ -36,7 +37,7 @@ MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 64 * 1024 * 1024  # a quarter of a million files
 CHUNK_BYTES = 1024 * 1024
 KEY_NAME = f"keys/{KEY_FILE}"
-TRIES = 3  # snapshots taken before a file that others removed meanwhile is told as missing
+TRIES = 3  # snapshots taken before a file that other processes removed meanwhile is reported as missing
 
 _NAME = re.compile(r"gateway\.db|config\.toml|keys/fingerprint\.key|artifacts/[0-9a-f]{2}/[0-9a-f]{64}")
 
@@ -50,7 +51,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive holds; `missing` names contents that the home itself did not have any more."""
+    """The contents of an archive; `missing` names contents that the home itself did not have any more."""
 
     format: Literal["pioneer.backup"] = FORMAT
     version: int = VERSION
@@ -62,12 +63,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Return the bytes of all files together."""
         return sum(member.size for member in self.members)
 
     @property
     def has_key(self) -> bool:
-        """Whether the home's own key is in it; without it nothing that was forgotten is known again."""
+        """Return whether the home's own key is in it; without it no forgotten statement is recognised."""
         return any(member.name == KEY_NAME for member in self.members)
 
 
@@ -78,13 +79,16 @@ class BadBackupError(Exception):
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def write_backup(home: Path, target: Path, tell: OnProgress) -> Manifest:
-    """Write the home to one file, durably. Raises `GatewayError` and `OSError`; nothing is left of what fails."""
+def write_backup(home: Path, target: Path, on_progress: OnProgress) -> Manifest:
+    """Write the home to one file, durably, and return its manifest; a failure leaves no file.
+
+    Raises `GatewayError` and `OSError`.
+    """
     with staging(target.parent) as folder:
         written = folder / "archive"
         written.touch(mode=0o600)
         with written.open("r+b") as file:
-            manifest = _write_archive(home, file, folder / "gateway.db", tell)
+            manifest = _write_archive(home, file, folder / "gateway.db", on_progress)
             file.flush()
             os.fsync(file.fileno())
         written.replace(target)
@@ -92,16 +96,16 @@ def write_backup(home: Path, target: Path, tell: OnProgress) -> Manifest:
     return manifest
 
 
-def _write_archive(home: Path, file: BinaryIO, snapshot: Path, tell: OnProgress) -> Manifest:
+def _write_archive(home: Path, file: BinaryIO, snapshot: Path, on_progress: OnProgress) -> Manifest:
     needed, missing = list[str](), list[str]()
     for _ in range(TRIES):
         snapshot.unlink(missing_ok=True)
-        copy(home / "gateway.db", snapshot, tell)
+        copy(home / "gateway.db", snapshot, on_progress)
         needed = _needed(snapshot)
         missing = [sha256 for sha256 in needed if not ArtifactFiles(home / "artifacts").holds(sha256)]
         if not missing:
             break
-    if wrong := complaints(snapshot, is_thorough=False):
+    if wrong := find_complaints(snapshot, is_thorough=False):
         raise Unavailable(message=f"The database is damaged ({wrong[0]}); `pioneer doctor` tells more.")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         members = [_put(archive, "gateway.db", snapshot)]
@@ -110,26 +114,26 @@ def _write_archive(home: Path, file: BinaryIO, snapshot: Path, tell: OnProgress)
         for place, sha256 in enumerate(needed, 1):
             try:
                 members.append(_put(archive, f"artifacts/{sha256[:2]}/{sha256}", kept.path(sha256)))
-            except FileNotFoundError:  # removed since the snapshot, or lost long ago: told either way
+            except FileNotFoundError:  # removed since the snapshot, or lost long ago: reported either way
                 missing = [*missing, *([] if sha256 in missing else [sha256])]
-            tell(place, len(needed))
+            on_progress(place, len(needed))
         manifest = Manifest(
-            created_at=int(time.time() * 1000), schema_version=version(snapshot), members=members, missing=missing
+            created_at=int(time.time() * 1000), schema_version=read_version(snapshot), members=members, missing=missing
         )
         archive.writestr(MANIFEST, msgspec.json.encode(manifest))
     return manifest
 
 
 def _needed(snapshot: Path) -> list[str]:
-    """The contents that a database refers to."""
-    if version(snapshot) == 0:
+    """Return the digests of the contents that a database refers to."""
+    if read_version(snapshot) == 0:
         return []
-    with looking(snapshot) as tx:
+    with open_snapshot(snapshot) as tx:
         return needed_contents(tx)
 
 
 def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Member:
-    """Add a file, reading it once."""
+    """Add a file to the archive, reading it once; return its entry."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as source:
         info = zipfile.ZipInfo(name, date_time=time.localtime()[:6])
@@ -146,7 +150,7 @@ def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Member:
 
 
 def read_manifest(archive: zipfile.ZipFile) -> Manifest:
-    """What an archive says that it holds. Raises `BadBackupError`."""
+    """Return an archive's manifest. Raises `BadBackupError`."""
     try:
         if archive.getinfo(MANIFEST).file_size > MAX_MANIFEST_BYTES:
             raise BadBackupError("it is no backup of a home")
@@ -161,10 +165,10 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
     return manifest
 
 
-def restore_backup(file: Path, home: Path, tell: OnProgress, *, is_forced: bool) -> tuple[Manifest, Path | None]:
-    """Make a home of an archive; returns what it held, and where the home before it is now.
+def restore_backup(file: Path, home: Path, on_progress: OnProgress, *, is_forced: bool) -> tuple[Manifest, Path | None]:
+    """Make a home of an archive; return its manifest, and the path of the earlier home that was moved aside.
 
-    Raises `BadBackupError`, `Refused` for a place that is taken, and `OSError`. Whatever fails, the place is as it was.
+    Raises `BadBackupError`, `Refused` for a place that is taken, and `OSError`. A failure leaves the place as it was.
     """
     _require_place(home, is_forced=is_forced)
     home.parent.mkdir(parents=True, exist_ok=True)
@@ -174,25 +178,25 @@ def restore_backup(file: Path, home: Path, tell: OnProgress, *, is_forced: bool)
         try:
             with zipfile.ZipFile(file) as archive:
                 manifest = read_manifest(archive)
-                _unpack(archive, manifest, staged, tell)
+                _unpack(archive, manifest, staged, on_progress)
         except zipfile.BadZipFile:
             raise BadBackupError("the archive is damaged, or none") from None
-        if complaints(staged / "gateway.db", is_thorough=True):
+        if find_complaints(staged / "gateway.db", is_thorough=True):
             raise BadBackupError("the database in it is damaged")
         _require_place(home, is_forced=is_forced)  # unpacking takes a while
         return manifest, _move_in(staged, home)
 
 
 def _require_place(home: Path, *, is_forced: bool) -> None:
-    if living(home / "run"):
+    if living_owners(home / "run"):
         raise Refused("home_locked", "A gateway uses that home; end it first.")
-    if is_strange(home):
+    if is_foreign(home):
         raise Refused("conflict", STRANGE)
     if home.exists() and any(home.iterdir()) and not is_forced:
         raise Refused("conflict", "There is a home already; --force moves it aside.")
 
 
-def _unpack(archive: zipfile.ZipFile, manifest: Manifest, folder: Path, tell: OnProgress) -> None:
+def _unpack(archive: zipfile.ZipFile, manifest: Manifest, folder: Path, on_progress: OnProgress) -> None:
     done = 0
     for member in manifest.members:
         path = folder / member.name
@@ -206,7 +210,7 @@ def _unpack(archive: zipfile.ZipFile, manifest: Manifest, folder: Path, tell: On
                 if size > member.size:
                     break
                 target.write(chunk)
-                tell(done + size, manifest.size)
+                on_progress(done + size, manifest.size)
             target.flush()
             os.fsync(target.fileno())
         if (size, digest.hexdigest()) != (member.size, member.sha256):
@@ -227,7 +231,7 @@ def _chunks(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
 
 
 def _move_in(staged: Path, home: Path) -> Path | None:
-    """Put the new home in its place; what stood there goes aside, and back where that fails."""
+    """Put the new home in its place; return the path of an earlier home, moved aside, or None."""
     if not home.exists() or not any(home.iterdir()):
         if home.exists():
             home.rmdir()

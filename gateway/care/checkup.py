@@ -1,7 +1,7 @@
-"""What is wrong with a home, by looking alone: each check is a question, and its findings say what to do.
+"""The checkup of a home, which only reads: each check yields findings, and each finding has an advice.
 
 Rule 1: nothing is changed or made: no folder, no lock, no page, not the write-ahead log's place.
-Rule 2: a check that cannot look says so; no damage of a home is a defect of the checkup.
+Rule 2: a check that cannot read yields a finding about that; no damage of a home is a defect of the checkup.
 Rule 3: no key, no text of a message, no value of a setting is shown.
 """
 
@@ -14,21 +14,21 @@ from pathlib import Path
 
 from agent.rows.artifacts import needed_contents
 from agent.rows.items import items_after, read_items
-from gateway.care.damage_checks import REPAIRED, RESTORE, pages_of, wrong_parts
+from gateway.care.damage_checks import REPAIRED, RESTORE, find_page_damage, find_wrong_parts
 from gateway.care.findings import Finding, Subject
 from gateway.embedding.choice import choose
-from gateway.embedding.spaces import current, known_spaces
+from gateway.embedding.spaces import find_current, known_spaces
 from gateway.files.artifact_files import ArtifactFiles
-from gateway.home.config_check import environment_problems, problems
+from gateway.home.config_check import find_environment_problems, find_problems
 from gateway.home.folder import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.home.keys import KEY_BYTES, KEY_FILE, HomeKey
-from gateway.home.owners import SQL, fact_of_home, living
+from gateway.home.owners import SQL, fact_of_home, living_owners
 from gateway.jobs.runner import STUCK_MS
 from gateway.secrets.scanner import RuleScanner
-from gateway.store.copy import complaints, looking, version
+from gateway.store.copy import find_complaints, open_snapshot, read_version
 from gateway.store.migrations import SCHEMA_VERSION
 from gateway.store.pages import find_lost
-from gateway.store.staging import stale
+from gateway.store.staging import find_stale
 from memory.rows.repair import index_finds as memory_finds
 from memory.rows.repair import state_of
 from memory.rows.vectors import coverage as facts_with_vector
@@ -50,18 +50,18 @@ INSIDE = frozenset({"memory", "conversation", "jobs", "vectors"})
 
 
 def examine(subject: Subject) -> list[Finding]:
-    """Everything that is found in a home, in the order of the checks."""
+    """Return the findings about a home, in the order of the checks; a check without findings has one of level `ok`."""
     found: list[Finding] = []
     for name, check in CHECKS:
         if name in INSIDE and any(one.check in {"schema", "database"} and one.level == "error" for one in found):
             found.append(Finding(name, "note", "not looked at: the database cannot be used"))
             continue
         try:
-            told = list(check(subject))
+            findings = list(check(subject))
         except (OSError, GatewayError) as error:
             reason = error.message if isinstance(error, GatewayError) else error.strerror or type(error).__name__
-            told = [Finding(name, "error", f"it cannot be looked at: {reason}")]
-        found += told or [Finding(name, "ok", "")]
+            findings = [Finding(name, "error", f"it cannot be looked at: {reason}")]
+        found += findings or [Finding(name, "ok", "")]
     return found
 
 
@@ -86,11 +86,14 @@ def _home(subject: Subject) -> Iterator[Finding]:
 
 
 def _leftovers(subject: Subject) -> Iterator[Finding]:
-    if count := sum(len(stale(folder)) for folder in subject.workplaces):
+    if count := sum(len(find_stale(folder)) for folder in subject.workplaces):
         yield Finding(
-            "leftovers", "warning", f"{count} copies of a home were left by commands that were cut short", "--fix removes them",
             "leftovers",
-        )  # fmt: skip
+            "warning",
+            f"{count} copies of a home were left by commands that were cut short",
+            "--fix removes them",
+            "leftovers",
+        )
 
 
 def _key(subject: Subject) -> Iterator[Finding]:
@@ -102,22 +105,25 @@ def _key(subject: Subject) -> Iterator[Finding]:
     is_other = key.is_file() and expected is not None and HomeKey(key.read_bytes()).id != expected
     if is_other or (subject.database.is_file() and not key.is_file()):
         yield Finding(
-            "key", "warning",
-            f"the home's key is {'another one' if is_other else 'gone'}: nothing is learnt, because what was forgotten is not known again",
-            f"put back keys/{KEY_FILE} of a backup; --fix makes a new key, and what was forgotten or rejected may come back unasked",
             "key",
-        )  # fmt: skip
+            "warning",
+            f"the home's key is {'another one' if is_other else 'gone'}: "
+            "nothing is learnt, because what was forgotten is not known again",
+            f"put back keys/{KEY_FILE} of a backup; "
+            "--fix makes a new key, and what was forgotten or rejected may come back unasked",
+            "key",
+        )
 
 
 def _expected_key(subject: Subject) -> str | None:
-    """The id of the key that the home was made with, where the database tells."""
+    """Return the id of the key that the home was made with; None where the database does not know it."""
     try:
         if not _is_readable(subject):
             return None
-        with looking(subject.database) as tx:
+        with open_snapshot(subject.database) as tx:
             return fact_of_home(tx, "key_id")
     except GatewayError:
-        return None  # the check of the database says so
+        return None  # the check of the database reports it
 
 
 def _config(subject: Subject) -> Iterator[Finding]:
@@ -134,13 +140,13 @@ def _config(subject: Subject) -> Iterator[Finding]:
         yield Finding("config", "error", "it is not UTF-8", "save it as UTF-8")
         return
     yield from _environment(text)
-    for one in problems(text):
+    for one in find_problems(text):
         where = f"line {one.line}: " if one.line is not None else ""
         yield Finding("config", "error", f"{where}{one.key} {one.problem}".strip(), one.hint)
 
 
 def _environment(text: str) -> Iterator[Finding]:
-    for one in environment_problems(os.environ, text):
+    for one in find_environment_problems(os.environ, text):
         yield Finding("config", "error", f"{one.key}: {one.problem}", one.hint)
 
 
@@ -163,29 +169,31 @@ def _database(subject: Subject) -> Iterator[Finding]:
     if not subject.database.exists():
         yield Finding("database", "note", "there is none yet")
         return
-    schema = version(subject.database)
+    schema = read_version(subject.database)
     if schema > SCHEMA_VERSION:
         yield Finding(
-            "schema", "error", "the database was written by a newer version",
+            "schema",
+            "error",
+            "the database was written by a newer version",
             "update the gateway; this one leaves it untouched",
-        )  # fmt: skip
+        )
     elif schema < SCHEMA_VERSION:
         yield Finding("database", "note", f"it is of schema {schema}; the next start brings it to {SCHEMA_VERSION}")
     if schema == SCHEMA_VERSION:
-        yield from pages_of(subject)
+        yield from find_page_damage(subject)
         return
-    for wrong in complaints(subject.database, is_thorough=True)[:3]:
+    for wrong in find_complaints(subject.database, is_thorough=True)[:3]:
         yield Finding("database", "error", f"it is damaged: {wrong}", RESTORE)
 
 
 def _is_readable(subject: Subject) -> bool:
-    return subject.database.is_file() and version(subject.database) == SCHEMA_VERSION
+    return subject.database.is_file() and read_version(subject.database) == SCHEMA_VERSION
 
 
 def _memory(subject: Subject) -> Iterator[Finding]:
     if not _is_readable(subject):
         return
-    with looking(subject.database) as tx:
+    with open_snapshot(subject.database) as tx:
         state = state_of(tx)
         numbers = count_numbers(tx, RuleScanner())
     if numbers:
@@ -204,16 +212,19 @@ def _memory(subject: Subject) -> Iterator[Finding]:
         )
     if state.texts > 0 or state.erases:
         yield Finding(
-            "memory", "warning", f"{max(0, state.texts)} records are not rightly indexed, {state.erases} erases are unfinished",
-            REPAIRED, "memory",
-        )  # fmt: skip
-    yield from wrong_parts(subject, "memory", memory_finds(SnowballLexicon.version))
+            "memory",
+            "warning",
+            f"{max(0, state.texts)} records are not rightly indexed, {state.erases} erases are unfinished",
+            REPAIRED,
+            "memory",
+        )
+    yield from find_wrong_parts(subject, "memory", memory_finds(SnowballLexicon.version))
 
 
 def _conversation(subject: Subject) -> Iterator[Finding]:
     if not _is_readable(subject):
         return
-    with looking(subject.database) as tx:
+    with open_snapshot(subject.database) as tx:
         counts = counts_by_status(tx, None, None)
         kept = ArtifactFiles(subject.root / "artifacts")
         missing = [sha256 for sha256 in needed_contents(tx) if not kept.holds(sha256)]
@@ -225,7 +236,7 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         yield Finding("conversation", "warning", text, REPAIRED, "conversation")
     else:
         finds = episodic_finds(SnowballLexicon()) | {"missing_sources": missing_sources(items_after, read_items)}
-        yield from wrong_parts(subject, "conversation", finds)
+        yield from find_wrong_parts(subject, "conversation", finds)
     if missing:
         yield Finding(
             "conversation",
@@ -238,10 +249,10 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
 def _jobs(subject: Subject) -> Iterator[Finding]:
     if not _is_readable(subject):
         return
-    with looking(subject.database) as tx:
+    with open_snapshot(subject.database) as tx:
         dead = {kind: count for kind, state, count in tx.all(SQL["count_all_jobs"]) if state == "dead"}
         leased = tx.all(SQL["leased_jobs"])
-    alive, now = set(living(subject.root / "run")), int(time.time() * 1000)
+    alive, now = set(living_owners(subject.root / "run")), int(time.time() * 1000)
     for kind, count in dead.items():
         yield Finding("jobs", "warning", f"{count} {kind} jobs were given up", "--fix has them tried again", "jobs")
     if stuck := sum(owner in alive and at < now - STUCK_MS for _, owner, at in leased):
@@ -254,18 +265,21 @@ def _jobs(subject: Subject) -> Iterator[Finding]:
 
 
 def _processes(subject: Subject) -> Iterator[Finding]:
-    alive = living(subject.root / "run")
+    alive = living_owners(subject.root / "run")
     if alive:
         yield Finding("processes", "ok", f"{len(alive)} use the home at present")
     if not _is_readable(subject):
         return
-    with looking(subject.database) as tx:
+    with open_snapshot(subject.database) as tx:
         gone = [owner for (owner,) in tx.all(SQL["list_owners"]) if owner not in alive]
     if gone:
         yield Finding(
-            "processes", "note", f"{len(gone)} ended without an orderly end",
-            "the next gateway takes over what they left; --fix does it now", "processes",
-        )  # fmt: skip
+            "processes",
+            "note",
+            f"{len(gone)} ended without an orderly end",
+            "the next gateway takes over what they left; --fix does it now",
+            "processes",
+        )
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
@@ -291,15 +305,17 @@ def _model(subject: Subject) -> Iterator[Finding]:
 def _vectors(subject: Subject) -> Iterator[Finding]:
     if not subject.config().embedding.enabled or not _is_readable(subject):
         return
-    with looking(subject.database) as tx:
-        searched = current(known_spaces(tx))
+    with open_snapshot(subject.database) as tx:
+        searched = find_current(known_spaces(tx))
         space_id = searched.space.id if searched is not None else 0
         facts, pieces = facts_with_vector(tx, space_id).lacking, chunks_with_vector(tx, space_id).lacking
     if facts or pieces:
         yield Finding(
-            "vectors", "note", f"{facts} facts and {pieces} pieces of conversations have no vector yet: only words find them",
+            "vectors",
+            "note",
+            f"{facts} facts and {pieces} pieces of conversations have no vector yet: only words find them",
             "a running gateway makes them; `pioneer models index` does so now",
-        )  # fmt: skip
+        )
 
 
 def _providers(subject: Subject) -> Iterator[Finding]:
@@ -312,7 +328,7 @@ def _providers(subject: Subject) -> Iterator[Finding]:
 
 
 def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | None:
-    """What keeps a provider from answering, and what to do; never a key."""
+    """Return a provider's problem and an advice, never a key; None where it can answer."""
     if provider.kind == "scripted":
         is_there = provider.script is not None and (folder / provider.script).is_file()
         return None if is_there else ("its script is not there", "name a file that is: script")
@@ -324,8 +340,18 @@ def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | Non
 
 
 CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
-    ("home", _home), ("leftovers", _leftovers), ("key", _key), ("config", _config), ("disk", _disk), ("database", _database), ("memory", _memory),
-    ("conversation", _conversation), ("jobs", _jobs), ("processes", _processes), ("model", _model),
-    ("vectors", _vectors), ("providers", _providers),
-)  # fmt: skip
-"""Every check by its name, in the order in which a person would look."""
+    ("home", _home),
+    ("leftovers", _leftovers),
+    ("key", _key),
+    ("config", _config),
+    ("disk", _disk),
+    ("database", _database),
+    ("memory", _memory),
+    ("conversation", _conversation),
+    ("jobs", _jobs),
+    ("processes", _processes),
+    ("model", _model),
+    ("vectors", _vectors),
+    ("providers", _providers),
+)
+"""Every check by its name, in the order in which a person would check."""

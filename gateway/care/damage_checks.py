@@ -1,14 +1,14 @@
-"""What is damaged of a home, by looking alone: pages of the file, and each part that is derived.
+"""Checks of damage that only read: pages of the file, and each derived part.
 
-Rule 1: damage of what is derived is a warning that says how it comes back; only what has a meaning of its own can be lost.
+Rule 1: damage of a derived part is a warning with its repair; only parts with a meaning of their own can be lost.
 """
 
 from collections.abc import Iterator, Mapping
 
 from gateway.care.findings import Finding, Subject
-from gateway.home.owners import living
-from gateway.store.copy import complaints, looking
-from gateway.store.damaged_rows import told
+from gateway.home.owners import living_owners
+from gateway.store.copy import find_complaints, open_snapshot
+from gateway.store.damaged_rows import describe_hit
 from gateway.store.derived import TABLE, TABLES, House
 from gateway.store.log_end import frames_lost
 from gateway.store.pages import find_hit_rows, look_at_pages
@@ -19,9 +19,9 @@ RESTORE = "restore a backup: `pioneer restore-backup FILE --force`"
 REMADE = "--fix makes them anew; a backup is not needed for that"
 
 
-def pages_of(subject: Subject) -> Iterator[Finding]:
-    """What of the file cannot be read: whether it is derived, and else whose it is."""
-    if not living(subject.root / "run") and (frames := frames_lost(subject.database)):
+def find_page_damage(subject: Subject) -> Iterator[Finding]:
+    """Yield a finding for each unreadable part of the file: derived parts, indexes, and rows by their owners."""
+    if not living_owners(subject.root / "run") and (frames := frames_lost(subject.database)):
         text = f"its write-ahead log ends early: {frames} frames of it cannot be reached, and what they hold is lost"
         yield Finding("database", "warning", text, "nothing mends that; a backup that is newer may hold more")
     damage = look_at_pages(subject.database)
@@ -35,11 +35,14 @@ def pages_of(subject: Subject) -> Iterator[Finding]:
         yield Finding("database", "warning", f"pages of indexes cannot be read: {names}", REMADE, "pages")
     for table, rows in find_hit_rows(subject.database, damage.kept).items():
         yield Finding(
-            "database", "error", f"pages of the table {table} cannot be read; hit: {told(rows)}",
-            f"{RESTORE}, or keep the rest: --fix copies the file to backups and goes on without these", "rows",
-        )  # fmt: skip
+            "database",
+            "error",
+            f"pages of the table {table} cannot be read; hit: {describe_hit(rows)}",
+            f"{RESTORE}, or keep the rest: --fix copies the file to backups and goes on without these",
+            "rows",
+        )
     if not any((damage.derived, damage.indexes, damage.kept)) and (
-        wrong := complaints(subject.database, is_thorough=True)
+        wrong := find_complaints(subject.database, is_thorough=True)
     ):
         yield Finding("database", "warning", f"pages of it are in no use: {wrong[0].splitlines()[-1]}", REMADE, "pages")
 
@@ -47,8 +50,8 @@ def pages_of(subject: Subject) -> Iterator[Finding]:
 REPAIRED = "a gateway repairs that by itself; --fix does it now"
 
 
-def wrong_parts(subject: Subject, house: House, finds: Mapping[str, Find]) -> Iterator[Finding]:
-    """Each derived part in which something is wrong; one that cannot even be read is wrong."""
+def find_wrong_parts(subject: Subject, house: House, finds: Mapping[str, Find]) -> Iterator[Finding]:
+    """Yield a finding for each derived part with damage; an unreadable part counts as damaged."""
     wrong = [name for name, find in finds.items() if _is_wrong(subject, find)]
     for part in TABLE:
         kinds = [name.replace("_", " ") for name in wrong if name in part.checks and part.house == house]
@@ -59,7 +62,7 @@ def wrong_parts(subject: Subject, house: House, finds: Mapping[str, Find]) -> It
 
 def _is_wrong(subject: Subject, find: Find) -> bool:
     try:
-        with looking(subject.database) as tx:
+        with open_snapshot(subject.database) as tx:
             subjects, after = find(tx, 0)
             while not subjects and after is not None:
                 subjects, after = find(tx, after)

@@ -1,4 +1,4 @@
-"""What a check of a home finds, and the home that it looks at."""
+"""Findings of a home's checks, and the home that is checked."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ Mend: TypeAlias = Literal[
 
 
 class Finding(NamedTuple):
-    """What a check found: how bad it is, in plain words, what to do, and what `--fix` would mend."""
+    """A finding: its level, plain words, an advice, and the repair that `--fix` makes."""
 
     check: str
     level: Level
@@ -25,23 +25,23 @@ class Finding(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """The home that is looked at."""
+    """The home that is checked."""
 
     root: Path
     config_path: Path
 
     @property
     def database(self) -> Path:
-        """`gateway.db`."""
+        """Return the path of `gateway.db`."""
         return self.root / "gateway.db"
 
     @property
     def workplaces(self) -> tuple[Path, ...]:
-        """Folders in which copies of the home are made."""
+        """Return the folders in which copies of the home are made."""
         return self.root.absolute().parent, self.root / "backups"
 
     def config(self) -> GatewayConfig:
-        """The settings, or the defaults where the file cannot be used."""
+        """Return the settings, or the defaults where the file cannot be used."""
         try:
             return ConfigStore(self.config_path).config
         except ConfigError:

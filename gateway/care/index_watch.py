@@ -1,7 +1,7 @@
-"""The look at what is derived that follows a start, and what is done where a page or a table turns out to be unreadable.
+"""The check of derived parts that follows a start, and the repair of unreadable pages and tables.
 
 Rule 1: it begins when the pulse does, never before the first message is answered, and is done once.
-Rule 2: a part that cannot be looked at says so; nothing else waits for it but `gateway/drain`.
+Rule 2: a part that cannot be read is reported; only `gateway/drain` waits for it.
 Rule 3: the pages of a large file are looked at when a read has failed on one of them, and else by the doctor alone.
 """
 
@@ -24,9 +24,9 @@ COMPONENT = "index"
 PAGES = "pages"
 """The part of `index` that is degraded while pages of the file are in no use."""
 FEW_BYTES = 32 * 1024 * 1024
-"""Of a file of so many bytes a start looks at all pages: some 50 ms, on a thread of its own."""
+"""A start reads all pages of a file up to this size: some 50 ms, on a thread of its own."""
 TRIES = 3
-"""Looks at the pages before a part that still cannot be read is told as such."""
+"""Repairs of pages before a part that still cannot be read is reported as such."""
 
 log = Log("index")
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def reporter(health: Health, part: str) -> Callable[[Sequence[str], bool], None]:
-    """Return what tells the state of a part's index: its first reason, or that the repair failed, or that it is whole."""
+    """Return a function that reports a part's index: its first reason, a failed repair, or that it is whole."""
 
     def report(reasons: Sequence[str], has_failed: bool) -> None:  # noqa: FBT001  # a port without names
         if reasons:
@@ -46,12 +46,20 @@ def reporter(health: Health, part: str) -> Callable[[Sequence[str], bool], None]
 
 
 class IndexWatch:
-    """Has each house look at its index, one after the other, and sees to pages that cannot be read."""
+    """The checks of the houses' indexes, one after the other, and the repair of unreadable pages."""
 
     def __init__(
-        self, *, db: Database, looks: Mapping[str, Callable[[], Awaitable[object]]], health: Health, spawn: Spawn,
-        queue_repairs: Callable[[], Awaitable[None]], hurry_repairs: Callable[[], Awaitable[None]], is_alone: Callable[[], bool], restored: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        db: Database,
+        looks: Mapping[str, Callable[[], Awaitable[object]]],
+        health: Health,
+        spawn: Spawn,
+        queue_repairs: Callable[[], Awaitable[None]],
+        hurry_repairs: Callable[[], Awaitable[None]],
+        is_alone: Callable[[], bool],
+        restored: Sequence[str] = (),
+    ) -> None:
         self._db = db
         self._looks = looks
         self._health = health
@@ -67,16 +75,16 @@ class IndexWatch:
         self._is_quiet = anyio.Event()
         self._is_hopeless = False
         self._has_begun_anew = False
-        db.damages.connect(self._met)
+        db.damages.connect(self._on_damage)
 
     def begin(self) -> None:
-        """Have the look begin, once."""
+        """Begin the checks, once."""
         if self._ended is None:
             self._ended = anyio.Event()
             self._spawn(self._run, "index_watch")
 
-    async def ended(self) -> None:
-        """Return when the look is over, and whatever is done about pages."""
+    async def wait_ended(self) -> None:
+        """Return when the checks and the repair of pages are over."""
         if self._ended is not None:
             await self._ended.wait()
         while self.is_at_work:
@@ -84,7 +92,7 @@ class IndexWatch:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether damage that somebody came upon is being seen to."""
+        """Return whether damage that a read or write met is being repaired."""
         return self._at_work > 0
 
     @contextmanager
@@ -96,7 +104,7 @@ class IndexWatch:
             self._repairs -= 1
 
     async def beyond_damage(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do work that reads what may be damaged; where it meets a page that cannot be read, mend that and begin again."""
+        """Do work that may meet an unreadable page, and return its result; mend the page and begin again then."""
         for _ in range(TRIES):
             try:
                 with self._repairing():
@@ -106,8 +114,8 @@ class IndexWatch:
                     raise
         return await work()
 
-    def _met(self, failure: IndexDamaged) -> None:
-        """A read or a write came upon damage: who repairs knows by itself, everybody else has it seen to."""
+    def _on_damage(self, failure: IndexDamaged) -> None:
+        """Start the repair of damage that a read or a write met; a repair under way handles its own."""
         if self._repairs or self._at_work or self._is_hopeless:
             return
         self._at_work += 1  # from now on, and not when the task begins: `gateway/drain` waits for it
@@ -128,7 +136,7 @@ class IndexWatch:
                 self._is_quiet = anyio.Event()
 
     async def mend_pages(self) -> bool:
-        """Begin anew what is derived and cannot be read, and have it repaired; whether there was any."""
+        """Begin unreadable derived parts anew and queue their repair; return whether there were any."""
         async with self._mending:
             damage = await self._db.look_at_pages()
             if damage.kept:
@@ -152,7 +160,7 @@ class IndexWatch:
             self._health.degrade(COMPONENT, "schema_restored", "schema")
         try:
             await self._look_at_few_pages()
-            await self._make_anew()  # which no page may hinder that is damaged
+            await self._make_anew()  # after the look, because a damaged page would hinder it
             for part, look in self._looks.items():
                 try:
                     if await self.beyond_damage(look):  # a repair that an earlier process failed at is tried now
@@ -161,12 +169,12 @@ class IndexWatch:
                     log.warning("look_failed", part=part, reason=error.reason)
                     self._health.degrade(COMPONENT, "unreadable", part)
         finally:
-            self._health.recover(COMPONENT, key="schema")  # whatever went wrong meanwhile was found
+            self._health.recover(COMPONENT, key="schema")  # the look has found whatever was wrong meanwhile
             if self._ended is not None:
                 self._ended.set()
 
     async def _look_at_few_pages(self) -> None:
-        """Look at the pages of a small file: that takes less than to find out by reading which of them are damaged."""
+        """Read the pages of a small file: that takes less time than to meet damaged ones by reads."""
         try:
             if self._db.sizes()[0] <= FEW_BYTES:
                 await self.mend_pages()
@@ -174,7 +182,7 @@ class IndexWatch:
             log.warning("mend_failed", reason=error.reason)
 
     async def _make_anew(self) -> None:
-        """Make the file anew where an earlier process left pages in no use, and no other one is in the home."""
+        """Make the file anew where an earlier process left pages in no use, and no other process is in the home."""
         try:
             if await self._db.read(lambda tx: fact_of_home(tx, OWED)) is None:
                 return

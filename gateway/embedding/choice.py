@@ -1,6 +1,6 @@
-"""Which embedding models a process can use: the configured one, and the static one while that is not there.
+"""The embedding models that a process can use: the configured one, and the static one while that is not there.
 
-Rule 1: looking costs a few stats; a model is loaded by `open_model` and `open_static` alone.
+Rule 1: a choice costs a few stats; a model is loaded by `open_model` and `open_static` alone.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from protocol.settings import EmbeddingSettings
 
 
 class Choice(NamedTuple):
-    """The settings, and what is on this disk of the models that they allow."""
+    """The settings, and the files on this disk of the models that they allow."""
 
     settings: EmbeddingSettings
     located: Located
@@ -23,31 +23,35 @@ class Choice(NamedTuple):
 
     @property
     def may_fetch(self) -> bool:
-        """Whether the configured model may be fetched."""
+        """Return whether the configured model may be fetched."""
         chosen = self.settings
         return chosen.enabled and chosen.allow_download and chosen.model_path is None
 
     @property
     def has_model(self) -> bool:
-        """Whether the configured model is there."""
+        """Return whether the configured model is there."""
         return self.settings.enabled and self.located.files is not None
 
     @property
     def is_model_reachable(self) -> bool:
-        """Whether the configured model is there, or may be fetched."""
+        """Return whether the configured model is there, or may be fetched."""
         return self.has_model or self.may_fetch
 
     @property
     def is_misplaced(self) -> bool:
-        """Whether a folder was named, and no model is in it."""
+        """Return whether a folder was named, and no model is in it."""
         return self.settings.enabled and self.settings.model_path is not None and not self.has_model
 
     async def open_model(self, on_progress: Callable[[int, int | None], None]) -> Embedder:
         """Load the configured model, fetching it where it may be. Raises `EmbedderError`."""
         return await load(
-            self.settings.model, self.located.files, threads=self.settings.threads, cache_dir=self.located.cache,
-            allow_download=self.may_fetch, on_progress=on_progress,
-        )  # fmt: skip
+            self.settings.model,
+            self.located.files,
+            threads=self.settings.threads,
+            cache_dir=self.located.cache,
+            allow_download=self.may_fetch,
+            on_progress=on_progress,
+        )
 
     async def open_static(self) -> Embedder:
         """Load the static model. Raises `EmbedderError`."""
@@ -61,6 +65,6 @@ class Choice(NamedTuple):
 
 
 def choose(settings: EmbeddingSettings, cache: Path) -> Choice:
-    """Look for the models that the settings allow; `cache` is where fetched ones are, unless the settings name another place."""
+    """Find the models that the settings allow; `cache` holds fetched ones, unless the settings name another place."""
     is_static_wanted = settings.enabled and settings.embedded_default
     return Choice(settings, locate(settings, cache), find_static() if is_static_wanted else None)

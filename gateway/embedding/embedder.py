@@ -1,8 +1,8 @@
-"""The embedding model as others use it: texts in, vectors out, the work done in one thread.
+"""The embedding model as other modules use it: texts in, vectors out, the work done in one thread.
 
-Rule 1: nothing heavy is imported before a model is loaded, and then in that thread.
-Rule 2: a query waits for at most one small batch of texts, and nobody for a queue without an end.
-Rule 3: who stops waiting stops the work; who closes leaves nobody waiting.
+Rule 1: heavy libraries are imported when a model is loaded, in that thread.
+Rule 2: a query waits for at most one small batch of texts, and every queue is bounded.
+Rule 3: a cancelled call stops its work; `close` fails every call that still waits.
 Rule 4: the interpreter does not end under a thread that runs foreign code: that would abort the process.
 """
 
@@ -53,12 +53,12 @@ class _Call:
     def __init__(self, texts: Sequence[str], *, is_query: bool) -> None:
         self.texts = texts
         self.is_query = is_query
-        self.is_over = False  # the thread's own note: the future is settled a little later
+        self.is_over = False  # for the thread alone: the future is settled a little later
         self.future: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
         self._found: dict[int, bytes] = {}
 
     def keep(self, places: Sequence[int], vectors: Sequence[bytes]) -> list[bytes] | None:
-        """Note some vectors; all of them in order once none is missing."""
+        """Store some vectors; return all of them in order once none is missing, else None."""
         self._found.update(zip(places, vectors, strict=True))
         if len(self._found) < len(self.texts):
             return None
@@ -66,14 +66,14 @@ class _Call:
 
 
 class _Batch(NamedTuple):
-    """What the thread does before it looks up again."""
+    """A piece of a call that the thread works on at a time."""
 
     call: _Call
     places: list[int]
 
 
 def batches_of(sizes: Sequence[int]) -> list[list[int]]:
-    """Places in batches of like length: few texts, and few bytes counting what is padded."""
+    """Return places in batches of like length: few texts, and few bytes counting what is padded."""
     batches: list[list[int]] = []
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):
         last = batches[-1] if batches else None
@@ -105,7 +105,7 @@ class _Worker:
         if isinstance(files, StaticFiles):
             open_ = partial(open_static, files)
         else:
-            open_ = partial(open_model, Order(name, files, threads, cache, self._tell, self._is_open, self._fetching))
+            open_ = partial(open_model, Order(name, files, threads, cache, self._report, self._is_open, self._fetching))
         self._thread = threading.Thread(target=self._run, args=(open_,), name="embedder", daemon=True)
         self._thread.start()
         _RUNNING.add(self)
@@ -137,9 +137,9 @@ class _Worker:
             self._changed.notify()
 
     def leave(self) -> None:
-        """The interpreter ends: nobody waits any more, but the thread must be out of foreign code."""
+        """Stop at the interpreter's end: no call waits any more, but the thread must be out of foreign code."""
         self._halt("closed")
-        if not self._fetching.is_set():  # who waits for the network only may be cut off
+        if not self._fetching.is_set():  # a wait for the network may be cut off
             self._thread.join(EXIT_SECONDS)
 
     def _progressed(self, done: int, total: int | None) -> None:
@@ -148,30 +148,30 @@ class _Worker:
 
     # in the thread
 
-    def _say(self, call: Callable[..., None], *arguments: object) -> None:
-        """Call it on the loop; on a loop that is closed nobody waits."""
+    def _call_in_loop(self, call: Callable[..., None], *arguments: object) -> None:
+        """Call a function on the loop; on a closed loop no caller waits."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *arguments)
 
     def _is_open(self) -> bool:
         return self.closed_for is None
 
-    def _tell(self, done: int, total: int | None) -> None:
-        self._say(self._progressed, done, total)
+    def _report(self, done: int, total: int | None) -> None:
+        self._call_in_loop(self._progressed, done, total)
 
     def _run(self, open_: Callable[[], EmbeddingModel | StaticModel]) -> None:
         try:
             with failing_as("model_broken"):
                 model = open_()
         except AbandonedError:
-            self._say(_settle, self.opened, None, "closed")
+            self._call_in_loop(_settle, self.opened, None, "closed")
         except EmbedderError as error:
-            self._say(_settle, self.opened, None, error.reason)
+            self._call_in_loop(_settle, self.opened, None, error.reason)
         else:
-            self._say(_settle, self.opened, model.identity, None)
+            self._call_in_loop(_settle, self.opened, model.identity, None)
             while (batch := self._next()) is not None:
                 self._serve(model, batch)
-        self._say(self.ended.set)
+        self._call_in_loop(self.ended.set)
 
     def _next(self) -> _Batch | None:
         with self._changed:
@@ -190,10 +190,10 @@ class _Worker:
                 vectors = model.vectors(texts, is_query=call.is_query)
         except EmbedderError as error:
             call.is_over = True
-            self._say(_settle, call.future, None, error.reason)
+            self._call_in_loop(_settle, call.future, None, error.reason)
         else:
             if (whole := call.keep(batch.places, vectors)) is not None:
-                self._say(_settle, call.future, whole, None)
+                self._call_in_loop(_settle, call.future, whole, None)
 
 
 # it cannot be imported any more once the interpreter has begun to end, and what is loaded then may be importing it
@@ -220,14 +220,14 @@ def _settle(future: asyncio.Future[Any], result: object, reason: EmbedderReason 
 # -- on the loop -------------------------------------------------------------------------------------------------------
 
 
-def readable(text: str) -> str:
-    """The text as a tokenizer can take it: no half characters, not endless, not empty."""
+def to_readable(text: str) -> str:
+    """Return the text as a tokenizer can take it: no half characters, not endless, not empty."""
     cut = text[:MAX_CHARS].encode("utf-8", "replace").decode()
     return BLANK if not cut or cut.isspace() else cut
 
 
 class _Asked:
-    """A query under way, and how many wait for it."""
+    """A query under way, with the number of its waiting callers."""
 
     def __init__(self, task: asyncio.Task[bytes]) -> None:
         self.task = task
@@ -247,25 +247,25 @@ class Embedder:
 
     @property
     def model(self) -> str:
-        """The model's name."""
+        """Return the model's name."""
         return self.identity.name
 
     @property
     def dim(self) -> int:
-        """How many numbers a vector has."""
+        """Return the number of a vector's dimensions."""
         return self.identity.dim
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """One little-endian float16 unit vector for each text, in order. Raises `EmbedderError`."""
+        """Return one little-endian float16 unit vector for each text, in order. Raises `EmbedderError`."""
         if not texts:
             return []
         async with self._places:
-            cut = [readable(text) for text in texts]
+            cut = [to_readable(text) for text in texts]
             call = _Call(cut, is_query=False)
             return await self._worker.vectors(call, batches_of([len(text.encode()) for text in cut]))
 
     async def embed_query(self, text: str) -> bytes:
-        """The vector of a query, which goes before any texts. Raises `EmbedderError`."""
+        """Return the vector of a query, which goes before any batch of texts. Raises `EmbedderError`."""
         # the key is a hash, so that no text stays in memory longer than its question
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         if (known := self._known.get(key)) is not None and self._worker.closed_for is None:
@@ -286,7 +286,7 @@ class Embedder:
     async def _ask(self, key: bytes, text: str) -> bytes:
         try:
             async with self._query_places:
-                [vector] = await self._worker.vectors(_Call([readable(text)], is_query=True), [[0]])
+                [vector] = await self._worker.vectors(_Call([to_readable(text)], is_query=True), [[0]])
         finally:
             self._forget(key, asyncio.current_task())
         self._known[key] = vector
@@ -305,7 +305,7 @@ class Embedder:
         self._known.clear()
 
     async def wait_closed(self) -> None:
-        """Wait until the thread has let go of the model."""
+        """Wait until the thread has released the model."""
         await self._worker.ended.wait()
 
 
@@ -318,7 +318,10 @@ async def load(
     allow_download: bool = False,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> Embedder:
-    """Load a model, fetching it first where it is not there and may be fetched. Raises `EmbedderError`."""
+    """Load a model and return its embedder, fetching it first where that is needed and allowed.
+
+    Raises `EmbedderError`.
+    """
     if files is None and not allow_download:
         raise EmbedderError("download_not_allowed")
     worker = _Worker(name, files, threads, cache_dir, on_progress)

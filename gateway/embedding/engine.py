@@ -1,8 +1,9 @@
-"""An embedding model in memory: the one home of fastembed and of what it brings along. Runs in a thread that may wait.
+"""An embedding model in memory: the one home of fastembed and its libraries. It runs in a thread that may wait.
 
-Rule 1: a text has one vector of one space: finite, unit, the right size, in whatever company; anything else is an error.
+Rule 1: a text has one vector of one space: finite, unit, the right size, in whatever company; anything else is an
+error.
 Rule 2: an error is a reason from a short list; a library's words, texts and paths go no further than this file.
-Rule 3: without permission nothing here can reach the network: files that are there are loaded by their folder.
+Rule 3: without permission this module cannot reach the network: present files are loaded by their folder.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, cast
 
 from gateway.base.logs import Log
-from gateway.embedding.model_files import DECIDING, ModelFiles, data_files, digest, in_cache, source_of
+from gateway.embedding.model_files import DECIDING, ModelFiles, data_files, digest, find_in_cache, source_of
 
 EmbedderReason: TypeAlias = Literal[
     "model_missing",
@@ -40,7 +41,7 @@ QUIET: Mapping[str, str] = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_UPDATE_CHECK": "1",
-    "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",  # the models are public; a user's token is not ours to send
+    "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",  # the models are public; a user's token must not be sent
     "HF_HUB_DISABLE_SYMLINKS_WARNING": "1",
     "HF_HUB_DISABLE_SHARED_BLOBS": "1",
     "HF_HUB_DISABLE_XET": "1",  # plain HTTPS keeps to the time-outs
@@ -48,21 +49,23 @@ QUIET: Mapping[str, str] = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 USUAL: Mapping[str, str] = {"OPENBLAS_NUM_THREADS": "1", "HF_HUB_ETAG_TIMEOUT": "10", "HF_HUB_DOWNLOAD_TIMEOUT": "10"}
-"""What a user may have set otherwise."""
+"""Defaults of variables that a user may have set otherwise."""
 
 FIRST_TOKEN = ("baai/bge-", "snowflake/snowflake-arctic-embed-", "mixedbread-ai/mxbai-embed-")
 LAST_TOKEN = ("qwen/qwen3-embedding-",)
 """Families that fastembed knows and does not pool by the mean."""
 
 STATED_POOLING: Mapping[str, str] = {
-    "pooling_mode_cls_token": "CLS", "pooling_mode_lasttoken": "LAST_TOKEN", "pooling_mode_mean_tokens": "MEAN",
-}  # fmt: skip
+    "pooling_mode_cls_token": "CLS",
+    "pooling_mode_lasttoken": "LAST_TOKEN",
+    "pooling_mode_mean_tokens": "MEAN",
+}
 
 log = Log("embedder")
 
 
 class EmbedderError(Exception):
-    """No vectors, for a reason."""
+    """No vectors can be made, for a reason."""
 
     def __init__(self, reason: EmbedderReason) -> None:
         self.reason: EmbedderReason = reason
@@ -70,7 +73,7 @@ class EmbedderError(Exception):
 
 
 class ModelIdentity(NamedTuple):
-    """What tells one space from another."""
+    """The identity that distinguishes one space from another."""
 
     name: str
     dim: int
@@ -78,12 +81,12 @@ class ModelIdentity(NamedTuple):
 
 
 class AbandonedError(Exception):
-    """Nobody waits for this download any more."""
+    """No caller waits for this download any more."""
 
 
 @contextlib.contextmanager
 def failing_as(reason: EmbedderReason) -> Generator[None]:
-    """Whatever a library raises becomes that reason, and a file that is gone a missing model."""
+    """Raise any error of a library as an `EmbedderError` of that reason; a file that is gone is a missing model."""
     try:
         yield
     except (EmbedderError, AbandonedError):
@@ -95,24 +98,24 @@ def failing_as(reason: EmbedderReason) -> Generator[None]:
 
 
 class Order(NamedTuple):
-    """What is to be loaded, and who follows a download."""
+    """The order to load a model, with the callbacks of its download."""
 
     name: str
     files: ModelFiles | None
     threads: int
     cache: Path
-    tell: OnProgress
+    on_progress: OnProgress
     is_wanted: Callable[[], bool]
     fetching: threading.Event  # set while nothing but the network is waited for
 
-    def go_on(self) -> None:
-        """Raise `AbandonedError` where nobody waits any more."""
+    def require_wanted(self) -> None:
+        """Raise `AbandonedError` where no caller waits any more."""
         if not self.is_wanted():
             raise AbandonedError
 
 
 class EmbeddingModel:
-    """A loaded model. Knows texts and vectors, no queues."""
+    """A loaded model: texts and vectors, no queues."""
 
     def __init__(self, engine: Any, files: ModelFiles, digest_: str) -> None:
         self._engine = engine
@@ -124,7 +127,7 @@ class EmbeddingModel:
         self.identity = ModelIdentity(files.name, alone.shape[1], digest_)
 
     def vectors(self, texts: Sequence[str], *, is_query: bool) -> list[bytes]:
-        """One float16 unit vector for each text, in order."""
+        """Return one float16 unit vector for each text, in order."""
         batches = [texts] if self.is_steady else [[text] for text in texts]
         found: list[bytes] = []
         for batch in batches:
@@ -170,7 +173,7 @@ _registering = threading.Lock()
 
 
 def _quieten() -> None:
-    """Nothing of what is imported next may speak to anyone. Before the first import; again does no harm."""
+    """Forbid the libraries that are imported next any message. To be called before their first import."""
     os.environ.update(QUIET)
     for name, value in USUAL.items():
         os.environ.setdefault(name, value)
@@ -178,7 +181,10 @@ def _quieten() -> None:
 
 
 def open_model(order: Order) -> EmbeddingModel:
-    """Import, fetch if need be, load and probe. Raises `EmbedderError` and `AbandonedError`; takes seconds."""
+    """Import, fetch if need be, load and probe a model; return it. It takes seconds.
+
+    Raises `EmbedderError` and `AbandonedError`.
+    """
     _quieten()
     with failing_as("model_broken"):
         import onnxruntime  # noqa: PLC0415
@@ -188,11 +194,11 @@ def open_model(order: Order) -> EmbeddingModel:
         runtime = cast("Any", onnxruntime)
         runtime.set_default_logger_severity(4)  # it would write to stderr itself
         runtime.disable_telemetry_events()
-    order.go_on()
+    order.require_wanted()
     files = order.files or _fetch(order)
     with failing_as("model_broken"):
         known_as = digest(files)
-        order.go_on()
+        order.require_wanted()
         return EmbeddingModel(_engine(files, known_as, order.threads), files, known_as)
 
 
@@ -213,23 +219,27 @@ def _engine(files: ModelFiles, known_as: str, threads: int) -> Any:
                 pooling=PoolingType(_pooling(files)),
                 normalization=True,
                 sources=ModelSource(hf=name),  # never asked: the folder is named below
-                dim=1,  # never read: a probe tells
+                dim=1,  # never read: a probe measures it
                 model_file=model_file,
                 additional_files=[path.relative_to(files.folder).as_posix() for path in data_files(files.onnx)],
             )
     folder = str(files.folder)
     return TextEmbedding(
-        name, cache_dir=folder, threads=threads, providers=["CPUExecutionProvider"], specific_model_path=folder,
+        name,
+        cache_dir=folder,
+        threads=threads,
+        providers=["CPUExecutionProvider"],
+        specific_model_path=folder,
         local_files_only=True,
-    )  # fmt: skip
+    )
 
 
 def _pooling(files: ModelFiles) -> str:
-    """How the vectors of a text's tokens become one: as the folder says, else as is usual in the model's family."""
+    """Return the pooling of a text's token vectors: as the folder states it, else as is usual in the model's family."""
     stated = files.folder / "1_Pooling" / "config.json"
     if stated.is_file():
-        said = json.loads(stated.read_bytes())
-        return next((kind for name, kind in STATED_POOLING.items() if said.get(name) is True), "MEAN")
+        modes = json.loads(stated.read_bytes())
+        return next((kind for name, kind in STATED_POOLING.items() if modes.get(name) is True), "MEAN")
     name = files.name.lower()
     if name.startswith(FIRST_TOKEN):
         return "CLS"
@@ -240,27 +250,27 @@ def _pooling(files: ModelFiles) -> str:
 
 
 class _Meter:
-    """Counts what arrives, tells it twice a second, and ends a download that nobody wants any more."""
+    """A count of a download's bytes: it reports twice a second, and ends a download that is not wanted any more."""
 
     def __init__(self, total: int | None, order: Order) -> None:
         self._total = total
         self._order = order
         self._done = 0
-        self._told_at = 0.0
+        self._reported_at = 0.0
 
     def add(self, count: int) -> None:
         self.reach(self._done + count)
 
     def reach(self, done: int) -> None:
-        self._order.go_on()
+        self._order.require_wanted()
         self._done = done
         now = time.monotonic()
-        if now - self._told_at >= PROGRESS_SECONDS or done == self._total:
-            self._told_at = now
-            self._order.tell(done, self._total)
+        if now - self._reported_at >= PROGRESS_SECONDS or done == self._total:
+            self._reported_at = now
+            self._order.on_progress(done, self._total)
 
     def bar(self) -> Any:
-        """A class with the shape of a progress bar, as huggingface_hub takes one."""
+        """Return a class with the shape of a progress bar, as huggingface_hub takes one."""
         meter = self
 
         class Bar:
@@ -280,19 +290,19 @@ class _Meter:
 
 
 def _fetch(order: Order) -> ModelFiles:
-    """Bring the model into the cache, one file after the other; what has arrived before is kept."""
+    """Bring the model into the cache, one file after the other, and return it; files that arrived before are kept."""
     order.fetching.set()
     try:
-        files = _fetched(order)
+        files = _download(order)
     finally:
         order.fetching.clear()
-    order.go_on()
+    order.require_wanted()
     if files is None:
         raise EmbedderError("model_missing")
     return files
 
 
-def _fetched(order: Order) -> ModelFiles | None:
+def _download(order: Order) -> ModelFiles | None:
     repository, onnx_names = source_of(order.name)
     with failing_as("download_failed"):
         import huggingface_hub  # noqa: PLC0415
@@ -311,9 +321,14 @@ def _fetched(order: Order) -> ModelFiles | None:
         done = 0
         for name in wanted:
             hub.hf_hub_download(
-                repository, name, revision=info.sha, cache_dir=order.cache, token=False, etag_timeout=timeout,
+                repository,
+                name,
+                revision=info.sha,
+                cache_dir=order.cache,
+                token=False,
+                etag_timeout=timeout,
                 tqdm_class=meter.bar(),
-            )  # fmt: skip
+            )
             done += sizes[name] or 0
             meter.reach(done)
-        return in_cache(order.name, order.cache)
+        return find_in_cache(order.name, order.cache)

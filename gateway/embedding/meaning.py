@@ -1,9 +1,11 @@
-"""Which embedding model is in use, and how another one takes its place. Satisfies `Meaning`.
+"""The embedding model in use, and its replacement by another one. Satisfies `Meaning`.
 
-Rule 1: a model is loaded on first use, in the background; nobody who reads waits longer than their own patience.
-Rule 2: while a new model fills its space, the one before goes on answering; a model that cannot be loaded changes nothing.
+Rule 1: a model is loaded on first use, in the background; no reader waits longer than its own patience.
+Rule 2: while a new model fills its space, the one before goes on answering; a model that cannot be loaded changes
+nothing.
 Rule 3: absent, late or broken is a state that `gateway/status` shows, never an error of a read.
-Rule 4: while the configured model is not there the static one is used, as a space like any other; each gives way to the better one.
+Rule 4: while the configured model is not there the static one is used, as a space like any other; each gives way to the
+better one.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ from gateway.base.logs import Log
 from gateway.base.signals import Signal
 from gateway.embedding.choice import Choice, choose
 from gateway.embedding.embedder import Embedder, EmbedderError
-from gateway.embedding.spaces import SpaceIdentity, adopt, current, known_spaces, outdated, switch
+from gateway.embedding.spaces import SpaceIdentity, adopt, find_current, find_outdated, known_spaces, switch
 from gateway.embedding.vector_houses import Houses
 from gateway.home.owners import SQL
 from protocol.errors import GatewayError
@@ -45,11 +47,10 @@ from retrieval.flat import FlatVectors
 COMPONENT = "embedding"
 OF_THE_TEXT = frozenset({"not_finite"})
 """Failures that another text would not have; every other one is the model's."""
-AGAIN_SECONDS = (
-    30.0  # until a model is loaded again after the store failed, where nobody says sooner that it works again
-)
+AGAIN_SECONDS = 30.0
+"""The time until a model is loaded again after the store failed, without an earlier signal that it works again."""
 NO_SPACE = Space(0, "", 0)
-"""What nothing has a vector of."""
+"""A space without any vector."""
 
 log = Log("embedding")
 
@@ -65,16 +66,24 @@ class Embedding:
     """The models of this process and the spaces of the home."""
 
     def __init__(
-        self, *, db: Transact, clock: Clock, settings: Callable[[], EmbeddingSettings], cache: Path, health: Health,
-        notify: Notify, vectors: FlatVectors, houses: Callable[[], Houses],
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        db: Transact,
+        clock: Clock,
+        settings: Callable[[], EmbeddingSettings],
+        cache: Path,
+        health: Health,
+        notify: Notify,
+        vectors: FlatVectors,
+        houses: Callable[[], Houses],
+    ) -> None:
         self._db, self._clock = db, clock
         self._settings = settings
         self._cache = cache
         self._health, self._notify = health, notify
         self._vectors = vectors
         self._houses = houses
-        self.made = Signal[int]()  # how many vectors were made just now
+        self.made = Signal[int]()  # sends the number of vectors that were made just now
         self._choice: Choice | None = None
         self._is_tried = False
         self._is_owed = False
@@ -85,10 +94,10 @@ class Embedding:
         self._is_behind = anyio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    # -- what others ask -------------------------------------------------------------------------------------------
+    # -- for other houses ------------------------------------------------------------------------------------------
 
     def state(self) -> SemanticState:
-        """`off`, `pending` or `ready`."""
+        """Return the state of search by meaning: `off`, `pending` or `ready`."""
         if self._serving is not None:
             return "ready"
         return "pending" if self._is_loadable() else "off"
@@ -98,14 +107,14 @@ class Embedding:
         return self._serving.space if self._serving is not None else None
 
     def shown(self) -> SearchState:
-        """What `initialize` and `gateway/status` say of search."""
+        """Return the state of search as `initialize` and `gateway/status` report it."""
         space = self.searched()
         if space is None:
             return SearchState(lexical=True, semantic=self.state())
         return SearchState(lexical=True, semantic=self.state(), model=space.model, dim=space.dim, kind=space.kind)
 
     async def wake(self) -> bool:
-        """Load the model if there is one, and wait until something can be asked; False when there is none that works."""
+        """Load a model and wait until one serves; False when no model works."""
         while self._serving is None and self._is_loadable():
             settled = self._settled
             self._asked.set()
@@ -113,7 +122,7 @@ class Embedding:
         return self._serving is not None
 
     async def of_query(self, text: str, patience: float) -> Vector | None:
-        """The vector of a text in the space that is searched; None when there is none within `patience` seconds."""
+        """Return the vector of a text in the current space; None when there is none within `patience` seconds."""
         with anyio.move_on_after(patience):
             if self._serving is None and not await self.wake():
                 return None
@@ -127,7 +136,10 @@ class Embedding:
         return None
 
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
-        """The vectors of texts, in order."""
+        """Return the vectors of texts in a space, in order.
+
+        Raises `ModelChanged`, `GiveUpJob` for a text without a vector, `PauseQueue` for a model that does not work.
+        """
         loaded = self._loaded(space)
         if loaded is None:
             raise ModelChanged(COMPONENT, "model_changed")
@@ -147,7 +159,7 @@ class Embedding:
         return next((one for one in (self._serving, self._incoming) if one is not None and one.space == space), None)
 
     async def load_all(self) -> Sequence[Space]:
-        """Load whatever is there, and return its spaces: the one that is searched, and one that is to replace it."""
+        """Load every model that is there and return their spaces: the current one, and one that will replace it."""
         while self._is_loadable():
             settled = self._settled
             self._asked.set()
@@ -155,16 +167,16 @@ class Embedding:
         return await self._db.read(self.to_fill)
 
     def to_fill(self, tx: Tx) -> list[Space]:
-        """The spaces of the models in memory that are searched or being filled."""
+        """Return the spaces of the models in memory that are searched or being filled."""
         loaded = [one.space for one in (self._serving, self._incoming) if one is not None]
         wanted = {known.space.id for known in known_spaces(tx) if known.state != "retired"} if loaded else set[int]()
         return [space for space in loaded if space.id in wanted]
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> Nearness:
-        """Compare a query with everything in the partitions that is loaded; the rest is, in the background, from then on."""
+        """Return the nearness of a query to all loaded vectors of the partitions; the others are loaded from now on."""
         near = self._vectors.nearness(tx, table, partitions, query)
         if not near.is_whole and self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody searches any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no search comes any more
                 self._loop.call_soon_threadsafe(self._note_behind)
         return near
 
@@ -172,7 +184,7 @@ class Embedding:
         self._is_behind.set()
 
     async def read_ahead(self) -> None:
-        """Load what searches did not wait for, in bounded snapshots, until cancelled."""
+        """Load the vectors that searches did not wait for, in bounded snapshots, until cancelled."""
         self._loop = asyncio.get_running_loop()
         while True:
             await self._is_behind.wait()
@@ -186,7 +198,7 @@ class Embedding:
     # -- the model's life ------------------------------------------------------------------------------------------
 
     def _is_loadable(self) -> bool:
-        """Whether a model is there, or may be fetched, and was not tried yet."""
+        """Return whether a model is there, or may be fetched, and was not tried yet."""
         choice = self._choice
         return choice is not None and not self._is_tried and (choice.static is not None or choice.is_model_reachable)
 
@@ -194,7 +206,7 @@ class Embedding:
         return self._serving is not None and self._serving.space.kind == "static"
 
     def apply(self) -> None:
-        """Settings may have changed: look again at what models are wanted and whether they are there."""
+        """Look for the wanted models again, after settings may have changed."""
         settings, before = self._settings(), self._choice
         if before is not None and settings == before.settings:
             return
@@ -209,12 +221,12 @@ class Embedding:
             self._asked.set()  # the static model alone is loaded when it is needed: a start does not pay for numpy
 
     def try_again(self) -> None:
-        """The store works again: a model that it kept from being loaded is loaded now."""
+        """Load a model now whose loading the store prevented: the store works again."""
         if self._is_owed:
             self._asked.set()
 
     async def run(self) -> None:
-        """Load what is asked for, as it is asked for, until cancelled."""
+        """Load models as they are asked for, until cancelled."""
         try:
             while True:
                 with anyio.move_on_after(AGAIN_SECONDS if self._is_owed else None):
@@ -225,7 +237,7 @@ class Embedding:
             self.close()
 
     async def _follow(self) -> None:
-        """Bring what is loaded in line with what is chosen."""
+        """Bring the loaded models in line with the choice."""
         choice = self._choice
         if choice is None:
             return
@@ -238,10 +250,10 @@ class Embedding:
                 await self._load(choice)
         finally:
             self._is_tried = self._choice is choice
-            self._tell_settled()
+            self._wake_waiters()
 
     async def _load(self, choice: Choice) -> None:
-        """Load the models of a choice: the static one first where it can be asked before the other one can."""
+        """Load the models of a choice: the static one first where it is ready before the other one."""
 
         async def model() -> None:
             await self._use(await choice.open_model(self._progress))
@@ -257,18 +269,18 @@ class Embedding:
 
         await self._attempt(static_first)
         if choice.is_model_reachable:
-            self._tell_settled()  # who waits for any model need not wait for this one
+            self._wake_waiters()  # a caller that waits for any model need not wait for this one
             await self._attempt(model)
             if self._serving is None and choice.static is not None:
-                await self._attempt(static)  # what is wrong with the model stays to be seen
+                await self._attempt(static)  # the model's failure stays in the state of health
 
     async def _begins_with_static(self, choice: Choice) -> bool:
-        """Whether the static model is to be used, alone or until the configured one's space is filled."""
+        """Return whether the static model is to be used, alone or until the configured one's space is filled."""
         if choice.static is None or self._serving is not None:
             return False
         if not choice.has_model:
             return True
-        searched = current(await self._db.read(known_spaces))
+        searched = find_current(await self._db.read(known_spaces))
         return searched is not None and searched.space.kind == "static"
 
     async def _attempt(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -278,14 +290,14 @@ class Embedding:
         except (EmbedderError, GatewayError) as error:
             log.warning("model_not_loaded", reason=error.reason)
             self._health.degrade(COMPONENT, error.reason)
-            self._is_owed = isinstance(error, GatewayError)  # what the store could not do now it can do later
+            self._is_owed = isinstance(error, GatewayError)  # the store may work later
 
     def _recover(self) -> None:
-        """Note that what is wanted works, unless a folder was named that holds no model."""
+        """Note that the wanted model works, unless a folder was named that holds no model."""
         if self._choice is not None and not self._choice.is_misplaced:
             self._health.recover(COMPONENT)
 
-    def _tell_settled(self) -> None:
+    def _wake_waiters(self) -> None:
         self._settled.set()
         self._settled = anyio.Event()
 
@@ -310,9 +322,9 @@ class Embedding:
             before.embedder.close()
 
     async def _adopt(self, identity: SpaceIdentity) -> tuple[Space, bool]:
-        """The space of a model, where everything that lacks a vector of it waits for one, and whether it is searched."""
+        """Adopt the space of a model and queue the vectors that it lacks; return it, and whether it is searched."""
         has_serving = self._serving is not None
-        searched = current(await self._db.read(known_spaces))
+        searched = find_current(await self._db.read(known_spaces))
         lacking = None
         if searched is not None and searched.digest == identity.digest:
             lacking = await self._houses().lacking(searched.space)
@@ -328,10 +340,10 @@ class Embedding:
         self._notify("gateway/progress", Progress(token=COMPONENT, title="Fetching the model", done=done, total=total))
 
     async def warm(self) -> None:
-        """Load at the start what this home has vectors of; the static model, which takes no time, only where it has none of it."""
+        """Load at the start the model of the home's vectors; the static model only where none of its vectors exist."""
         if self._choice is None or not self._is_loadable():
             return
-        searched = current(await self._db.read(known_spaces))
+        searched = find_current(await self._db.read(known_spaces))
         if self._choice.is_model_reachable:
             is_due = searched is not None
         elif searched is None:
@@ -342,8 +354,8 @@ class Embedding:
             self._asked.set()
 
     async def attach(self) -> bool:
-        """Load the model of the space that is searched, and leave the home as it is; False where that model is not here."""
-        searched, choice = current(await self._db.read(known_spaces)), self._choice
+        """Load the model of the current space without a change to the home; False where that model is not here."""
+        searched, choice = find_current(await self._db.read(known_spaces)), self._choice
         if searched is None or choice is None:
             return False
         try:
@@ -358,14 +370,14 @@ class Embedding:
         return self._serving is not None
 
     def close(self) -> None:
-        """Let go of the models in memory."""
+        """Release the models in memory."""
         for loaded in (self._serving, self._incoming):
             if loaded is not None:
                 loaded.embedder.close()
         self._serving = self._incoming = None
 
     async def refresh(self) -> None:
-        """Another process may have fetched the model, or made the space current that this one was filling, too."""
+        """Look for changes of another process: a fetched model, or the space in filling made current."""
         choice = self._choice
         if choice is not None and self._is_static_serving() and not choice.is_model_reachable:
             found = choose(choice.settings, self._cache)
@@ -375,7 +387,7 @@ class Embedding:
         incoming = self._incoming
         if incoming is None:
             return
-        serving = current(await self._db.read(known_spaces))
+        serving = find_current(await self._db.read(known_spaces))
         if serving is not None and serving.space == incoming.space:
             self._take_over(incoming)
 
@@ -385,7 +397,7 @@ class Embedding:
             before.embedder.close()
 
     async def filled(self) -> None:
-        """A house has filled what it could: a new space that lacks nothing takes over, and what is outdated goes."""
+        """Make a new space that lacks no vector current, after a house filled its part, and drop outdated spaces."""
         incoming = self._incoming
         if incoming is not None and not await self._houses().lacking(incoming.space):
 
@@ -395,6 +407,6 @@ class Embedding:
 
             if await self._db.write(take_over) and self._incoming is incoming:
                 self._take_over(incoming)
-        for space in outdated(await self._db.read(known_spaces)):
+        for space in find_outdated(await self._db.read(known_spaces)):
             await self._houses().drop(space)
             await self._db.write(lambda tx, space=space: tx.run(SQL["drop_space"], {"id": space.id}))

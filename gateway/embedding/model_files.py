@@ -1,6 +1,6 @@
-"""Which files of an embedding model are on this disk, and which space they span.
+"""The files of an embedding model on this disk, and the digest of the space that they span.
 
-Rule 1: looking costs a few stats and imports nothing heavy; nothing is read, loaded or fetched here, but for the digest.
+Rule 1: a look costs a few stats and imports no heavy library; only the digest reads a file.
 Rule 2: a folder that was named is the truth; a cache is only searched where no folder was named.
 Rule 3: everything that can change a vector is part of the digest.
 """
@@ -24,12 +24,12 @@ ONNX_NAMES = (
     "onnx/model_optimized.onnx",
     "onnx/model_quantized.onnx",
 )
-"""Where a folder keeps its model, the usual place first."""
+"""The places of a model in its folder, the usual one first."""
 
 TOKENIZER = "tokenizer.json"
 NEEDED = (TOKENIZER, "tokenizer_config.json")  # the second one says how long a text may be
 DECIDING = (*NEEDED, "special_tokens_map.json", "config.json", "1_Pooling/config.json")
-"""What decides, beside the model itself, which vector a text gets."""
+"""Files that decide, beside the model itself, which vector a text gets."""
 
 CACHED_AS: Mapping[str, tuple[str, str]] = {
     "sentence-transformers/all-minilm-l6-v2": ("Qdrant/all-MiniLM-L6-v2-onnx", "model.onnx"),
@@ -87,17 +87,17 @@ class StaticFiles(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """The folder of the package."""
+        """Return the folder of the package."""
         return self.vectors.parent.parent
 
     @property
     def nbytes(self) -> int:
-        """The size of both files."""
+        """Return the size of both files."""
         return self.vectors.stat().st_size + self.tokens.stat().st_size
 
 
 class Located(NamedTuple):
-    """What looking found: the files, or why there are none; and the cache that a download would fill."""
+    """The result of a look: the files, or the reason for none; and the cache that a download would fill."""
 
     files: ModelFiles | None
     reason: Absence | None
@@ -105,23 +105,26 @@ class Located(NamedTuple):
 
 
 class DamagedError(Exception):
-    """A cached file is not what its name promises."""
+    """A cached file does not have the hash in its name."""
 
 
 def locate(settings: EmbeddingSettings, default_cache: Path) -> Located:
-    """What is on this disk of the model that the settings name."""
+    """Return the files on this disk of the model that the settings name."""
     cache = _path(settings.cache_dir) if settings.cache_dir else default_cache
     try:
         if settings.model_path:
             return Located(*_in_folder(settings.model, _path(settings.model_path)), cache)
-        files = in_cache(settings.model, cache)
+        files = find_in_cache(settings.model, cache)
     except (OSError, ValueError):  # no permission, a NUL in a path
         return Located(None, "model_broken" if settings.model_path else "model_missing", cache)
     return Located(files, None if files is not None else "model_missing", cache)
 
 
 def find_static() -> StaticFiles | None:
-    """Find the static model; None where the package that brings it is not installed, or lacks a file. Nothing of it is imported."""
+    """Find the static model; None where the package that brings it is not installed, or lacks a file.
+
+    Nothing of it is imported.
+    """
     try:
         spec = importlib.util.find_spec(STATIC_PACKAGE)
     except (ImportError, ValueError):
@@ -137,31 +140,31 @@ def find_static() -> StaticFiles | None:
 
 
 def source_of(name: str) -> tuple[str, tuple[str, ...]]:
-    """The repository that a model of that name comes from, and the files that may be the model in it."""
+    """Return the repository that a model of that name comes from, and the files that may be the model in it."""
     if (known := CACHED_AS.get(name.lower())) is not None:
         return known[0], (known[1],)
     return name, ONNX_NAMES
 
 
-def in_cache(name: str, cache: Path) -> ModelFiles | None:
-    """The model in fastembed's cache, where all that it needs has arrived."""
+def find_in_cache(name: str, cache: Path) -> ModelFiles | None:
+    """Return the model in fastembed's cache; None while a needed file is lacking."""
     repository, onnx_names = source_of(name)
     if _REPOSITORY.fullmatch(repository) is None:
         return None
     for folder in _snapshots(cache / f"models--{repository.replace('/', '--')}"):
         if (files := _whole(name, folder, onnx_names)) is not None:
             return files
-    # what an older fastembed fetched as an archive
+    # the folder of an older fastembed, which fetched archives
     return _whole(name, cache / f"fast-{name.rpartition('/')[2]}", ONNX_NAMES)
 
 
 def data_files(onnx: Path) -> list[Path]:
-    """The files beside the model that hold its weights where it is too large for one."""
+    """Return the files beside the model that hold its weights where it is too large for one."""
     return sorted(path for path in onnx.parent.iterdir() if path.name.startswith(onnx.name) and path.name != onnx.name)
 
 
 def digest(files: ModelFiles) -> str:
-    """One hash of everything that decides vectors. Raises `DamagedError` and `OSError`."""
+    """Return one hash of everything that decides vectors. Raises `DamagedError` and `OSError`."""
     whole = hashlib.sha256(f"1\0{files.name.lower()}".encode())
     for name in DECIDING:
         path = files.folder / name
@@ -184,7 +187,7 @@ def _sha256(path: Path) -> str:
 def _path(text: str) -> Path:
     try:
         return Path(text).expanduser()
-    except RuntimeError:  # the home of nobody
+    except RuntimeError:  # `~` of an unknown user
         return Path(text)
 
 
@@ -207,7 +210,7 @@ def _is_usable(path: Path) -> bool:
 
 
 def _snapshots(repository: Path) -> Iterator[Path]:
-    """The fetched revisions, the one that `main` names first."""
+    """Yield the fetched revisions, the one that `main` names first."""
     folder = repository / "snapshots"
     main = repository / "refs" / "main"
     revision = main.read_text(encoding="ascii", errors="replace").strip() if main.is_file() else ""

@@ -1,7 +1,7 @@
-"""The embedding spaces of a home: which one is searched, which one is to replace it, which one is kept for going back.
+"""The embedding spaces of a home: the current one, the one that will replace it, the one that is kept for a return.
 
 Rule 1: `decide` is pure; a space takes over only by `switch`, in one transaction.
-Rule 2: nothing here knows a model or a vector; the houses hold the vectors and say when a space lacks nothing.
+Rule 2: this module knows no model and no vector; the houses hold the vectors and report a space that lacks none.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from protocol.seams.ports import Space, Tx
 SpaceState = Literal["building", "current", "retired"]
 
 STATIC_NAME = "static/wordllama-l2-supercat-256"
-"""What the static model is called; no repository of models has an owner of that name."""
+"""The name of the static model; no repository of models has an owner of that name."""
 
 KEPT_RETIRED = 1
 """Going back to the model before is one switch; two models back is a new embedding."""
 
 
 class SpaceIdentity(NamedTuple):
-    """What makes vectors comparable: the model's name, how many numbers, and a digest of its files."""
+    """The identity by which vectors are comparable: the model's name, its dimension, and a digest of its files."""
 
     model: str
     dim: int
@@ -42,36 +42,36 @@ def kind_of(model: str) -> SpaceKind:
 
 
 def known_spaces(tx: Tx) -> list[StoredSpace]:
-    """Every space, the one that changed last at the end."""
+    """Return every space, latest change last."""
     return [
         StoredSpace(Space(row, model, dim, kind_of(model)), digest, state)
         for row, model, dim, digest, state in tx.all(SQL["list_spaces"])
     ]
 
 
-def current(spaces: Sequence[StoredSpace]) -> StoredSpace | None:
-    """The space that is searched."""
+def find_current(spaces: Sequence[StoredSpace]) -> StoredSpace | None:
+    """Return the space that is searched; None without one."""
     return next((known for known in spaces if known.state == "current"), None)
 
 
-def searched(tx: Tx) -> int | None:
-    """The row of the space that is searched, whether its model is loaded or not."""
-    found = current(known_spaces(tx))
+def current_row(tx: Tx) -> int | None:
+    """Return the row of the space that is searched, loaded or not; None without one."""
+    found = find_current(known_spaces(tx))
     return found.space.id if found is not None else None
 
 
 def target_state(spaces: Sequence[StoredSpace], digest: str, *, keeps_current: bool) -> SpaceState:
-    """What becomes of the space of a model that was just loaded.
+    """Return the new state of the space of a model that was just loaded.
 
-    It is filled before it is searched, unless nothing else is searched meanwhile: no space at all, or one whose model is gone.
+    It is filled before it is searched, unless no other space with a model can be searched meanwhile.
     """
-    serving = current(spaces)
+    serving = find_current(spaces)
     is_alone = serving is None or serving.digest == digest or not keeps_current
     return "current" if is_alone else "building"
 
 
 def adopt(tx: Tx, identity: SpaceIdentity, now: int, *, keeps_current: bool) -> StoredSpace:
-    """Make the model's space the one that is searched, or the one that is being filled; whatever it displaces is set aside."""
+    """Make the model's space current or building, retire the space that it displaces, and return the model's space."""
     spaces = known_spaces(tx)
     state = target_state(spaces, identity.digest, keeps_current=keeps_current)
     for other in spaces:
@@ -91,14 +91,14 @@ def switch(tx: Tx, space: Space, now: int) -> bool:
     spaces = known_spaces(tx)
     if not any(known.space.id == space.id and known.state == "building" for known in spaces):
         return False
-    serving = current(spaces)
+    serving = find_current(spaces)
     if serving is not None:
         tx.run(SQL["move_space"], {"id": serving.space.id, "state": "retired", "now": now})
     tx.run(SQL["move_space"], {"id": space.id, "state": "current", "now": now})
     return True
 
 
-def outdated(spaces: Sequence[StoredSpace]) -> list[Space]:
-    """The retired spaces that nobody will go back to."""
+def find_outdated(spaces: Sequence[StoredSpace]) -> list[Space]:
+    """Return the retired spaces beyond those that are kept for a return."""
     retired = [known.space for known in spaces if known.state == "retired"]
     return retired[: len(retired) - KEPT_RETIRED] if len(retired) > KEPT_RETIRED else []

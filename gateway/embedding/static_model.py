@@ -1,12 +1,12 @@
 """The embedding model that comes with a dependency: one vector for each token, and their mean for a text.
 
-Rule 1: only two data files of a package are read. The package is never imported, and nothing here can reach a network.
+Rule 1: only two data files of a package are read. The package is never imported, and this module reaches no network.
 Rule 2: the vectors stay in their file, which is mapped: a text touches the pages of its own tokens.
-Rule 3: no text and no word of one is kept: what is forgotten must not stay in memory.
+Rule 3: no text and no word of one is kept: forgotten words must not stay in memory.
 
-The mean is plain. Weights by rank, by a smoothed frequency, and unit vectors for each token were tried on 354 questions of persons
-and 628 of LoCoMo, and order no better: the lengths of the vectors were trained and are such weights. Lower case helps a little (LoCoMo
-facts, recall@5: .666 → .688), special tokens harm (.651).
+The mean is plain. Weights by rank, by a smoothed frequency, and unit vectors for each token were tried on 354 questions
+of persons and 628 of LoCoMo, and order no better: the lengths of the vectors were trained and are such weights. Lower
+case helps a little (LoCoMo facts, recall@5: .666 → .688), special tokens harm (.651).
 """
 
 import hashlib
@@ -23,10 +23,10 @@ from gateway.embedding.spaces import STATIC_NAME
 from retrieval.flat import numpy
 
 MADE_AS = "1"
-"""Changes with the way from a text to a vector, and with it the space."""
+"""The version of the way from a text to a vector; another version is another space."""
 
 GAP = "\u2581"
-"""What stands for a blank in a token; every word begins with one."""
+"""The sign of a blank in a token; every word begins with one."""
 HEADER_LENGTH_BYTES = 8
 TENSOR = "embedding.weight"
 
@@ -36,7 +36,7 @@ class _Bpe(msgspec.Struct):
 
 
 class _Tokenizer(msgspec.Struct):
-    """As much of a `tokenizer.json` as is needed."""
+    """The needed part of a `tokenizer.json`."""
 
     model: _Bpe
 
@@ -74,16 +74,16 @@ def tokens_of(text: str, vocabulary: dict[str, int]) -> list[int]:
 
 
 class StaticModel:
-    """A loaded model, in the shape of `embedding_engine.Model`."""
+    """A loaded model, in the shape of `engine.EmbeddingModel`."""
 
     def __init__(self, files: StaticFiles) -> None:
         whole = hashlib.sha256(f"{MADE_AS}\0{STATIC_NAME}\0".encode())
         with files.vectors.open("rb") as file:
             whole.update(hashlib.file_digest(file, "sha256").digest())
-        told = files.tokens.read_bytes()
-        whole.update(told.replace(b"\r", b"").rstrip())  # its line ends differ between releases of the package
-        self._vocabulary = msgspec.json.decode(told, type=_Tokenizer).model.vocab
-        self._rows = _mapped(files.vectors)
+        tokens = files.tokens.read_bytes()
+        whole.update(tokens.replace(b"\r", b"").rstrip())  # its line ends differ between releases of the package
+        self._vocabulary = msgspec.json.decode(tokens, type=_Tokenizer).model.vocab
+        self._rows = _map_rows(files.vectors)
         if len(self._rows) <= max(self._vocabulary.values()):
             raise EmbedderError("model_broken")
         self.identity = ModelIdentity(STATIC_NAME, self._rows.shape[1], whole.hexdigest())
@@ -101,7 +101,7 @@ class StaticModel:
         return (total / length).astype("<f2").tobytes()
 
 
-def _mapped(path: Path) -> Any:
+def _map_rows(path: Path) -> Any:
     """Return the rows of the file's one tensor, mapped. The format is a length, a JSON header, and the numbers."""
     np = numpy()
     with path.open("rb") as file:

@@ -1,6 +1,6 @@
-"""The houses that hold vectors, asked together: what lacks a vector of a space, what waits for one, and dropping a space.
+"""The houses that hold vectors, taken together: rows that lack a vector, rows that wait for one, the end of a space.
 
-Rule 1: whatever may need a look at every row is looked at a part at a time, beside the writers.
+Rule 1: work that may read every row reads a part at a time, beside the writers.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,26 +11,26 @@ from protocol.seams.ports import Space, Transact, Tx
 DROPPED_AT_ONCE = 2000  # rows of one transaction; a writer that waits for it waits milliseconds
 
 Lack: TypeAlias = tuple[bool, int | None]
-"""Whether something lacks a vector, and where the next look begins; None when there is nothing beyond."""
+"""A flag that some row lacks a vector, and the row after which the next look begins; None when there is none."""
 
 
 class House(Protocol):
     """A house that holds vectors."""
 
     def enlist(self, tx: Tx, space: Space) -> None:
-        """Note, and queue, everything that lacks a vector of the space."""
+        """Note, and queue, every row that lacks a vector of the space."""
         ...
 
     def settle(self, tx: Tx, space: Space | None) -> None:
-        """Have what has a vector of the space wait no more; None: nothing waits, no vectors will come."""
+        """Clear the wait of rows with a vector of the space; None clears it for all: no vectors will come."""
         ...
 
     def look(self, tx: Tx, space: Space, after: int) -> Lack:
-        """Whether some of the next rows can have a vector of the space and have none; of any house, a look takes milliseconds."""
+        """Return whether some of the next rows lack a vector of the space, and where to go on, within milliseconds."""
         ...
 
     def drop(self, tx: Tx, space: Space, limit: int) -> int:
-        """Remove some of the space's vectors; returns how many."""
+        """Remove some of the space's vectors; return how many."""
         ...
 
 
@@ -42,22 +42,22 @@ class Houses:
         self._all = houses
 
     def enlist(self, tx: Tx, space: Space, lacking: Collection[House] | None = None) -> None:
-        """Have what lacks a vector of the space wait for one; `lacking`: nothing does in any other house."""
+        """Queue rows that lack a vector of the space; houses other than `lacking` are known to lack none."""
         for house in self._all:
             if lacking is None or house in lacking:
                 house.enlist(tx, space)
             else:
-                house.settle(tx, space)  # what was written since that look still waits
+                house.settle(tx, space)  # rows written since that look still wait
 
     def settle(self, tx: Tx) -> None:
-        """Have nothing wait any more: no vectors will come."""
+        """Clear the wait of all rows: no vectors will come."""
         for house in self._all:
             house.settle(tx, None)
 
     async def lacking(self, space: Space) -> list[House]:
         """Return the houses that lack vectors of a space.
 
-        What is written meanwhile is queued by its writer: a model is there, or on its way.
+        Rows that are written meanwhile are queued by their writer: a model is there, or on its way.
         """
         return [house for house in self._all if await self._lacks(house, space)]
 
@@ -68,7 +68,7 @@ class Houses:
         return is_lacking
 
     def lacks_now(self, tx: Tx, space: Space) -> bool:
-        """Whether a house lacks a vector, in one transaction: once for each new model, after a look that found nothing."""
+        """Return whether a house lacks a vector, in one transaction; once for each new model, after `lacking`."""
         return any(_lacks_now(house, tx, space) for house in self._all)
 
     async def drop(self, space: Space) -> None:

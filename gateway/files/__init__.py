@@ -1,1 +1,1 @@
-"""Files that messages carry: kept by content, and read where that takes a library."""
+"""Files that messages carry: stored by content, and read with a library where that takes one."""

@@ -1,7 +1,7 @@
 """Bytes of artifacts: one file for each content, named by its SHA-256, and the reading of files that a client names.
 
-Rule 1: a name that a client gave is only ever opened to read; what is written is named by its digest.
-Rule 2: nothing blocks: a file that is no plain file is refused before it is opened.
+Rule 1: a name that a client gave is only ever opened to read; a written file is named by its digest.
+Rule 2: no call blocks: a file that is no plain file is refused before it is opened.
 Rule 3: a crash leaves at most a file that nothing needs.
 """
 
@@ -23,17 +23,20 @@ from protocol.errors import Defect, Unavailable
 
 CHUNK_BYTES = 1024 * 1024
 STALE_SECONDS = 3600.0
-"""A temporary file this old belongs to nobody: writing the largest one takes seconds."""
+"""A temporary file this old was left by a dead process: writing the largest one takes seconds."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = ".new."
 _OPEN_FLAGS = (
-    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_BINARY", 0)
-)  # fmt: skip
+)
 
 
-def _is_plain(found: os.stat_result) -> None:
+def _require_plain(found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise FileRefusedError("That is a folder")
     if not stat.S_ISREG(found.st_mode):
@@ -41,10 +44,13 @@ def _is_plain(found: os.stat_result) -> None:
 
 
 @contextmanager
-def _foreign(name: str) -> Generator[int]:
-    """A descriptor of a file that a client names. Raises `FileRefusedError` with what is wrong, never with its name."""
+def _open_foreign(name: str) -> Generator[int]:
+    """Yield a descriptor of a file that a client names.
+
+    Raises `FileRefusedError` with what is wrong, never with its name.
+    """
     try:
-        _is_plain(os.stat(name))  # noqa: PTH116  # the name is nobody's path yet, and may hold anything
+        _require_plain(os.stat(name))  # noqa: PTH116  # the name is no checked path yet, and may hold anything
         descriptor = os.open(name, _OPEN_FLAGS)
     except FileNotFoundError:
         raise FileRefusedError("There is no such file") from None
@@ -66,9 +72,9 @@ def _read(descriptor: int) -> bytes:
 
 
 def _read_all(descriptor: int, limit: int) -> Iterator[bytes]:
-    """The whole file in pieces. Raises `FileRefusedError` where it is too large or changes meanwhile."""
+    """Yield the whole file in pieces. Raises `FileRefusedError` where it is too large or changes meanwhile."""
     before = os.fstat(descriptor)
-    _is_plain(before)  # what has the name may be another file by now
+    _require_plain(before)  # the name may mean another file by now
     size = 0
     if before.st_size <= limit:
         while size <= limit and (chunk := _read(descriptor)):
@@ -83,12 +89,12 @@ def _read_all(descriptor: int, limit: int) -> Iterator[bytes]:
 
 @contextmanager
 def _storing() -> Generator[None]:
-    """Turns what our own disk says into the contract's words."""
+    """Raise errors of the home's own disk as errors of the contract."""
     try:
         yield
     except OSError as error:
-        told = unavailable(error)
-        raise (Unavailable() if isinstance(told, Defect) else told) from error
+        failure = unavailable(error)
+        raise (Unavailable() if isinstance(failure, Defect) else failure) from error
 
 
 class ArtifactFiles:
@@ -98,24 +104,24 @@ class ArtifactFiles:
         self._folder = folder
 
     def path(self, sha256: str) -> Path:
-        """Where the content of that digest is kept."""
+        """Return the path of the content of that digest."""
         return self._folder / sha256[:2] / sha256
 
     def put(self, data: bytes) -> KeptContent:
-        """Keep bytes, durably; what is there already is the same by its name."""
+        """Store bytes durably and return their digest and size; equal content is stored once."""
         return self._store(lambda: iter([data]))
 
     def copy(self, name: str, limit: int) -> KeptContent:
-        """Keep what the file of that name holds. Raises `FileRefusedError`."""
-        with _foreign(name) as descriptor:
+        """Store the content of the file of that name; return its digest and size. Raises `FileRefusedError`."""
+        with _open_foreign(name) as descriptor:
             return self._store(lambda: _read_all(descriptor, limit))
 
     def holds(self, sha256: str) -> bool:
-        """Whether the content of that digest is kept."""
+        """Return whether the content of that digest is kept."""
         return self._is_there(self.path(sha256))
 
     def open(self, sha256: str) -> BinaryIO | None:
-        """The content of that digest to be read, or None where it is not kept."""
+        """Return the content of that digest to be read, or None where it is not kept."""
         path = self.path(sha256)
         try:
             return path.open("rb") if self._is_there(path) else None
@@ -124,16 +130,16 @@ class ArtifactFiles:
 
     @staticmethod
     def _is_there(path: Path) -> bool:
-        """Whether a content is a file of the home itself: a link in its place is not followed."""
+        """Return whether a content is a file of the home itself: a link in its place is not followed."""
         return path.is_file() and not path.is_symlink()
 
     def remove(self, sha256: str) -> None:
-        """Have the content of that digest no more; one that a crash brings back is swept after it."""
+        """Remove the content of that digest; a sweep removes one that a crash brings back."""
         with _storing():
             self.path(sha256).unlink(missing_ok=True)
 
     def digests(self) -> list[str]:
-        """What is kept; temporary files that a crash left behind are removed by the way."""
+        """Return the digests of all stored contents; temporary files that a crash left are removed on the way."""
         if not self._folder.is_dir():
             return []
         for path in self._folder.glob(f"{_TEMPORARY}*"):
@@ -142,7 +148,7 @@ class ArtifactFiles:
         return [path.name for path in self._folder.glob("??/*") if _DIGEST.fullmatch(path.name)]
 
     def _store(self, read: Callable[[], Iterator[bytes]]) -> KeptContent:
-        """Write beside, flush, rename, flush the folder; nothing is left of what fails."""
+        """Write beside, flush, rename, flush the folder; a failure leaves no file."""
         with _storing():
             self._make(self._folder)
             descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=_TEMPORARY)

@@ -1,8 +1,8 @@
 """The text of PDF files, page by page. The one home of pypdf, which is loaded only in a process of its own.
 
-Rule 1: a PDF is hostile until it is read: the parser runs in a child with a deadline and a memory limit, and what it does
-holds up nobody; the child is given the open file and nothing else, no name, no key.
-Rule 2: pages come as they are read: what was read before a deadline is not lost.
+Rule 1: a PDF is hostile until it is read: the parser runs in a child with a deadline and a memory limit, and what it
+does holds up nobody; the child is given the open file and nothing else, no name, no key.
+Rule 2: pages come as they are read: pages that were read before a deadline are not lost.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from agent.files.pages import PdfPages, PdfProblem
 PDF_SECONDS = 6.0
 """A tool has ten; the rest is for starting a process and for waiting one's turn."""
 MEMORY_BYTES = 768 * 1024 * 1024
-"""Python with pypdf has about a tenth; what needs more is no document but a bomb."""
+"""Python with pypdf has about a tenth; a file that needs more is no document but a bomb."""
 CHILDREN = 2
 """At once; each may use a core."""
 WATCH_CODE = 124  # as of `timeout`
@@ -41,10 +41,10 @@ class PdfText:
         self._turns = anyio.Semaphore(CHILDREN)
 
     async def __call__(self, file: BinaryIO, first: int, chars: int) -> PdfPages:
-        """Pages from number `first` (from 0) on until they have `chars` characters, or the deadline comes."""
+        """Return pages from number `first` (from 0) on until they have `chars` characters, or the deadline comes."""
         command = [sys.executable, "-P", "-m", __name__, str(first), str(chars), str(self._seconds)]
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        told = bytearray()
+        output = bytearray()
         code: int | None = None  # also of a child that was ended at the deadline
         with anyio.move_on_after(self._seconds):
             async with self._turns:
@@ -54,28 +54,28 @@ class PdfText:
                 ) as child:
                     if child.stdout is not None:
                         async for chunk in child.stdout:
-                            told += chunk
+                            output += chunk
                     code = await child.wait()
-        return _pages_of(bytes(told), "too_slow" if code in {None, *ENDED_BY_ITS_WATCH} else "broken")
+        return _pages_of(bytes(output), "too_slow" if code in {None, *ENDED_BY_ITS_WATCH} else "broken")
 
 
-def _pages_of(told: bytes, torn: PdfProblem) -> PdfPages:
-    """What a child said until it ended or was ended; `torn` is what is wrong where it did not say that it is through."""
+def _pages_of(output: bytes, torn: PdfProblem) -> PdfPages:
+    """Return the pages that a child wrote; `torn` is the problem where it did not write its own end."""
     total, pages, problem = 0, cast("list[str | None]", []), cast("PdfProblem | None", torn)
-    for line in told.split(b"\n")[:-1]:
-        said = json.loads(line)
-        if "page" in said:
-            pages.append(said["page"])
-        total = said.get("total", total)
-        problem = said.get("end", problem)
+    for line in output.split(b"\n")[:-1]:
+        message = json.loads(line)
+        if "page" in message:
+            pages.append(message["page"])
+        total = message.get("total", total)
+        problem = message.get("end", problem)
     return PdfPages(total, pages, problem)
 
 
 # -- in the child --------------------------------------------------------------------------------------------------
 
 
-def _say(**said: Any) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
+def _write_message(**members: Any) -> None:
+    sys.stdout.write(json.dumps(members) + "\n")
     sys.stdout.flush()
 
 
@@ -88,18 +88,18 @@ def _limit(seconds: float) -> None:
     else:
         import resource  # noqa: PLC0415  # not on Windows
 
-        signal.setitimer(signal.ITIMER_REAL, seconds)  # what SIGALRM does by itself needs no line of Python to run
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # the signal ends the process without a line of Python
         with contextlib.suppress(ValueError, OSError):  # macOS takes no such limit
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def _clean(text: str) -> str:
-    """What JSON and a prompt can hold."""
+    """Return the text as JSON and a prompt can hold it."""
     return text[:MAX_PAGE_CHARS].replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _texts(reader: Any, first: int, total: int) -> Iterator[str | None]:
-    """The text of each page from `first` on; None for a page that cannot be read, the end where there is none."""
+    """Yield the text of each page from `first` on; None for a page that cannot be read, the end where there is none."""
     for number in range(first, total):
         try:
             yield _clean(reader.pages[number].extract_text())
@@ -111,40 +111,40 @@ def _texts(reader: Any, first: int, total: int) -> Iterator[str | None]:
             yield None
 
 
-def tell(source: BinaryIO, first: int, chars: int) -> None:
-    """Say the pages, one a line, then how it ended: null, or what was wrong."""
+def write_pages(source: BinaryIO, first: int, chars: int) -> None:
+    """Write the pages as JSON, one a line, then the end: null, or the problem."""
     try:
         import pypdf  # noqa: PLC0415  # an extra, and slow to load
         from pypdf.errors import DependencyError  # noqa: PLC0415
     except ImportError:
-        _say(end="no_reader")
+        _write_message(end="no_reader")
         return
     try:
         reader = pypdf.PdfReader(source)
         if reader.is_encrypted and not reader.decrypt(""):
-            _say(end="encrypted")
+            _write_message(end="encrypted")
             return
         total = len(reader.pages)
-        _say(total=total)
+        _write_message(total=total)
         number = first
         for text in _texts(reader, first, total):
-            _say(page=text)
+            _write_message(page=text)
             number += 1
             chars -= len(text or "")
             if chars <= 0:
                 break
         else:
-            _say(total=number)
+            _write_message(total=number)
     except DependencyError:
-        _say(end="encrypted")  # by a cipher that needs a library of its own
+        _write_message(end="encrypted")  # by a cipher that needs a library of its own
     except MemoryError:
-        _say(end="too_large")
-    except Exception:  # noqa: BLE001  # the boundary of the child: whatever a damaged file does to the parser
-        _say(end="broken")
+        _write_message(end="too_large")
+    except Exception:  # noqa: BLE001  # the boundary of the child: a damaged file may raise anything in the parser
+        _write_message(end="broken")
     else:
-        _say(end=None)
+        _write_message(end=None)
 
 
 if __name__ == "__main__":
     _limit(float(sys.argv[3]))
-    tell(sys.stdin.buffer, int(sys.argv[1]), int(sys.argv[2]))
+    write_pages(sys.stdin.buffer, int(sys.argv[1]), int(sys.argv[2]))

@@ -1,8 +1,9 @@
 """config.toml: read strictly, changed with its comments kept, watched for changes by others.
 
-Rule 1: what a key means and may be stands in `protocol.settings`; here is only how it comes out of the file and into it.
+Rule 1: the meaning and bounds of a key stand in `protocol.settings`; this module only reads it from the file and writes
+it.
 Rule 2: a problem names the key and never shows its value.
-Rule 3: a file is published whole, and only after it was read back and found to say what it should.
+Rule 3: a file is published whole, and only after its text was read back and gave the intended settings.
 """
 
 import errno
@@ -41,7 +42,7 @@ LOCK_SECONDS = 5.0
 """Another process holds the file for as long as one update takes: milliseconds."""
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""The ways in which a platform says that there is no room."""
+"""The error numbers by which platforms report a full disk."""
 
 G = TypeVar("G", bound=msgspec.Struct)
 
@@ -61,7 +62,7 @@ def _table(value: Any, key: str) -> dict[str, Any]:
 
 
 def _problem(group: type[msgspec.Struct], key: str, error: msgspec.ValidationError) -> str:
-    """The decoder's complaint as one line, without the value that it may quote."""
+    """Return the decoder's complaint as one line, without the value that it may quote."""
     found = _AT.match(str(error))
     problem, path = (found["problem"], found["path"]) if found else ("is not valid", None)
     if missing := _MISSING.search(problem):
@@ -73,7 +74,7 @@ def _problem(group: type[msgspec.Struct], key: str, error: msgspec.ValidationErr
 
 
 def _group(kind: type[G], value: Any, key: str, unknown: list[str]) -> G:
-    """One table as its Struct; keys that do not exist are set aside."""
+    """Return one table as its Struct; keys that do not exist are set aside."""
     table = _table(value, key)
     unknown += [f"{key}.{name}" for name in table if name not in kind.__struct_fields__]
     members = {name: member for name, member in table.items() if name in kind.__struct_fields__}
@@ -87,12 +88,15 @@ def _group(kind: type[G], value: Any, key: str, unknown: list[str]) -> G:
 
 
 def read(text: str) -> tuple[GatewayConfig, list[str]]:
-    """The settings that a file's text gives, and the dotted names of keys that do not exist. Raises `ConfigError`."""
-    return taken(parsed(text))
+    """Return the settings that a file's text gives, and the dotted names of keys that do not exist.
+
+    Raises `ConfigError`.
+    """
+    return to_settings(parse(text))
 
 
-def parsed(text: str) -> dict[str, Any]:
-    """The text as TOML. Raises `ConfigError`."""
+def parse(text: str) -> dict[str, Any]:
+    """Return the text as TOML. Raises `ConfigError`."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -100,8 +104,8 @@ def parsed(text: str) -> dict[str, Any]:
         raise ConfigError(f"The configuration is not TOML{where[0] if where else ''}") from None
 
 
-def taken(document: dict[str, Any]) -> tuple[GatewayConfig, list[str]]:
-    """The settings of a parsed file, and the dotted names of keys that do not exist. Raises `ConfigError`."""
+def to_settings(document: dict[str, Any]) -> tuple[GatewayConfig, list[str]]:
+    """Return the settings of a parsed file, and the dotted names of keys that do not exist. Raises `ConfigError`."""
     tables = _table(document.get("gateway", {}), "gateway")
     kinds = {info.name: info.type for info in msgspec.structs.fields(GatewayConfig)}
     unknown = [name for name in document if name != "gateway"]
@@ -124,22 +128,22 @@ def taken(document: dict[str, Any]) -> tuple[GatewayConfig, list[str]]:
 
 
 def problem_of(config: GatewayConfig) -> tuple[str, str] | None:
-    """What is wrong with settings of which each by itself is well-formed: (dotted key, problem), or None."""
+    """Return the first contradiction among well-formed settings as (dotted key, problem), or None."""
     if problem := problem_of_relative(config.memory.capsules_dir):
         return "memory.capsules_dir", problem
     return contradiction(config)
 
 
-def layered(filed: GatewayConfig, layer: Overlay) -> tuple[GatewayConfig, Overlay]:
-    """Return the file's settings below those of the environment; values that cannot hold give way, and are wrong in the layer returned."""
+def apply_environment(filed: GatewayConfig, layer: Overlay) -> tuple[GatewayConfig, Overlay]:
+    """Return the file's settings below those of the environment, and the layer without values that cannot hold."""
     while (config := layer.apply(filed)) is not filed and (found := problem_of(config)):
         layer = layer.without(*found)
     return config, layer
 
 
-def changed(text: str, update: msgspec.Struct) -> str:
-    """The file's text with a patch applied: comments and order stay, a null takes its key out."""
-    import tomlkit  # noqa: PLC0415  # a gateway whose settings nobody changes never needs it
+def patch_text(text: str, update: msgspec.Struct) -> str:
+    """Return the file's text with a patch applied: comments and order stay, a null takes its key out."""
+    import tomlkit  # noqa: PLC0415  # a gateway whose settings are not changed never needs it
 
     document: Any = tomlkit.parse(text)
     has_own_style = "gateway" in document and not _HEADER.search(text)
@@ -154,9 +158,9 @@ def changed(text: str, update: msgspec.Struct) -> str:
             root[group] = new_table()
         for name, value in members.items():
             if isinstance(value, msgspec.Struct):  # a table of a few keys stands in one line
-                told = msgspec.to_builtins(value)
+                members_of = msgspec.to_builtins(value)
                 root[group][name] = tomlkit.inline_table()
-                root[group][name].update({key: one for key, one in told.items() if one is not None})
+                root[group][name].update({key: one for key, one in members_of.items() if one is not None})
             elif value is not None:
                 root[group][name] = value
             elif name in root.get(group, {}):
@@ -165,13 +169,13 @@ def changed(text: str, update: msgspec.Struct) -> str:
 
 
 def shown_url(url: str | None) -> str | None:
-    """An address without the parts that may hold a credential."""
+    """Return an address without the parts that may hold a credential."""
     if url is None:
         return None
     try:
         parts = urlsplit(url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-    except ValueError:  # not an address at all; calls to it fail and say so
+    except ValueError:  # not an address at all; calls to it fail with that reason
         return None
 
 
@@ -183,19 +187,22 @@ class ConfigStore:
         self._is_named = is_named
         self._overlay = read_environment(environ)
         self.folder = self._path.parent
-        """What relative paths of providers start from."""
+        """The folder from which relative paths of providers start."""
         self.problem: str | None = None
-        """Why the file, as it is now, is not what is in force; None when it is."""
+        """The reason for which the file is not in force as it is now; None when it is."""
         self._stamp = self._look()
         self._take(self._text())
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no file, though somebody named it: more likely a slip than a wish for every default."""
+        """Return whether a named file does not exist: more likely a slip than a wish for every default."""
         return self._is_named and self._stamp is None
 
     def update(self, patch: msgspec.Struct) -> GatewayConfig:
-        """Apply `SettingsUpdateParams.update` to the file and to the settings in force; all of it or nothing."""
+        """Apply `SettingsUpdateParams.update` to the file and the settings in force, as a whole; return the settings.
+
+        Raises `CallerError` for values that contradict each other, `Unavailable` for a file that cannot be changed.
+        """
         try:
             with FileLock(self._path.with_name(f".{self._path.name}.lock"), timeout=LOCK_SECONDS):
                 return self._update(patch)
@@ -221,7 +228,10 @@ class ConfigStore:
         return True
 
     def require_known(self) -> None:
-        """Check that all tables, keys and variables are settings, and their values taken. Raises `ConfigError` that names the first which is not."""
+        """Check that all tables, keys and variables are settings, and their values taken.
+
+        Raises `ConfigError` that names the first which is not.
+        """
         if self.wrong_values:
             raise ConfigError(str(self.wrong_values[0]))
         if self.unknown_keys:
@@ -230,8 +240,8 @@ class ConfigStore:
             raise ConfigError(f"{self.unknown_keys[0]}{rest}")
 
     def origins(self) -> dict[str, Origin]:
-        """Return where each value in force comes from, by dotted key; a provider is one entry, for it stands in the file alone."""
-        tables = parsed(self._in_force).get("gateway", {})
+        """Return the origin of each value in force, by dotted key; a provider is one entry, always of the file."""
+        tables = parse(self._in_force).get("gateway", {})
         found: dict[str, Origin] = {
             one.key: "environment"
             if self._layer.has(one)
@@ -245,7 +255,7 @@ class ConfigStore:
         return found | of_providers
 
     def view(self) -> Settings:
-        """The settings as `settings/get` shows them."""
+        """Return the settings as `settings/get` shows them."""
         config = self.config
         providers = {
             name: ProviderView(
@@ -260,7 +270,7 @@ class ConfigStore:
         return Settings(**groups, providers=providers)
 
     def _take(self, text: str) -> None:
-        """Put a file's text in force, below what the environment says. Raises `ConfigError`."""
+        """Put a file's text in force, below the environment's values. Raises `ConfigError`."""
         filed, unknown = read(text)
         self.config = self._with_environment(filed)
         self._filed, self._in_force = filed, text
@@ -270,12 +280,12 @@ class ConfigStore:
         ]
 
     def _with_environment(self, filed: GatewayConfig) -> GatewayConfig:
-        config, self._layer = layered(filed, self._overlay)
+        config, self._layer = apply_environment(filed, self._overlay)
         return config
 
     @property
     def wrong_values(self) -> list[WrongValue]:
-        """Variables whose values are not in force: what serves a client tells of them, a command ends."""
+        """Return variables whose values are not in force: a server reports them to its client, a command ends."""
         return self._layer.wrong
 
     def _update(self, patch: msgspec.Struct) -> GatewayConfig:
@@ -286,7 +296,7 @@ class ConfigStore:
         if found := problem_of(config):
             raise CallerError.at(f"$.update.{found[0]}", found[1])
         before = self._text()
-        text = changed(before, patch)
+        text = patch_text(before, patch)
         if read(text)[0] != config:
             raise Defect(message="The configuration would not say what was asked for; it was left as it is.")
         if text != before:
@@ -298,7 +308,7 @@ class ConfigStore:
     def _look(self) -> tuple[int, ...] | None:
         try:
             found = self._path.stat()
-        except OSError:  # absent, or not for us: reading it tells which
+        except OSError:  # absent, or forbidden: reading it raises the right error
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino  # a file that was published anew is another
 

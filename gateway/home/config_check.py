@@ -1,6 +1,6 @@
-"""What is wrong with a config.toml: every problem with its line and what to do, where the gateway itself stops at the first.
+"""Every problem of a config.toml, with its line and a hint, where the gateway itself stops at the first.
 
-Rule 1: what is a problem is decided in `gateway.config`; here each one is taken out of the way to see the next.
+Rule 1: `gateway.home.config` decides about problems; this module removes each one to find the next.
 Rule 2: a value is never shown.
 """
 
@@ -8,20 +8,20 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from gateway.home.config import ConfigError, layered, parsed, read, taken
+from gateway.home.config import ConfigError, apply_environment, parse, read, to_settings
 from gateway.home.config_keys import UnknownKey, find_line, find_lines, find_unknown
 from gateway.home.config_layers import read_environment
 from protocol.reference.setting_table import settings
 from protocol.settings import GatewayConfig
 
 MOST = 100
-"""Problems told of one file; who has more begins anew."""
+"""Problems reported of one file."""
 
 _AT_LINE = re.compile(r"line (\d+)")
 
 
 class Problem(NamedTuple):
-    """Something wrong: the key, its line where it is known, what it is and what to do."""
+    """A problem of one key: its line where it is known, a description and a hint."""
 
     line: int | None
     key: str
@@ -29,10 +29,10 @@ class Problem(NamedTuple):
     hint: str
 
 
-def problems(text: str) -> list[Problem]:
-    """Everything that is wrong with a file's text."""
+def find_problems(text: str) -> list[Problem]:
+    """Return the problems of a file's text, by line; an empty list for a good file."""
     try:
-        document = parsed(text)
+        document = parse(text)
     except ConfigError as error:
         where = _AT_LINE.search(str(error))
         hint = "texts stand in quotes, tables in [brackets], one key a line"
@@ -41,36 +41,36 @@ def problems(text: str) -> list[Problem]:
     found: list[Problem] = []
     while len(found) < MOST:
         try:
-            unknown = taken(document)[1]
+            unknown = to_settings(document)[1]
         except ConfigError as error:
             key, _, problem = str(error).partition(": ")
             found.append(Problem(find_line(places, key), key, problem, _hint(key)))
             if not _take_out(document, key.split(".")):
                 return found
         else:
-            found += map(_unknown, find_unknown(unknown, text))
+            found += map(_problem_of_unknown, find_unknown(unknown, text))
             break
     return sorted(found, key=lambda one: one.line or 0)
 
 
-def environment_problems(environ: Mapping[str, str], text: str) -> list[Problem]:
-    """Everything that is wrong with the variables that override settings, by themselves or beside a file's text."""
+def find_environment_problems(environ: Mapping[str, str], text: str) -> list[Problem]:
+    """Return the problems of variables that override settings, by themselves or beside a file's text."""
     try:
         filed, _ = read(text)
-    except ConfigError:  # that is told of the file
+    except ConfigError:  # that problem is reported of the file
         filed = GatewayConfig()
-    _, layer = layered(filed, read_environment(environ))
+    _, layer = apply_environment(filed, read_environment(environ))
     wrong = [Problem(None, one.variable, one.problem, "") for one in layer.wrong]
-    return [*wrong, *map(_unknown, layer.unknown)]
+    return [*wrong, *map(_problem_of_unknown, layer.unknown)]
 
 
-def _unknown(one: UnknownKey) -> Problem:
+def _problem_of_unknown(one: UnknownKey) -> Problem:
     hint = f"did you mean {one.nearest}?" if one.nearest else "`pioneer config init` writes a file with every key"
     return Problem(one.line, one.key, "there is no such setting", hint)
 
 
 def _known(key: str) -> str:
-    """A key of the file as the table of settings names it: all providers are alike."""
+    """Return a key of the file as the table of settings names it: all providers are alike."""
     parts = key.removeprefix("gateway.").split(".")
     return f"providers.{parts[-1]}" if parts[0] == "providers" and len(parts) > 2 else ".".join(parts)
 
@@ -81,7 +81,7 @@ def _hint(key: str) -> str:
 
 
 def _take_out(document: dict[str, Any], path: list[str]) -> bool:
-    """Remove a key, or what stands in its place, so that the next problem shows; False when nothing is left to remove."""
+    """Remove a key, or the value in its place, so that the next problem shows; False when nothing is left to remove."""
     table = document
     for name in path[:-1]:
         following = table.get(name)

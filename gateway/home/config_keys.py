@@ -1,4 +1,4 @@
-"""The names of settings: where each stands in a file, and which known one a wrong name comes nearest to.
+"""The names of settings: their lines in a file, and the nearest known name of a wrong one.
 
 Rule 1: pure. A value is never looked at, so none can be shown.
 """
@@ -16,7 +16,7 @@ _VARIABLE = re.compile(r"PIONEER_(?P<table>[A-Z][A-Z0-9_]*?)__(?P<name>[A-Z0-9_]
 
 
 class UnknownKey(NamedTuple):
-    """A table, key or variable that does not exist: as it was written, the nearest that does, and its line in the file."""
+    """A table, key or variable that does not exist: as it was written, the nearest known one, its line in the file."""
 
     key: str
     nearest: str | None
@@ -75,7 +75,7 @@ def find_nearest(key: str) -> str | None:
 
 
 def _known_beside(bare: str) -> list[str]:
-    """Every name that could be meant: of a provider its own keys, else all tables and keys."""
+    """Return every name that could be meant: of a provider its own keys, else all tables and keys."""
     parts = bare.split(".")
     if parts[0] == "providers" and len(parts) > 2:
         own = f"providers.{parts[1]}"
@@ -97,6 +97,6 @@ def to_variable(key: str) -> str:
 
 
 def from_variable(variable: str) -> str | None:
-    """Return the dotted key that an environment variable speaks of; None for one that is not of this form."""
+    """Return the dotted key that an environment variable names; None for a variable of another form."""
     found = _VARIABLE.fullmatch(variable)
     return f"{found['table'].lower()}.{found['name'].lower()}" if found else None

@@ -15,7 +15,7 @@ from protocol.settings import GatewayConfig
 
 
 class WrongValue(NamedTuple):
-    """A variable whose value its setting does not take, and why."""
+    """A variable whose value its setting does not take, with the reason."""
 
     variable: str
     problem: str
@@ -26,7 +26,7 @@ class WrongValue(NamedTuple):
 
 
 class Overlay(NamedTuple):
-    """What the environment says: values by table and key, variables that name no setting, and wrong values."""
+    """The environment's settings: values by table and key, variables that name no setting, and wrong values."""
 
     values: dict[str, dict[str, Any]]
     unknown: list[UnknownKey]
@@ -40,7 +40,7 @@ class Overlay(NamedTuple):
         return msgspec.structs.replace(config, **changed) if changed else config
 
     def without(self, key: str, problem: str) -> "Overlay":
-        """Return the overlay without its values of a setting's table, which cannot hold beside the file's; all of them become wrong."""
+        """Return the overlay without its values of the key's table; each of them becomes a wrong value."""
         table, _, _ = key.partition(".")
         values = dict(self.values)
         dropped = [
@@ -54,7 +54,7 @@ class Overlay(NamedTuple):
 
 
 def read_environment(environ: Mapping[str, str]) -> Overlay:
-    """Return what the variables of an environment say of the settings."""
+    """Return the settings that the variables of an environment give."""
     named = {name: key for name in sorted(environ) if (key := from_variable(name)) is not None}
     overlay = Overlay({}, [], [])
     known = {one.key: one for one in settings() if one.group != "providers"} if named else {}

@@ -1,6 +1,7 @@
-"""The files of a home beside its database, searched for what is forgotten.
+"""The files of a home beside its database, searched for forgotten words.
 
-Rule 1: nothing is changed: the configuration is the user's own, a file that a message carried is theirs, and a log holds no words.
+Rule 1: nothing is changed: the configuration is the user's own, a file that a message carried is theirs, and a log
+holds no words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,14 +16,14 @@ from protocol.saying import Saying
 
 
 class HomeFiles:
-    """Names what says it."""
+    """A search of the home's files for forgotten words."""
 
     def __init__(self, home: Home, kept: KeptFiles) -> None:
         self._home = home
         self._kept = kept
 
     async def say(self, saying: Saying) -> Sequence[LeftPlace]:
-        """The files that say it."""
+        """Return the files that hold the saying's words, artifacts first."""
         given = [
             LeftPlace(place="artifact", id=artifact_id, reason="file_content")
             for artifact_id in await self._kept.say(saying)

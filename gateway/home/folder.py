@@ -12,39 +12,37 @@ from protocol.errors import CallerError, Unavailable
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ncpfs", "ceph"})
 """Their locks and shared memory do not keep SQLite's promises."""
 
-_RESERVED = frozenset(
-    {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))}
-)  # fmt: skip
+_RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))})
 MAX_NAME_BYTES = 255
-"""Longer names no usual file system keeps."""
+"""No usual file system keeps longer names."""
 
 OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"})
 
 PASSED_OVER = frozenset({"lost+found", "desktop.ini", "DS_Store", "localized"})
-"""What systems put into any folder, with or without a dot."""
+"""Files that systems put into any folder, with or without a dot."""
 STRANGE = "The home would be a folder that holds other things; name an empty or a new one."
 
 LINKED = "Links in a home are not followed; put in their place what they stand for:"
 LINKS_NAMED = 5
 MOUNT_POINT = 0xA0000003
-"""What Windows calls a junction."""
+"""The tag of a junction of Windows."""
 
 _FORBIDDEN = frozenset('~$%:*?"<>|')
 
 
 def path_of(text: str) -> Path:
-    """The path that somebody wrote; `~` is their own folder also where no shell has read it."""
+    """Return the path of a text; `~` is the user's own folder also where no shell has read it."""
     return Path(text).expanduser()
 
 
 def default_root() -> Path:
-    """`PIONEER_HOME`, else the platform's per-user data folder."""
+    """Return `PIONEER_HOME`, else the platform's per-user data folder."""
     given = os.environ.get("PIONEER_HOME")
     return path_of(given) if given else Path(platformdirs.user_data_dir("pioneer-gateway", appauthor=False))
 
 
 def file_system_of(path: Path) -> str | None:
-    """The file system's type where the platform tells it (Linux), else None."""
+    """Return the file system's type where the platform reports it (Linux), else None."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -59,7 +57,7 @@ def file_system_of(path: Path) -> str | None:
 
 
 def problem_of_relative(path: str) -> str | None:
-    """Why a configured path may not be used below the home, or None. The same answer on every platform."""
+    """Return the reason against a configured path below the home, or None; every platform has the same answer."""
     folded = unicodedata.normalize("NFKC", path)
     if not folded.strip() or folded != folded.strip():
         return "must not be empty or begin or end with a blank"
@@ -76,7 +74,7 @@ def problem_of_relative(path: str) -> str | None:
 
 
 def _problem_of_name(part: str) -> str | None:
-    """Why a single name of a path may not be used, or None."""
+    """Return the reason against a single name of a path, or None."""
     if part in {"", ".", ".."}:
         return "must not hold `.`, `..` or empty parts"
     if part[-1] in ". " or part.split(".", maxsplit=1)[0].strip().lower() in _RESERVED:
@@ -86,22 +84,24 @@ def _problem_of_name(part: str) -> str | None:
     return None
 
 
-def is_strange(root: Path) -> bool:
-    """Whether a folder is somebody else's: not empty, no home, and nothing in it that a home begins with."""
+def is_foreign(root: Path) -> bool:
+    """Return whether a folder belongs to something else: it is no home, and holds other names than a home."""
     if not root.is_dir() or (root / "gateway.db").exists():
         return False
     names = {path.name.lstrip(".") for path in root.iterdir()} - PASSED_OVER - OWN_NAMES
-    return not all(
-        name.startswith(("config.toml.", "gateway.db-")) for name in names
-    )  # what stands beside those for a while
+    # files that stand beside those for a while
+    return not all(name.startswith(("config.toml.", "gateway.db-")) for name in names)
 
 
-LOOKED_INTO = ("run", "keys", "logs", "backups", "artifacts")
-"""Folders of a home that are looked into for links at a start: none of them has many entries. A file's own content is looked at when it is opened."""
+SEARCHED_FOLDERS = ("run", "keys", "logs", "backups", "artifacts")
+"""Folders of a home that are searched for links at a start: none of them has many entries.
+
+Links below them are refused when a file is opened.
+"""
 
 
 def is_link(path: Path) -> bool:
-    """Whether a name stands for something elsewhere: a link, or a junction of Windows."""
+    """Return whether a path is a link, or a junction of Windows."""
     if sys.platform == "win32":
         reparsed = getattr(path.lstat(), "st_reparse_tag", 0) if path.exists() else 0
         return path.is_symlink() or reparsed == MOUNT_POINT
@@ -109,16 +109,17 @@ def is_link(path: Path) -> bool:
 
 
 def links_in(root: Path) -> list[str]:
-    """The links of a home by their names in it."""
-    folders = [root, *(root / name for name in LOOKED_INTO if not is_link(root / name))]
+    """Return the links of a home by their paths in it, sorted."""
+    folders = [root, *(root / name for name in SEARCHED_FOLDERS if not is_link(root / name))]
     found = (path for folder in folders if folder.is_dir() for path in folder.iterdir() if is_link(path))
     return sorted(path.relative_to(root).as_posix() for path in found)
 
 
 def may_only_be_read(root: Path) -> bool:
-    """Return whether a home exists in which a process of ours can write neither the database nor what stands beside it.
+    """Return whether a home exists whose database, or a file beside it, this process cannot write.
 
-    The system is asked, and nothing is tried: a file that is opened and closed loses the locks that this process holds on it.
+    The system is asked, and nothing is tried: a file that is opened and closed loses the locks that this process holds
+    on it.
     """
     database = root / "gateway.db"
     if not database.is_file():
@@ -128,11 +129,11 @@ def may_only_be_read(root: Path) -> bool:
 
 
 class Home:
-    """A home folder that exists and is ours alone; one that cannot be written is `is_read_only`, and is left as it is."""
+    """A home folder that exists and has no other use; one that cannot be written is `is_read_only`."""
 
     def __init__(self, root: Path) -> None:
         try:
-            if is_strange(root):
+            if is_foreign(root):
                 raise Unavailable(message=STRANGE)
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.root = root.resolve(strict=True)
@@ -158,51 +159,54 @@ class Home:
 
     @property
     def database(self) -> Path:
-        """`gateway.db`."""
+        """Return the path of `gateway.db`."""
         return self.root / "gateway.db"
 
     @property
     def run(self) -> Path:
-        """Locks of living processes."""
+        """Return the folder of living processes' locks."""
         return self.root / "run"
 
     @property
     def keys(self) -> Path:
-        """The home's own keys."""
+        """Return the folder of the home's own keys."""
         return self.root / "keys"
 
     @property
     def logs(self) -> Path:
-        """Log files."""
+        """Return the folder of log files."""
         return self.root / "logs"
 
     @property
     def ballast(self) -> Path:
-        """Room for forgetting on a full disk."""
+        """Return the file that reserves room for forgetting on a full disk."""
         return self.root / "ballast"
 
     @property
     def artifacts(self) -> Path:
-        """Files that messages carried, by content."""
+        """Return the folder of files that messages carried, by content."""
         return self.root / "artifacts"
 
     @property
     def models(self) -> Path:
-        """Embedding models that were fetched, where the configuration names no other folder."""
+        """Return the folder of fetched embedding models, unless the configuration names another one."""
         return self.root / "models"
 
     @property
     def backups(self) -> Path:
-        """Copies made before a migration."""
+        """Return the folder of copies made before a migration."""
         return self.root / "backups"
 
     def backup_names(self) -> list[str]:
-        """The copies of the home that lie in it, by name."""
+        """Return the names of the home's own copies, sorted."""
         folder = self.backups
         return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
 
     def child(self, relative: str, *, key: str) -> Path:
-        """A configured folder below the home. Raises `CallerError` naming `key` where it is none, or has a link in it."""
+        """Return a configured folder below the home.
+
+        Raises `CallerError` naming `key` where it is none, or has a link in it.
+        """
         problem = problem_of_relative(relative)
         if problem is not None:
             raise CallerError.at(f"$.{key}", problem)

@@ -1,7 +1,7 @@
 """The home's own key, and equality without content.
 
-Rule 1: a key is made once, with the home. A home that has lost its key gets no other one unasked: under another one nothing that
-was forgotten would be known again.
+Rule 1: a key is made once, with the home. A home that has lost its key gets no other one unasked: under another one
+no forgotten statement would be recognised.
 """
 
 import hmac
@@ -15,7 +15,7 @@ from protocol.errors import Unavailable
 KEY_FILE = "fingerprint.key"
 KEY_BYTES = 32
 OF_FACTS = frozenset({"fact", "text"})
-"""Domains of hashes that what is said is compared with what was forgotten by."""
+"""Domains of the hashes that compare a statement with forgotten ones."""
 VERSION = b"\x01"
 
 
@@ -27,7 +27,7 @@ class HomeKey:
 
     @classmethod
     def load(cls, folder: Path) -> "HomeKey":
-        """The key of the home, made at the first start; processes that start together agree on one."""
+        """Return the key of the home, made at the first start; processes that start together agree on one."""
         key = publish_once(folder / KEY_FILE, secrets.token_bytes(KEY_BYTES))
         if len(key) != KEY_BYTES:
             raise Unavailable(message="The home's key file is damaged; it is left untouched.")
@@ -35,7 +35,7 @@ class HomeKey:
 
     @classmethod
     def known(cls, folder: Path, key_id: str | None) -> "HomeKey":
-        """The key of a home that has one, by what tells it from others; a `LostKey` where it is not there."""
+        """Return the key of a home that has one, if its id is `key_id`; else a `LostKey`."""
         if not (folder / KEY_FILE).is_file():
             return LostKey()
         found = cls.load(folder)
@@ -43,32 +43,35 @@ class HomeKey:
 
     @classmethod
     def renew(cls, folder: Path) -> "HomeKey":
-        """A key in the place of one that is lost, because a person wants it so."""
+        """Make a key in the place of a lost one, at a person's wish, and return it."""
         publish(folder / KEY_FILE, secrets.token_bytes(KEY_BYTES))
         return cls.load(folder)
 
     @property
     def is_lost(self) -> bool:
-        """Whether this stands in for a key that is not there."""
+        """Return whether this stands in for a key that does not exist."""
         return False
 
     @property
     def id(self) -> str:
-        """What tells this key from others, and nothing else of it."""
+        """Return an id that distinguishes this key from others and reveals nothing else of it."""
         return key_id(self)
 
     def digest(self, domain: str, text: str) -> bytes:
-        """32 bytes; the domain keeps equal texts of different meaning apart."""
+        """Return 32 bytes; the domain keeps equal texts of different meaning apart.
+
+        A `LostKey` raises `Unavailable`.
+        """
         name = domain.encode()
         framed = VERSION + len(name).to_bytes(2, "big") + name + text.encode("utf-8", "surrogatepass")
         return hmac.digest(self._key, framed, "sha256")
 
 
 class LostKey(HomeKey):
-    """In the place of the home's key when that is gone: reading and forgetting go on, and nothing is learnt.
+    """The stand-in for a home's key that is gone: reading and forgetting go on, and nothing is learnt.
 
-    Whether something was forgotten, rejected or said before cannot be told, so that nobody may decide on it. What else is hashed
-    is as good as new with a key that lives as long as the process.
+    Comparison with forgotten, rejected or earlier statements is impossible, so no decision may rest on it. Anything
+    else that is hashed can use a key that lives as long as the process.
     """
 
     def __init__(self) -> None:
@@ -76,11 +79,11 @@ class LostKey(HomeKey):
 
     @property
     def is_lost(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def digest(self, domain: str, text: str) -> bytes:
-        """Raises `Unavailable` for what tells facts."""
+        """Return 32 bytes. Raises `Unavailable` for a domain of facts."""
         if domain in OF_FACTS:
             raise Unavailable(
                 message="The home's key is gone: nothing is learnt until a person has seen to it (`pioneer doctor`)."

@@ -1,4 +1,7 @@
-"""Which processes live in a home. A life is an operating-system lock, so the end of one needs no time-out to be known."""
+"""The processes that live in a home.
+
+A life is an operating-system lock, so the end of one needs no time-out to be known.
+"""
 
 import contextlib
 import time
@@ -13,17 +16,17 @@ from protocol.statements import Statements
 SQL = Statements("gateway")
 
 COARSEST_NS = 3_000_000_000
-"""Within so long two changes of a folder may carry the same time: the coarsest file systems count in steps of 2 s."""
+"""Two changes of a folder this close may carry the same time: the coarsest file systems count in steps of 2 s."""
 
 
 def fact_of_home(tx: Tx, name: str) -> str | None:
-    """A fact of the home by name."""
+    """Return a fact of the home by name; None where it is not stored."""
     found = tx.one(SQL["get_home"], {"name": name})
     return found[0] if found is not None else None
 
 
 def is_free(lock: Path) -> bool:
-    """Whether nobody holds a lock."""
+    """Return whether no process holds a lock."""
     if not lock.exists():
         return True
     with contextlib.suppress(Timeout), FileLock(lock, timeout=0, mode=0o600, thread_local=False):
@@ -38,13 +41,13 @@ def held(lock: Path) -> Generator[None]:
         yield
 
 
-def living(run: Path) -> list[str]:
-    """The owners of a home that live now, as their locks say; the database is not asked."""
+def living_owners(run: Path) -> list[str]:
+    """Return the ids of a home's living owners, sorted, by their locks alone; the database is not read."""
     return sorted(lock.stem for lock in run.glob("own_*.lock") if not is_free(lock))
 
 
 class Owners:
-    """The own life of a process in the home, and a look at the others."""
+    """The process as an owner in the home, and the other owners."""
 
     def __init__(self, run: Path, ids: Ids, clock: Clock) -> None:
         self._run = run
@@ -62,14 +65,14 @@ class Owners:
         return self._run / f"{owner}.lock"
 
     async def enter(self, db: Transact) -> None:
-        """Tell the home that this process lives in it."""
+        """Add this process to the home's book."""
         at = self._clock.now()
         await db.write(lambda tx: tx.run(SQL["add_owner"], {"owner": self.owner, "started_at": at}), is_vital=True)
 
     async def leave(self, db: Transact, settle: Callable[[Tx], object] = bool) -> None:
-        """End this life: settle what is this process's own and strike it from the book, both or neither.
+        """Settle this process's own work and remove it from the book, in one transaction.
 
-        Who cannot stays in the book as one that died, and is buried by the next that looks.
+        After a failure the process stays in the book as a dead one; the next process that looks removes it.
         """
 
         def work(tx: Tx) -> None:
@@ -82,12 +85,12 @@ class Owners:
             self.release()
 
     def release(self) -> None:
-        """Give the lock back; the file goes with it."""
+        """Release the lock and remove its file."""
         self._lock.release()
         self._file(self.owner).unlink(missing_ok=True)
 
     def alone_since(self) -> int | None:
-        """When the last other process left, as a number that no later leaving has; None while others are, or may be, here."""
+        """Return a number that changes with each other process that leaves; None while others are, or may be, here."""
         try:
             changed_at = self._run.stat().st_mtime_ns
             if changed_at != self._listed_at:
@@ -100,27 +103,27 @@ class Owners:
         return changed_at if self._is_alone else None
 
     def others(self, tx: Tx) -> list[str]:
-        """Owners in the home's book beside this one, dead or alive."""
+        """Return the other owners in the home's book, dead or alive."""
         return [owner for (owner,) in tx.all(SQL["list_owners"]) if owner != self.owner]
 
     def is_dead(self, owner: str) -> bool:
-        """Whether that process has ended: its lock can be taken."""
+        """Return whether an owner's process has ended: its lock is free."""
         return is_free(self._file(owner))
 
-    def bury(self, tx: Tx, owner: str) -> None:
-        """Strike a dead process from the book."""
+    def remove_dead(self, tx: Tx, owner: str) -> None:
+        """Remove a dead process from the book, and its lock file once that is committed."""
         tx.run(SQL["remove_owner"], {"owner": owner})
         tx.after_commit(lambda: self._file(owner).unlink(missing_ok=True))
 
 
 class Visitor(Owners):
-    """The life of a process in a home that it may only read: it leaves no trace, and settles nothing for others."""
+    """A process in a home that it may only read: it leaves no trace, and settles nothing for others."""
 
     def _begin(self) -> None:
         """Take no lock."""
 
     async def enter(self, db: Transact) -> None:
-        """Do nothing: the home has no book for who only reads."""
+        """Do nothing: the book has no readers."""
 
     async def leave(self, db: Transact, settle: Callable[[Tx], object] = bool) -> None:
         """Do nothing."""
@@ -133,5 +136,5 @@ class Visitor(Owners):
         return None
 
     def others(self, tx: Tx) -> list[str]:  # noqa: ARG002  # nothing is asked
-        """Return none: what they left is not this process's to settle."""
+        """Return an empty list: a reader settles nothing that others left."""
         return []

@@ -1,8 +1,8 @@
-"""Which workspace a folder belongs to: that of its git repository, by its address or else its path; else the default one.
+"""The workspace of a folder: that of its git repository, by its address or else its path; else the default one.
 
 Rule 1: the ways to one repository agree: ssh, https and git addresses, clones, worktrees and folders inside.
 Rule 2: a user name, a password, a token or a query of an address is dropped before anything is made from it.
-Rule 3: git is never run: its files are read, bounded, and whatever is strange in them means "no repository".
+Rule 3: git is never run: its files are read, bounded, and anything strange in them means "no repository".
 """
 
 import hashlib
@@ -17,19 +17,22 @@ from protocol.base import DEFAULT_WORKSPACE
 
 MAX_CONFIG_BYTES = 1024 * 1024  # a config of thousands of branches has a tenth of it
 MAX_TITLE = 120
-_ID_CHARS = 26  # as long as our other ids; 104 bits of a hash
+_ID_CHARS = 26  # as long as other ids; 104 bits of a hash
 
 SSH, HTTP = frozenset({"ssh", "git+ssh", "ssh+git"}), frozenset({"https", "http"})
 USUAL_PORTS = {"https": 443, "http": 80, "git": 9418, **dict.fromkeys(SSH, 22)}
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 """Behind a port of this machine may be any other machine."""
 SAME_HOST = {
-    "ssh.github.com": "github.com", "www.github.com": "github.com", "altssh.gitlab.com": "gitlab.com",
-    "altssh.bitbucket.org": "bitbucket.org", "www.gitlab.com": "gitlab.com",
-}  # fmt: skip
+    "ssh.github.com": "github.com",
+    "www.github.com": "github.com",
+    "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org",
+    "www.gitlab.com": "gitlab.com",
+}
 """Names under which a forge answers where port 22 is closed, and by which people paste it."""
 FOLDS_CASE = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
-"""Forges to which `Acme/Shop` and `acme/shop` are one repository; another host may tell them apart."""
+"""Forges to which `Acme/Shop` and `acme/shop` are one repository; another host may distinguish them."""
 
 _SCP = re.compile(r"(?:[^@/\s]*@)?(?P<host>\[[^\]/\s]+\]|[^:/\s\[\]]+):(?P<path>[^\s].*)")
 _BRACKETED = re.compile(r"\[(?P<host>[^\]:]+):(?P<port>\d+)\]")
@@ -51,8 +54,8 @@ class Project(NamedTuple):
 # -- addresses -------------------------------------------------------------------------------------------------------
 
 
-def normalised_remote(url: str) -> str | None:
-    """`host[:port]/path` of a remote's address, the same for every way to reach it; None for what is no remote one."""
+def normalise_remote(url: str) -> str | None:
+    """Return `host[:port]/path` of a remote's address, equal for every way to reach it; None for a local address."""
     text = url.strip()
     if not text or _UNSEEN.search(text) or _DRIVE.match(text):
         return None
@@ -86,7 +89,7 @@ def _joined(scheme: str, host: str, port: int | None, path: str) -> str | None:
         return None
     kept, *rest = re.split("[?#]", path, maxsplit=1)
     kept = unquote(kept)
-    if _UNSEEN.search(kept) or any("@" in part for part in rest):  # a host may follow: what was kept is a password
+    if _UNSEEN.search(kept) or any("@" in part for part in rest):  # a host may follow: the kept part is a password
         return None
     segments = [segment for segment in kept.replace("\\", "/").split("/") if segment not in {"", "."}]
     if not segments or "@" in "/".join(segments)[1:]:  # a password with a slash ends up here
@@ -97,7 +100,7 @@ def _joined(scheme: str, host: str, port: int | None, path: str) -> str | None:
 
 
 def _port(scheme: str, host: str, port: int | None) -> str:
-    """The part of a port in the identity: ssh's says how to get to the host, another's which server of it."""
+    """Return the part of a port in the identity: ssh's is a way to the host, another's names a server on it."""
     is_usual = port is None or port == USUAL_PORTS.get(scheme)
     is_way_only = host in FOLDS_CASE or (scheme in SSH and host not in LOOPBACK)
     return "" if is_usual or is_way_only else f":{port}"
@@ -107,7 +110,7 @@ def _port(scheme: str, host: str, port: int | None) -> str:
 
 
 def origin_of(config: str) -> str | None:
-    """The first address of the remote `origin` in the text of a git configuration."""
+    """Return the first address of the remote `origin` in the text of a git configuration."""
     is_origin = False
     for line in _lines(config):
         rest = line.strip()
@@ -123,7 +126,7 @@ def origin_of(config: str) -> str | None:
 
 
 def _lines(config: str) -> Iterator[str]:
-    """Lines, joined where one ends with a backslash that is not itself escaped."""
+    """Yield lines, joined where one ends with a backslash that is not itself escaped."""
     held = ""
     for line in config.splitlines():
         ending = len(line) - len(line.rstrip("\\"))
@@ -137,7 +140,7 @@ def _lines(config: str) -> Iterator[str]:
 
 
 def _value(raw: str) -> str:
-    """A value without its quotes, escapes and comment."""
+    """Return a value without its quotes, escapes and comment."""
     said: list[str] = []
     for part in _VALUE_PART.findall(raw):
         if part[0] in "#;":
@@ -156,13 +159,13 @@ def _text(path: Path) -> str | None:
 
 
 def _pointed(base: Path, text: str | None) -> Path | None:
-    """The folder that a pointer file names, from where the file is."""
+    """Return the folder that a pointer file names, from where the file is."""
     named = text.strip() if text else ""
     return base / named if named and not _UNSEEN.search(named) else None
 
 
 def git_folder(folder: Path) -> Path | None:
-    """The git folder that a folder's repository keeps its configuration in; worktrees share their clone's."""
+    """Return the git folder that a folder's repository keeps its configuration in; worktrees share their clone's."""
     for place in (folder, *folder.parents):
         entry = place / ".git"
         if entry.is_dir():
@@ -188,47 +191,46 @@ def _project(kind: str, identity: str, title: str) -> Project:
 
 
 def of_remote(identity: str) -> Project:
-    """The project of a normalised remote; its title is the path there."""
+    """Return the project of a normalised remote; its title is the path there."""
     return _project("remote", identity, identity.partition("/")[2])
 
 
 def of_path(path: str) -> Project:
-    """The project of a repository's own path, as the system compares paths; its title is the folder's name."""
+    """Return the project of a repository's own path, as the system compares paths; its title is the folder's name."""
     plain = os.path.normcase(path)
     return _project("path", plain, Path(path).name or "folder")
 
 
 def project_of(folder: Path) -> Project | None:
-    """The project of the repository that a folder is in, or None where there is none."""
+    """Return the project of the repository that a folder is in, or None where there is none."""
     try:
         git = git_folder(folder.resolve(strict=True))
         if git is None:
             return None
-        remote = normalised_remote(origin_of(_text(git / "config") or "") or "")
+        remote = normalise_remote(origin_of(_text(git / "config") or "") or "")
         if remote is not None:
             return of_remote(remote)
         whole = git.resolve(strict=True)
-    except (OSError, RuntimeError):  # not there, not for us, or a circle of links
+    except (OSError, RuntimeError):  # absent, forbidden, or a circle of links
         return None
     return of_path(str(whole.parent if whole.name == ".git" else whole))
 
 
 def project_of_session(cwd: str, remote: str) -> Project | None:
-    """The project of the repository in which a session was held, by what its own records say of it.
+    """Return the project of the repository in which a session was held, by the session's own records; or None.
 
     A folder that is not there any more may still be known by the repository's address.
     """
     folder = Path(cwd) if cwd and not _UNSEEN.search(cwd) else None
-    is_here = (
-        folder is not None and folder.is_absolute() and not cwd.startswith(("\\\\", "//"))
-    )  # no other machine is asked
+    # a path of another machine is not opened
+    is_here = folder is not None and folder.is_absolute() and not cwd.startswith(("\\\\", "//"))
     found = project_of(folder) if folder is not None and is_here else None
-    identity = normalised_remote(remote) if found is None else None
+    identity = normalise_remote(remote) if found is None else None
     return of_remote(identity) if identity is not None else found
 
 
 def workspace_of(folder: Path | None = None, *, named: str | None = None) -> Project:
-    """The workspace of who stands in a folder (None: this process's): the named one, else the repository's, else the default.
+    """Return the named workspace, else that of the folder's repository (None: the working folder), else the default.
 
     The one rule of the command line, of MCP and of the sessions that are imported.
     """
@@ -236,6 +238,6 @@ def workspace_of(folder: Path | None = None, *, named: str | None = None) -> Pro
         return Project(named, "")
     try:
         found = project_of(folder if folder is not None else Path.cwd())
-    except OSError:  # this process stands in a folder that was deleted
+    except OSError:  # the working folder was deleted
         found = None
     return found or Project(DEFAULT_WORKSPACE, "")

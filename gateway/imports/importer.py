@@ -1,7 +1,8 @@
 """`pioneer import`: reads what other programs kept and gives it to a gateway on the home, conversation by conversation.
 
 Rule 1: everything goes through `thread/import` of a spawned gateway, so another one may serve the same home meanwhile.
-Rule 2: a conversation that cannot be read or is refused is reported and the others go on; a home that fails ends the run.
+Rule 2: a conversation that cannot be read or is refused is reported and the others go on; a home that fails ends the
+run.
 Rule 3: nothing is noted of what was done: the same input gives the same ids, so a second run finds its work done.
 """
 
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from agent.threads.imports import derived_id
+from gateway.base.exit_codes import DATA, INTERRUPTED, NO_INPUT, UNAVAILABLE, USAGE
 from gateway.home.repository import Project, project_of_session
 from gateway.imports.formats.draft import Conversation, Skipped, Unreadable, shown, stable_id
 from gateway.imports.formats.sources import ImportFile, read, walk
@@ -35,12 +37,6 @@ from protocol.threads import (
     WorkspaceCreateParams,
     WorkspaceParams,
 )
-
-EXIT_USAGE = 64
-EXIT_DATA = 65
-EXIT_NO_INPUT = 66
-EXIT_UNUSABLE = 69
-EXIT_INTERRUPTED = 130
 
 MAX_SOURCE_ID = 512
 MAX_NAME = 256
@@ -123,7 +119,7 @@ class ConversationImporter:
         self._threads: dict[str, str] | None = None
 
     async def _has_workspace(self, project: Project) -> bool:
-        """Whether the workspace is there; where it is not it is made, but not by a dry run."""
+        """Return whether the workspace is there; where it is not it is made, but not by a dry run."""
         workspace_id = project.workspace_id
         if workspace_id not in self._open:
             try:
@@ -139,7 +135,10 @@ class ConversationImporter:
         return self._open[workspace_id]
 
     async def _project_of(self, conversation: Conversation) -> Project:
-        """Where a conversation belongs. One whose repository cannot be found any more stays where it was imported to before."""
+        """Return where a conversation belongs.
+
+        One whose repository cannot be found any more stays where it was imported to before.
+        """
         found = project_of_session(conversation.cwd, conversation.remote)
         if found is not None or not conversation.cwd:
             return found or Project(self._wish.workspace_id, "")
@@ -151,7 +150,7 @@ class ConversationImporter:
         return Project(self._wish.workspace_id, "")
 
     async def _known_threads(self) -> Mapping[str, str]:
-        """Every thread of the home with its workspace, as they were when the first conversation asked."""
+        """Return every thread of the home with its workspace, as they were when the first conversation asked."""
         if self._threads is None:
             threads: dict[str, str] = {}
             params = ThreadListParams(limit=100)
@@ -165,7 +164,7 @@ class ConversationImporter:
         return self._threads
 
     def is_repeated(self, conversation: Conversation) -> bool:
-        """Whether this run had a conversation of that id already."""
+        """Return whether this run had a conversation of that id already."""
         key = bytes.fromhex(stable_id(conversation.kind, conversation.source_id))[:16]
         if key in self._seen:
             return True
@@ -180,7 +179,7 @@ class ConversationImporter:
             done = await self._brought(conversation, project)
         except CallFailed as failed:
             if failed.reason not in FAULTS_OF_CONVERSATION:
-                raise Stopped(EXIT_UNUSABLE, f"the gateway refused: {failed.message}") from failed
+                raise Stopped(UNAVAILABLE, f"the gateway refused: {failed.message}") from failed
             self._report.skip(Skipped(file, conversation.title or conversation.source_id, f"refused:{failed.reason}"))
         except Unreadable as problem:
             self._report.skip(Skipped(file, conversation.title or conversation.source_id, problem.reason))
@@ -214,9 +213,14 @@ class ConversationImporter:
         return seen
 
     async def _send(
-        self, conversation: Conversation, project: Project, part: _Part, generation: int | None, *,
+        self,
+        conversation: Conversation,
+        project: Project,
+        part: _Part,
+        generation: int | None,
+        *,
         is_dry_run: bool = False,
-    ) -> ThreadImportResult:  # fmt: skip
+    ) -> ThreadImportResult:
         params = ThreadImportParams(
             workspace_id=project.workspace_id,
             source=ImportSource(kind=conversation.kind, id=_source_id(conversation)),
@@ -296,12 +300,12 @@ async def _import_all(
 
 
 async def _opened(wish: ImportOptions) -> tuple[GatewayClient, int]:
-    """A gateway on the home, and its longest line. Raises `Stopped` with what the process ended with."""
+    """Return a gateway on the home, and its longest line. Raises `Stopped` with what the process ended with."""
     config = [] if wish.config is None else ["--config", str(wish.config)]
     try:
         client = await GatewayClient.start([*console_script(), "serve", "--home", str(wish.home), *config])
     except OSError as error:
-        raise Stopped(EXIT_UNUSABLE, "the gateway cannot be started") from error
+        raise Stopped(UNAVAILABLE, "the gateway cannot be started") from error
     hello = InitializeParams(
         protocol_version=PROTOCOL_VERSION, client=ClientInfo(name="pioneer import", version="1", time_zone="UTC")
     )
@@ -310,10 +314,10 @@ async def _opened(wish: ImportOptions) -> tuple[GatewayClient, int]:
     except ConnectionClosed as error:
         code = await client.wait()
         last = client.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise Stopped(code or EXIT_UNUSABLE, last.removeprefix("pioneer: ")) from error
+        raise Stopped(code or UNAVAILABLE, last.removeprefix("pioneer: ")) from error
     except CallFailed as failed:
         await client.close()
-        raise Stopped(EXIT_UNUSABLE, failed.message) from failed
+        raise Stopped(UNAVAILABLE, failed.message) from failed
 
 
 async def _run(wish: ImportOptions, report: ImportCounts) -> None:
@@ -329,9 +333,9 @@ async def _run(wish: ImportOptions, report: ImportCounts) -> None:
         importer = ConversationImporter(client, wish, report, max_message_bytes)
         await _import_all(importer, sources, report, ticker)
     except CallFailed as failed:
-        raise Stopped(EXIT_UNUSABLE, failed.message) from failed
+        raise Stopped(UNAVAILABLE, failed.message) from failed
     except ConnectionClosed as error:
-        raise Stopped(EXIT_UNUSABLE, "the gateway ended before the import did") from error
+        raise Stopped(UNAVAILABLE, "the gateway ended before the import did") from error
     except asyncio.CancelledError:  # Ctrl-C: what is stored stays, the gateway is still ended in order
         report.is_interrupted = True
     finally:
@@ -341,19 +345,19 @@ async def _run(wish: ImportOptions, report: ImportCounts) -> None:
 
 def _exit_code(report: ImportCounts) -> int:
     if report.is_interrupted:
-        return EXIT_INTERRUPTED
+        return INTERRUPTED
     if not report.conversations:
-        return EXIT_DATA if report.reasons else EXIT_NO_INPUT
-    return EXIT_DATA if report.has_failures else 0
+        return DATA if report.reasons else NO_INPUT
+    return DATA if report.has_failures else 0
 
 
 def main(wish: ImportOptions) -> int:
     """Import what a path holds; return the exit code. Raises `Stopped` where nothing was begun."""
     report = ImportCounts(wish.workspace_id, is_dry_run=wish.is_dry_run)
     if not wish.path.exists():
-        raise Stopped(EXIT_NO_INPUT, f"there is no such file or folder: {shown(str(wish.path))}")
+        raise Stopped(NO_INPUT, f"there is no such file or folder: {shown(str(wish.path))}")
     if not re.fullmatch(ID_TEXT, wish.workspace_id):
-        raise Stopped(EXIT_USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
+        raise Stopped(USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
     problem: Stopped | None = None
     try:
         asyncio.run(_run(wish, report))

@@ -111,11 +111,11 @@ class ImportCounts:
 
     @property
     def has_failures(self) -> bool:
-        """Whether some input could not be read or was refused."""
+        """Return whether some input could not be read or was refused."""
         return bool(self.reasons.keys() - HARMLESS)
 
     def figures(self) -> dict[str, Any]:
-        """Everything as JSON."""
+        """Return everything as JSON."""
         return {
             **({"error": {"message": self.problem}} if self.problem is not None else {}),
             "workspace_id": self.workspace_id,
@@ -178,9 +178,13 @@ class Ticker:
         console = Console(stderr=True)
         if console.is_terminal:
             self._bar = Progress(
-                TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
-                console=console, transient=True,
-            )  # fmt: skip
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+                console=console,
+                transient=True,
+            )
             self._task = self._bar.add_task("", total=self._total)
             self._bar.start()
 

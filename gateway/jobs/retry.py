@@ -1,4 +1,4 @@
-"""When a failed job runs again: pure arithmetic."""
+"""The time at which a failed job runs again: pure arithmetic."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ JITTER = 0.2
 
 
 class RetryLimits(NamedTuple):
-    """How a kind of job is retried."""
+    """The limits of a kind's retries."""
 
     base_ms: int
     max_ms: int
@@ -42,12 +42,15 @@ LIMITS: dict[JobKind, RetryLimits] = {
 """Every kind but `index`, whose limits are settings."""
 
 MOST_DEATHS: dict[JobKind, int] = {"index": 5}
-"""How many processes may die while they work on a job before it is given up. A person who ends the process at the wrong moment
-counts as well, so it is more than a few. Other kinds go on for ever: an erase is promised, and what embeds keeps what it made."""
+"""The number of processes that may die while they work on a job before it is given up.
+
+A person who ends the process at the wrong moment counts as well, so it is more than a few. Other kinds go on for ever:
+an erase is promised, and an embedding job keeps the vectors that it made.
+"""
 
 
 def limits_of(kind: JobKind, episodic: ThreadEpisodicSettings) -> RetryLimits:
-    """The limits of a kind."""
+    """Return the limits of a kind."""
     if kind == "index":
         return RetryLimits(
             episodic.retry_base_delay_secs * 1000, episodic.retry_max_delay_secs * 1000, episodic.max_attempts
@@ -56,7 +59,7 @@ def limits_of(kind: JobKind, episodic: ThreadEpisodicSettings) -> RetryLimits:
 
 
 def next_attempt(now: int, attempts: int, limits: RetryLimits, jitter: float) -> RetryAt | GiveUp:
-    """What follows the `attempts`-th failure: the delay doubles from base to max; `jitter` is from 0 to 1."""
+    """Return the step after the `attempts`-th failure: the delay doubles from base to max; `jitter` is from 0 to 1."""
     if attempts >= limits.max_attempts:
         return GiveUp(attempts)
     delay = min(limits.max_ms, limits.base_ms * 2 ** min(attempts - 1, 62))

@@ -1,9 +1,10 @@
-"""Runs queued work: claims, calls handlers, decides what follows a failure.
+"""The runner of queued work: it claims jobs, calls handlers, and decides about failures.
 
-Rule 1: a job's effect and its mark `done` can share the handler's own transaction; what runs twice after a crash is idempotent.
+Rule 1: a job's effect and its mark `done` can share the handler's own transaction; a handler that may run twice after a
+crash is idempotent.
 Rule 2: a component that is down pauses its queue; it costs no job an attempt.
-Rule 3: jobs that nothing was held against are worked on together; where that fails, each is tried alone and answers for itself.
-Rule 4: a job that a process died of is worked on alone, one such job at a time: who dies of it again is the only one to blame.
+Rule 3: jobs without a suspicion are worked on together; where that fails, each is tried alone.
+Rule 4: a job at which a process died is worked on alone, one such job at a time, so that a second death has one cause.
 """
 
 import json
@@ -24,33 +25,35 @@ from gateway.home.owners import SQL
 from gateway.jobs.queue import Bell, job_of
 from gateway.jobs.retry import MOST_DEATHS, GiveUp, RetryLimits, next_attempt
 from gateway.jobs.states import TRANSITIONS, JobEvent
+from protocol.base import DAY_MS
 from protocol.errors import GatewayError, Unavailable
 from protocol.gateway import DrainResult, Waiting
 from protocol.seams.ports import Clock, GiveUpJob, Job, JobHandle, JobKind, PauseQueue, RetryJob, Transact, Tx
 from protocol.seams.transitions import after
 
 CONCURRENCY: Mapping[JobKind, int] = {"index": 64, "hook_run": 4, "erase_finish": 1}
-"""Index jobs are worked on together and share commits, hook runs wait for models, an erase wants the WAL alone. A queue is claimed from
-when half of its places are free, so that jobs keep coming in groups."""
+"""Index jobs are worked on together and share commits, hook runs wait for models, an erase wants the WAL alone.
 
-STUCK_MS = (
-    15 * 60 * 1000
-)  # a living process that holds a job for longer has lost it; the longest hook ends after a minute
+A queue is claimed from when half of its places are free, so that jobs keep coming in groups.
+"""
+
+STUCK_MS = 15 * 60 * 1000
+"""A living process that holds a job for longer has lost it; the longest hook ends after a minute."""
 PAUSE_SECONDS = 5.0  # how long a paused queue waits before it looks at its component again
-KEEP_FINISHED_MS = 7 * 86_400_000  # long enough to explain last week's turn
+KEEP_FINISHED_MS = 7 * DAY_MS  # long enough to explain last week's turn
 POLL_SECONDS = 1.0  # while a retry waits for the clock, and the clock may be a file
 
 log = Log("jobs")
 
 Handler = Callable[[JobHandle], Awaitable[None]]
 Together = Callable[[Sequence[JobHandle]], Awaitable[None]]
-"""Works on several jobs at once; whichever of them a transaction does, it finishes."""
+"""A handler of several jobs at once; each transaction finishes the jobs whose effect it stores."""
 Gate = Callable[[], tuple[str, str] | None]
 """The component and reason that hold a queue, or None while it is open."""
 
 
 class Work(NamedTuple):
-    """What is done about the jobs of a kind: one by one, several together where that is said, none while the gate is shut."""
+    """The handlers of a kind of jobs: one by one, or `together`; no job is handled while the gate is shut."""
 
     handler: Handler
     gate: Gate | None = None
@@ -66,7 +69,7 @@ class _Claimed:
         self.is_finished = False
 
     def finish(self, tx: Tx) -> None:
-        """Mark it done in this transaction; a lease that was lost meanwhile is not ours to finish."""
+        """Mark the job done in this transaction, unless its lease was lost meanwhile."""
         _move(tx, self.job, "finish", owner=self._owner)
         tx.after_commit(self._finished)
 
@@ -75,15 +78,22 @@ class _Claimed:
 
 
 def _move(
-    tx: Tx, job: Job, event: JobEvent, *, owner: str, at: int | None = None, error: str | None = None,
+    tx: Tx,
+    job: Job,
+    event: JobEvent,
+    *,
+    owner: str,
+    at: int | None = None,
+    error: str | None = None,
     attempts: int | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Make the step under the lease of `owner`; False when that lease is lost."""
     lease = {"job_id": job.job_id, "owner": owner, "leased_attempt": job.attempt_count, "last_error": error}
     step = {
-        "state": after(TRANSITIONS, job.state, event), "next_run_at": job.next_run_at if at is None else at,
+        "state": after(TRANSITIONS, job.state, event),
+        "next_run_at": job.next_run_at if at is None else at,
         "attempt_count": job.attempt_count if attempts is None else attempts,
-    }  # fmt: skip
+    }
     return tx.run(SQL["move_job"], lease | step) == 1 or tx.run(SQL["drop_leased_twin"], lease) == 1
 
 
@@ -91,10 +101,18 @@ class JobRunner:
     """The workers of this process."""
 
     def __init__(
-        self, *, db: Transact, clock: Clock, owner: str, bell: Bell, work: Mapping[JobKind, Work],
-        limits: Callable[[JobKind], RetryLimits], on_paused: Callable[[str, str], None], on_resumed: Callable[[str], None],
+        self,
+        *,
+        db: Transact,
+        clock: Clock,
+        owner: str,
+        bell: Bell,
+        work: Mapping[JobKind, Work],
+        limits: Callable[[JobKind], RetryLimits],
+        on_paused: Callable[[str, str], None],
+        on_resumed: Callable[[str], None],
         let_pass: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._db = db
         self._clock = clock
         self._owner = owner
@@ -119,29 +137,29 @@ class JobRunner:
         self._bell.ring()
 
     def resume(self, kind: JobKind) -> None:
-        """The component of a paused queue may work again."""
+        """Try a paused queue's component again now."""
         if kind in self._paused and self._paused[kind][2] != math.inf:
             component, reason, _ = self._paused[kind]
             self._paused[kind] = (component, reason, 0.0)
         self.wake()
 
     def resume_all(self, component: str) -> None:
-        """A component works again: every queue that waits for it goes on."""
+        """Resume every queue that waits for a component, which works again."""
         waiting: list[JobKind] = [kind for kind, held in self._paused.items() if held[0] == component]
         for kind in waiting:
             self.resume(kind)
 
-    def paused(self, kind: JobKind) -> tuple[str, str] | None:
-        """The component and reason that hold a queue."""
+    def pause_of(self, kind: JobKind) -> tuple[str, str] | None:
+        """Return the component and reason that hold a queue, or None."""
         held = self._paused.get(kind)
         return (held[0], held[1]) if held else None
 
     async def forget_finished(self) -> None:
-        """Drop what was finished long ago."""
+        """Drop the rows of jobs that finished long ago."""
         await self._try_to_note(partial(_forget_finished, before=self._clock.now() - KEEP_FINISHED_MS))
 
     async def run(self) -> None:
-        """Work until cancelled; what is leased then is queued again."""
+        """Work until cancelled; leased jobs are queued again then."""
         try:
             async with anyio.create_task_group() as group:
                 while True:
@@ -158,7 +176,7 @@ class JobRunner:
                 await self._try_to_note(partial(free_jobs_of, owner=self._owner))
 
     async def _look(self, group: TaskGroup) -> float | None:
-        """Claim and start what fits; the seconds until the next look, or None to wait for a wake."""
+        """Claim and start jobs that fit; return the seconds until the next look, or None to wait for a wake."""
         await self._pay()
         self._look_at_gates()
         open_kinds: dict[JobKind, int] = {
@@ -176,7 +194,7 @@ class JobRunner:
         return POLL_SECONDS if waits or self._paused else None
 
     def _start(self, group: TaskGroup, claimed: Sequence[Job]) -> None:
-        """Begin the work: together where nothing is held against a job, else alone."""
+        """Begin the work: together for jobs without a suspicion, else alone."""
         fresh: dict[JobKind, list[_Claimed]] = {}
         for job in claimed:
             self._running[job.kind] += 1
@@ -190,7 +208,7 @@ class JobRunner:
             group.start_soon(self._work_together, group, kind, jobs)
 
     def _look_at_gates(self) -> None:
-        """Pause what its gate holds, and let go what it holds no more."""
+        """Pause queues whose gate is shut, and resume those whose gate is open again."""
         for kind, work in self._work_of.items():
             if work.gate is None:
                 continue
@@ -224,14 +242,14 @@ class JobRunner:
         return claimed
 
     async def _work_together(self, group: TaskGroup, kind: JobKind, jobs: Sequence[_Claimed]) -> None:
-        """Work on several jobs at once; those that are not finished then are tried alone."""
+        """Work on several jobs at once; unfinished ones are tried alone afterwards."""
         await self._let_pass()
         together = self._work_of[kind].together
         assert together is not None  # noqa: S101  # else the jobs were begun one by one
         try:
             await together(jobs)
             self._note_works(kind)
-        except Exception as failure:  # noqa: BLE001  # whose it is, is found out and told when each is tried alone
+        except Exception as failure:  # noqa: BLE001  # the job at fault is found and reported when each is tried alone
             log.warning("tried_alone", kind=kind, count=len(jobs), type=type(failure).__name__)
         self._end([held.job for held in jobs if held.is_finished])
         for held in jobs:
@@ -239,7 +257,7 @@ class JobRunner:
                 group.start_soon(self._work, held)
 
     def _note_works(self, kind: JobKind) -> None:
-        """A paused queue whose handler succeeds goes on."""
+        """Resume a paused queue whose handler succeeded."""
         if kind in self._paused:
             component, _, _ = self._paused.pop(kind)
             self._on_resumed(component)
@@ -263,7 +281,8 @@ class JobRunner:
                 await self._pause(job, PauseQueue("storage", failure.reason))
             else:
                 await self._fail(job, failure.reason)
-        except Exception as failure:  # noqa: BLE001  # the boundary of background work: told by code, retried, in the end dead
+        # the boundary of background work: reported by code, retried, in the end dead
+        except Exception as failure:  # noqa: BLE001
             log.incident(failure)
             await self._fail(job, "internal")
         finally:
@@ -295,13 +314,13 @@ class JobRunner:
     async def _settle(
         self, job: Job, event: JobEvent, *, at: int | None = None, error: str | None = None, attempts: int | None = None
     ) -> None:
-        """Note the step; where that fails it is owed, and noted before anything else is claimed."""
+        """Store the step; where that fails it is owed, and stored before any other job is claimed."""
         step = partial(_move, job=job, event=event, owner=self._owner, at=at, error=error, attempts=attempts)
         if not await self._try_to_note(step):
             self._owed.append(step)
 
     async def _pay(self) -> None:
-        """Note what could not be noted; a lease that nobody holds would wait for the stuck timer."""
+        """Store owed steps; a lease without a worker would wait for the stuck timer."""
         if owed := self._owed[:]:
 
             def pay(tx: Tx) -> None:
@@ -312,7 +331,7 @@ class JobRunner:
             del self._owed[: len(owed)]
 
     async def _try_to_note(self, work: Callable[[Tx], object]) -> bool:
-        """Bookkeeping whose failure must not end the runner: a full disk is no reason to stop serving."""
+        """Store bookkeeping; False where that fails. A full disk must not end the runner."""
         try:
             await self._db.note(work)
         except GatewayError as failure:
@@ -321,19 +340,18 @@ class JobRunner:
         return True
 
     async def drain(self, seconds: float) -> DrainResult:
-        """Wait until nothing is queued, leased or due; what waits for later, is paused or dead does not count."""
+        """Wait until no job is queued, leased or due; return the counts. Later, paused and dead jobs do not count."""
         with anyio.move_on_after(seconds):
             while True:
                 idle = None if self._is_working() else await self._db.read(self._when_idle)
-                if (
-                    idle is not None and not self._is_working()
-                ):  # a job that began meanwhile pauses its queue before it is freed
+                # a job that began meanwhile pauses its queue before it is freed
+                if idle is not None and not self._is_working():
                     return idle
                 waiter = anyio.Event()
                 self._idle_waiters.append(waiter)
                 self.wake()
                 try:
-                    with anyio.move_on_after(POLL_SECONDS / 4):  # another process's work ends without telling us
+                    with anyio.move_on_after(POLL_SECONDS / 4):  # another process's work ends without a notice
                         await waiter.wait()
                 finally:
                     self._idle_waiters.remove(waiter)
@@ -343,7 +361,7 @@ class JobRunner:
         return any(self._running.values())
 
     def _when_idle(self, tx: Tx) -> DrainResult | None:
-        """The result of a drain that is over; None while there is work."""
+        """Return the result of a drain that is over; None while there is work."""
         now = self._clock.now()
         runnable: list[JobKind] = [kind for kind in self._work_of if not self._is_held(kind)]
         if any(tx.one(SQL["has_leased"], {"kind": kind}) for kind in runnable) or _runnable(tx, runnable, now):
@@ -351,7 +369,7 @@ class JobRunner:
         return DrainResult(idle=True, pending=0, waiting=_waiting(tx))
 
     def _as_it_is(self, tx: Tx) -> DrainResult:
-        """The result of a drain whose time is over."""
+        """Return the result of a drain whose time is over."""
         now = self._clock.now()
         runnable = {kind for kind in self._work_of if not self._is_held(kind)}
         active, waiting = tx.all(SQL["count_active_jobs"]), _waiting(tx)
@@ -361,7 +379,7 @@ class JobRunner:
 
 
 def _waiting(tx: Tx) -> list[Waiting]:
-    """What a retry of each kind waits for."""
+    """Return, for each kind, the jobs that wait for a retry and the time of the next one."""
     return [Waiting(kind=kind, count=count, next_run_at=at) for kind, count, at in tx.all(SQL["next_retry"])]
 
 
@@ -370,19 +388,19 @@ def _is_suspect(job: Job) -> bool:
 
 
 def free_jobs_of(tx: Tx, owner: str) -> int:
-    """Make everything that a process leased runnable again; its own word, when it ends in order."""
+    """Make every job that a process leased runnable again, when the process ends in order; return how many."""
     freed = tx.run(SQL["free_jobs_of"], {"owner": owner})
     return freed + tx.run(SQL["drop_leased_twins_of"], {"owner": owner})
 
 
 def free_jobs_of_dead(tx: Tx, owner: str) -> int:
-    """Make what a dead process leased runnable again, but for that which too many died of."""
+    """Make the jobs that a dead process leased runnable again, except those with too many deaths; return how many."""
     freed = tx.run(SQL["free_jobs_of_dead"], {"owner": owner, "most": json.dumps(MOST_DEATHS)})
     return freed + tx.run(SQL["drop_leased_twins_of"], {"owner": owner})
 
 
 def _runnable(tx: Tx, kinds: Sequence[JobKind], now: int) -> list[JobKind]:
-    """The kinds that have work for now."""
+    """Return the kinds that have work for now."""
     return [
         kind
         for kind in kinds
@@ -391,7 +409,7 @@ def _runnable(tx: Tx, kinds: Sequence[JobKind], now: int) -> list[JobKind]:
 
 
 def _seen(tx: Tx, kinds: Sequence[JobKind], now: int) -> tuple[list[JobKind], bool]:
-    """The kinds that have work for now, and whether any job waits for later."""
+    """Return the kinds that have work for now, and whether any job waits for later."""
     return _runnable(tx, kinds, now), tx.one(SQL["next_retry"]) is not None
 
 

@@ -1,12 +1,12 @@
 """The life of a job as a table.
 
-Rule 1: every move of a job's state is a row of `TRANSITIONS`; nothing here knows what a job does.
+Rule 1: every move of a job's state is a row of `TRANSITIONS`; this module knows no handler.
 
     queued      waits for a worker
     leased      a living process works on it; after a crash it is queued again at once
     retry_wait  failed for a passing cause; queued again when its time has come
     dead        failed too often, or for a lasting cause; only a person requeues it
-    cancelled   what it was about is gone
+    cancelled   its subject is gone
     done        its effect is stored
 """
 

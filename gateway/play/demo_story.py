@@ -1,7 +1,7 @@
 """The bundled conversation of `pioneer demo`: one person, one project, nine days.
 
-Rule 1: only the story stands here: what is said on which day, and how the scripted model answers. What the gateway makes
-of it is decided by the gateway alone.
+Rule 1: only the story stands here: what is said on which day, and how the scripted model answers. What the gateway
+makes of it is decided by the gateway alone.
 """
 
 from typing import Any, NamedTuple
@@ -25,16 +25,23 @@ class StoryTurn(NamedTuple):
 
 
 def fact(content: str, quote: str, category: str, attribute: str, **semantic: Any) -> dict[str, Any]:
-    """A fact as an extractor model would answer it."""
+    """Return a fact as an extractor model would answer it."""
     claims = {
-        "intent": "implicit_candidate", "explicitness": "implicit", "category": category, "subject": "current_user",
-        "attribute": attribute, "durability": "long_lived", "sensitivity": "none", "certainty": "high", **semantic,
-    }  # fmt: skip
+        "intent": "implicit_candidate",
+        "explicitness": "implicit",
+        "category": category,
+        "subject": "current_user",
+        "attribute": attribute,
+        "durability": "long_lived",
+        "sensitivity": "none",
+        "certainty": "high",
+        **semantic,
+    }
     return {"semantic": claims, "content": content, "evidence": {"quote": quote}}
 
 
 def _accidental_key() -> str:
-    """A well-formed, worthless cloud key, put together at run time so that no scanner trips over this file."""
+    """Return a well-formed, worthless cloud key, put together at run time so that no scanner trips over this file."""
     return "AKIA" + "Q3EXAMPLE7HARBOR"
 
 
@@ -165,7 +172,7 @@ STORY: tuple[StoryTurn, ...] = (
 
 
 def script() -> list[dict[str, Any]]:
-    """The rules of the scripted model that belong to the story, in its own order."""
+    """Return the rules of the scripted model that belong to the story, in its own order."""
     rules: list[dict[str, Any]] = []
     for said in STORY:
         if said.tool is not None:

@@ -77,7 +77,7 @@ class ReplayReport(NamedTuple):
 
 
 def steps_of(text: str) -> list[PlacedStep]:
-    """The file's steps without its comments. Raises `BadReplay`."""
+    """Return the file's steps without its comments. Raises `BadReplay`."""
     steps: list[PlacedStep] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -94,7 +94,7 @@ def steps_of(text: str) -> list[PlacedStep]:
 
 
 def is_reply_to(pattern: Any, message: Any) -> bool:
-    """Whether a message is the one that a pattern of `expect` is about: by its id when the pattern gives one."""
+    """Return whether a message is the one that a pattern of `expect` is about: by its id when the pattern gives one."""
     if isinstance(pattern, list):
         return isinstance(message, list)
     if not isinstance(pattern, dict) or isinstance(members := cast("dict[str, Any]", pattern).get("id", {}), dict):
@@ -248,7 +248,7 @@ class Player:
         return [{"method": name, "params": params} for name, params in received if id(params) not in self._matched]
 
     def _unmatched(self, step: PlacedStep) -> str:
-        """What did come, for a person who looks for the reason: whole where it could have been meant."""
+        """Return what did come, for a person who looks for the reason: whole where it could have been meant."""
         fresh = self._fresh()
         wanted: Any = step.given.get("method") if step.verb == "notification" else None
         near = [came for came in fresh if came["method"] == wanted] or self._replies

@@ -48,20 +48,20 @@ class BadPattern(Exception):
 
 
 def shown(value: Any) -> str:
-    """A value as a person reads it."""
+    """Return a value as a person reads it."""
     text = repr(value) if value is ABSENT else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} …"
 
 
 def referred(name: Any, bound: Bound) -> Any:
-    """What a name was bound to."""
+    """Return what a name was bound to."""
     if name not in bound:
         raise BadPattern(f"nothing was captured as {shown(name)}")
     return bound[name]
 
 
 def filled(value: Any, bound: Bound) -> Any:
-    """A value to send, with every `{"$ref": name}` replaced by what was captured."""
+    """Return a value to send, with every `{"$ref": name}` replaced by what was captured."""
     if isinstance(value, list):
         return [filled(item, bound) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
@@ -73,7 +73,7 @@ def filled(value: Any, bound: Bound) -> Any:
 
 
 def match(pattern: Any, value: Any, bound: Bound, path: Path = "$") -> dict[str, Any]:
-    """The captures with those that this match adds. Raises `Mismatch`."""
+    """Return the captures with those that this match adds. Raises `Mismatch`."""
     if isinstance(pattern, dict):
         return _match_members(cast("dict[str, Any]", pattern), value, bound, path)
     if isinstance(pattern, list):

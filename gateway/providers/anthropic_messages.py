@@ -22,12 +22,14 @@ SILENCE = "…"
 """A conversation begins with the user here; one that was imported may not."""
 
 KEPT = {"type": "ephemeral"}
-"""What stands before this mark is the same in the next request, and is not paid in full again."""
+"""The part before this mark is equal in the next request, and is not paid in full again."""
 
 
 BLOCKS: Mapping[str, tuple[str, ...]] = {
-    "text": ("text",), "thinking": ("thinking", "signature"), "redacted_thinking": ("data",),
-}  # fmt: skip
+    "text": ("text",),
+    "thinking": ("thinking", "signature"),
+    "redacted_thinking": ("data",),
+}
 """The members of an answer's blocks that go back as they came; a call's own come from the conversation."""
 
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
@@ -62,7 +64,7 @@ class _Message(msgspec.Struct):
 
 
 class _Event(msgspec.Struct):
-    """What is read of any event."""
+    """The members that are read of any event."""
 
     type: str
     index: int | None = None
@@ -73,7 +75,7 @@ class _Event(msgspec.Struct):
 
 
 def connect(config: ProviderConfig, connection: Connection) -> "AnthropicMessages":
-    """Import the SDK and make a client."""
+    """Import the SDK, make a client and return it."""
     import anthropic  # noqa: PLC0415  # a second of work that a gateway without such a provider never does
 
     client = anthropic.AsyncAnthropic(
@@ -96,12 +98,12 @@ class AnthropicMessages:
         self._thoughts = Thoughts()
 
     def extras(self, request: ModelRequest) -> frozenset[str]:
-        """None: JSON is asked for in words, and the count of tokens comes by itself."""
+        """Return no extras: JSON is asked for in words, and the count of tokens comes by itself."""
         del request
         return frozenset()
 
     async def ask(self, request: ModelRequest, model: str, extras: frozenset[str]) -> Stream:
-        """The stream of the answer."""
+        """Return the stream of the answer."""
         del extras
         asked: dict[str, Any] = {
             "model": model,
@@ -116,7 +118,8 @@ class AnthropicMessages:
             asked["tools"] = [_tool(tool) for tool in request.tools]
         elif called := {call.name: None for message in request.messages for call in message.tool_calls}:
             asked["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
-            asked["tool_choice"] = {"type": "none"}  # what was called must be offered, also where no more may be
+            # called tools must be offered, also where no more calls are allowed
+            asked["tool_choice"] = {"type": "none"}
         return await self._messages.create(**asked)
 
     def read(self, event: Any, answer: IncomingAnswer) -> None:
@@ -137,15 +140,15 @@ class AnthropicMessages:
         names = BLOCKS.get(block.type or "", ())
         answer.blocks.append({"type": block.type or "", "id": block.id or ""} | {n: parts[n] or "" for n in names})
         if block.type == "text":
-            answer.say(block.text or "")
+            answer.add_text(block.text or "")
         elif block.type == "tool_use":
-            answer.call(index, block.id, block.name, "")
+            answer.add_call(index, block.id, block.name, "")
 
     def _go_on(self, delta: _Delta, index: int, answer: IncomingAnswer) -> None:
-        answer.say(delta.text or "")
+        answer.add_text(delta.text or "")
         answer.count(delta.thinking or "")
         if delta.partial_json:
-            answer.call(index, None, None, delta.partial_json)
+            answer.add_call(index, None, None, delta.partial_json)
         if answer.blocks:
             block = answer.blocks[-1]
             for name, more in (("text", delta.text), ("thinking", delta.thinking), ("signature", delta.signature)):
@@ -153,7 +156,7 @@ class AnthropicMessages:
                     block[name] += more
 
     def _count(self, usage: _Usage | None, answer: IncomingAnswer) -> None:
-        """Later counts replace earlier ones; what came from a cache was read all the same."""
+        """Store the counts of tokens: later ones replace earlier ones; tokens of a cache count as read."""
         if usage is None:
             return
         read = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
@@ -166,7 +169,7 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def messages_of(messages: Sequence[Message], thoughts: Thoughts) -> list[dict[str, Any]]:
-    """The messages as this dialect has them: two speakers in turn, beginning with the user, nothing empty."""
+    """Return the messages as this dialect has them: two speakers in turn, beginning with the user, nothing empty."""
     told: list[dict[str, Any]] = []
     for message in messages:
         blocks = _blocks(message, thoughts)
@@ -194,11 +197,11 @@ def _blocks(message: Message, thoughts: Thoughts) -> list[dict[str, Any]]:
     thought = thoughts.of(message)
     if thought is None:
         return [*shown, *said, *calls.values()]
-    return [block for one in thought if (block := calls.get(one["id"]) or _as_it_was(one)) is not None]
+    return [block for one in thought if (block := calls.get(one["id"]) or _returned_block(one)) is not None]
 
 
-def _as_it_was(block: Mapping[str, str]) -> dict[str, Any] | None:
-    """A block of an earlier answer; None for an empty text, and for what this dialect may not be told back."""
+def _returned_block(block: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return a block of an earlier answer; None for an empty text, and for a block that may not be sent back."""
     names = BLOCKS.get(block["type"], ())
     if not names or (block["type"] == "text" and not block["text"].strip()):
         return None

@@ -1,4 +1,4 @@
-"""How a provider is reached: its address, its key, and what may travel in the headers of a request.
+"""The connection of a provider: its address, its key, and the headers that a request may have.
 
 Rule 1: the environment gives a provider nothing but the one key that its configuration names: the SDKs would also take
 addresses, headers and other keys from there, and send them wherever `base_url` points.
@@ -21,22 +21,31 @@ VENDORS: Mapping[ProviderKind, str] = {"openai": "openai", "anthropic": "anthrop
 NO_KEY = "none"
 """The SDKs insist on a key; it is taken out again before anything is sent."""
 
-HEADERS = frozenset({
-    "host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length",
-    "transfer-encoding", "anthropic-version",
-})  # fmt: skip
+HEADERS = frozenset(
+    {
+        "host",
+        "accept",
+        "accept-encoding",
+        "connection",
+        "user-agent",
+        "content-type",
+        "content-length",
+        "transfer-encoding",
+        "anthropic-version",
+    }
+)
 KEY_HEADERS = frozenset({"authorization", "x-api-key"})
 
 
 class Connection(NamedTuple):
-    """Where to, with which key, and how long to wait."""
+    """The address, the key and the time-out of a provider."""
 
     base_url: str | None
     key: str | None
     seconds: float
 
     def http_options(self) -> dict[str, Any]:
-        """Options of the SDK's HTTP client that keep both rules."""
+        """Return options of the SDK's HTTP client that keep both rules."""
         options: dict[str, Any] = {
             "event_hooks": {"request": [self._clean]},
             "follow_redirects": False,
@@ -59,12 +68,12 @@ class Connection(NamedTuple):
 
 
 def connection_of(config: ProviderConfig) -> Connection:
-    """The connection of a provider without a problem."""
+    """Return the connection of a provider without a problem."""
     return Connection(config.base_url, _key_of(config), config.timeout_ms / 1000)
 
 
 def problem_of(config: ProviderConfig, model: str | None = None) -> ProviderProblem | None:
-    """What keeps the provider from being asked (for a model, where a turn names one); None where nothing does."""
+    """Return the problem that keeps the provider from being asked (for a turn's model, if one is named), or None."""
     if config.kind == "scripted":
         return None if config.script is not None else "script_missing"
     key_is_needed = config.api_key_env is not None or config.base_url is None
@@ -78,7 +87,7 @@ def problem_of(config: ProviderConfig, model: str | None = None) -> ProviderProb
 
 
 def _key_of(config: ProviderConfig) -> str | None:
-    """The key; None where there is none that could stand in a header."""
+    """Return the key; None where there is none that could stand in a header."""
     key = os.environ.get(config.api_key_env, "").strip() if config.api_key_env else ""
     return key if key and key.isascii() and key.isprintable() else None
 

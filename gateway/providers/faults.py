@@ -1,4 +1,4 @@
-"""What went wrong with a call to a provider, as one of the contract's faults.
+"""Failures of calls to a provider, as the contract's faults.
 
 Rule 1: what a server or a library says is read for its code only; its text goes nowhere.
 Rule 2: an error that stands in no table is our own defect and is not caught.
@@ -14,35 +14,52 @@ import msgspec
 from protocol.models import ProviderFailed, ProviderFault
 
 STATUS_FAULTS: Mapping[int, ProviderFault] = {
-    401: "auth", 402: "auth", 403: "auth", 404: "not_configured", 408: "timeout", 409: "http_500", 425: "http_500",
+    401: "auth",
+    402: "auth",
+    403: "auth",
+    404: "not_configured",
+    408: "timeout",
+    409: "http_500",
+    425: "http_500",
     429: "http_429",
-}  # fmt: skip
-"""Every other 5xx is `http_500`; what is left is `rejected`: the server does not take the request as it is."""
+}
+"""Every other 5xx is `http_500`; any other status is `rejected`: the server does not take the request as it is."""
 
 SAID_FAULTS: Mapping[str, ProviderFault] = {
-    "insufficient_quota": "auth", "invalid_api_key": "auth", "authentication_error": "auth", "permission_error": "auth",
-    "billing_error": "auth", "model_not_found": "not_configured", "not_found_error": "not_configured",
-    "rate_limit_error": "http_429", "rate_limit_exceeded": "http_429", "overloaded_error": "http_500",
-    "api_error": "http_500", "server_error": "http_500", "timeout_error": "timeout",
-    "invalid_request_error": "rejected", "request_too_large": "rejected", "context_length_exceeded": "rejected",
-}  # fmt: skip
+    "insufficient_quota": "auth",
+    "invalid_api_key": "auth",
+    "authentication_error": "auth",
+    "permission_error": "auth",
+    "billing_error": "auth",
+    "model_not_found": "not_configured",
+    "not_found_error": "not_configured",
+    "rate_limit_error": "http_429",
+    "rate_limit_exceeded": "http_429",
+    "overloaded_error": "http_500",
+    "api_error": "http_500",
+    "server_error": "http_500",
+    "timeout_error": "timeout",
+    "invalid_request_error": "rejected",
+    "request_too_large": "rejected",
+    "context_length_exceeded": "rejected",
+}
 """Codes and types that servers give in the body of an error, also in the middle of a stream that began well."""
 
 TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2"})
-"""Libraries whose errors tell of the connection; not every SDK wraps all of them."""
+"""Libraries whose errors are of the connection; not every SDK wraps all of them."""
 
 
 def failure_of(error: Exception, sdk: Any) -> ProviderFailed | None:
-    """The contract's failure for an error of a vendor's SDK (they share their errors' names); None for a defect."""
+    """Return the contract's failure for an error of a vendor's SDK (the SDKs share the names); None for a defect."""
     if isinstance(error, (TimeoutError, sdk.APITimeoutError)):
         return ProviderFailed("timeout")
     if isinstance(error, sdk.APIConnectionError):
         return ProviderFailed("disconnect")
     if isinstance(error, sdk.APIStatusError):
         answer: Any = cast("Any", error).response
-        return ProviderFailed(_fault_said(answer.status_code, cast("Any", error).body), retry_after(answer.headers))
+        return ProviderFailed(_fault_of_body(answer.status_code, cast("Any", error).body), retry_after(answer.headers))
     if isinstance(error, sdk.APIError):
-        return ProviderFailed(_fault_said(200, cast("Any", error).body))
+        return ProviderFailed(_fault_of_body(200, cast("Any", error).body))
     if isinstance(error, (ValueError, msgspec.MsgspecError)):  # no JSON, no UTF-8, not the shape that was agreed
         return ProviderFailed("bad_json")
     if type(error).__module__.partition(".")[0] in TRANSPORTS:
@@ -50,8 +67,8 @@ def failure_of(error: Exception, sdk: Any) -> ProviderFailed | None:
     return ProviderFailed("disconnect") if isinstance(error, OSError) else None
 
 
-def _fault_said(status: int, body: object) -> ProviderFault:
-    """A known code is the most exact, then the status, then the type: one type may stand for many statuses."""
+def _fault_of_body(status: int, body: object) -> ProviderFault:
+    """Return the fault by the error's code where it is known, else by the status, else by the type."""
     code, kind = _codes(body)
     if code in SAID_FAULTS:
         return SAID_FAULTS[code]
@@ -61,7 +78,7 @@ def _fault_said(status: int, body: object) -> ProviderFault:
 
 
 def _codes(body: object) -> tuple[str, str]:
-    """What an error's body gives as its code and its type, whether or not it is wrapped once more."""
+    """Return what an error's body gives as its code and its type, whether or not it is wrapped once more."""
     outer = _members(body)
     inner = _members(outer.get("error")) or outer
     return str(inner.get("code") or ""), str(inner.get("type") or "")
@@ -76,7 +93,7 @@ def _number(code: str) -> int:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """For how many seconds a server asks to be left alone; None where it does not say so in a form that is known."""
+    """Return the seconds that a server asks to wait; None where it does not, or in an unknown form."""
     exact, said = headers.get("retry-after-ms"), headers.get("retry-after")
     for text, unit in ((exact, 0.001), (said, 1.0)):
         try:

@@ -19,7 +19,7 @@ USAGE = "stream_options"
 REASONING = "reasoning_content"
 
 PICTURES_OF_TOOLS = "The pictures that the tools above have shown:"
-"""A tool's answer is text in this dialect; what it shows comes in a message behind the answers."""
+"""A tool's answer is text in this dialect; its pictures come in a message behind the answers."""
 
 
 SPEAKERS = frozenset({"user", "assistant"})
@@ -54,14 +54,14 @@ class _Usage(msgspec.Struct):
 
 
 class _Chunk(msgspec.Struct):
-    """What is read of a chunk: servers differ in the rest."""
+    """The members that are read of a chunk: servers differ in the rest."""
 
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
 
 
 def connect(config: ProviderConfig, connection: Connection) -> "OpenAIChat":
-    """Import the SDK and make a client."""
+    """Import the SDK, make a client and return it."""
     import openai  # noqa: PLC0415  # a second of work that a gateway without such a provider never does
 
     client = openai.AsyncOpenAI(
@@ -84,11 +84,11 @@ class OpenAIChat:
         self._thoughts = Thoughts()
 
     def extras(self, request: ModelRequest) -> frozenset[str]:
-        """JSON mode where JSON is wanted, and the count of tokens."""
+        """Return the names of the extras: JSON mode where JSON is wanted, and the count of tokens."""
         return frozenset({JSON_MODE, USAGE} if request.json_answer else {USAGE})
 
     async def ask(self, request: ModelRequest, model: str, extras: frozenset[str]) -> Stream:
-        """The stream of the answer."""
+        """Return the stream of the answer."""
         asked: dict[str, Any] = {
             "model": model,
             "messages": messages_of(request.messages, self._thoughts),
@@ -117,12 +117,12 @@ class OpenAIChat:
         chunk = msgspec.convert(event, _Chunk, from_attributes=True)
         for choice in chunk.choices or []:
             delta = choice.delta or _Delta()
-            answer.say(delta.content or delta.refusal or "")
+            answer.add_text(delta.content or delta.refusal or "")
             self._think(delta.reasoning_content or "", answer)
             for place, call in enumerate(delta.tool_calls or []):
                 function = call.function or _Function()
                 index = call.index if call.index is not None else place
-                answer.call(index, call.id, function.name, function.arguments or "")
+                answer.add_call(index, call.id, function.name, function.arguments or "")
             if choice.finish_reason is not None:
                 answer.is_whole = True
                 if answer.blocks:
@@ -133,16 +133,19 @@ class OpenAIChat:
             answer.output_tokens = chunk.usage.completion_tokens or 0
 
     def _think(self, text: str, answer: IncomingAnswer) -> None:
-        """Some servers of the dialect tell a model's thoughts beside its words, and want them back with the tools' results."""
+        """Keep a model's thoughts: some servers send them beside the words and want them back with tools' results."""
         if text:
             answer.count(text)
             answer.blocks.append({REASONING: text})
 
 
 def messages_of(messages: Sequence[Message], thoughts: Thoughts) -> list[dict[str, Any]]:
-    """The messages as this dialect has them. Neighbours of one speaker are one: some servers insist that two take turns."""
+    """Return the messages as this dialect has them.
+
+    Neighbours of one speaker are one: some servers insist that two take turns.
+    """
     told: list[Message] = []
-    for message in _with_pictures(messages):
+    for message in _move_pictures(messages):
         last = told[-1] if told else None
         if last is not None and last.role == message.role and message.role in SPEAKERS and not last.tool_calls:
             told[-1] = _joined(last, message)
@@ -156,8 +159,8 @@ def _joined(first: Message, second: Message) -> Message:
     return msgspec.structs.replace(second, content=content, pictures=[*first.pictures, *second.pictures])
 
 
-def _with_pictures(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages, with what tools have shown in a message of the user behind their answers."""
+def _move_pictures(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yield the messages, with the pictures of tools in a user's message behind the tools' answers."""
     shown: list[Picture] = []
     for message in messages:
         if message.role == "tool":
@@ -190,7 +193,7 @@ def _message(message: Message, thoughts: Thoughts) -> dict[str, Any]:
 
 
 def _parts(text: str, pictures: Sequence[Picture]) -> str | list[dict[str, Any]]:
-    """Plain text where there are no pictures: not every server knows parts."""
+    """Return plain text where there are no pictures: not every server knows parts."""
     if not pictures:
         return text
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []

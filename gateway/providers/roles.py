@@ -30,14 +30,15 @@ from protocol.seams.ports import Clock
 from protocol.settings import GatewayConfig, ProviderConfig, ProviderKind, ProviderView, RoleName
 
 OUTPUT_SHARE = 4
-"""One part in so many of a model's window is left for its answer, where nobody says how long that may be."""
+"""A fourth of a model's window is left for its answer, where no setting bounds the answer."""
 
 TEST_QUESTION = "Answer with the one word: ready"
 
 ROLES: tuple[RoleName, ...] = ("main", "preflight", "extractor")
 
 PROBLEM_HINTS: Mapping[ProviderProblem, str] = {
-    "extra_missing": "The provider's library is not installed: in the clone, `uv tool install '.[providers]'` or `pipx install --force '.[providers]'`.",
+    "extra_missing": "The provider's library is not installed: in the clone, "
+    "`uv tool install '.[providers]'` or `pipx install --force '.[providers]'`.",
     "key_missing": "api_key_env must name an environment variable of this process that holds the key.",
     "model_missing": "Set model to the name of a model that the server has.",
     "base_url_invalid": "base_url must be an address that begins with http:// or https://.",
@@ -59,7 +60,7 @@ class Provider(Protocol):
     """One configured provider."""
 
     async def attempt(self, request: ModelRequest, attempt: int, deltas: Deltas | None) -> ModelReply:
-        """The answer of one try. Raises `ProviderFailed`."""
+        """Return the answer of one try. Raises `ProviderFailed`."""
         ...
 
 
@@ -76,7 +77,7 @@ FACTORIES: Mapping[ProviderKind, Callable[[ProviderConfig, Path, Clock], Provide
 
 
 class _Forwarder:
-    """Hands deltas on, and tells the receiver when a broken stream begins anew."""
+    """Hands deltas on, and resets the receiver when a broken stream begins anew."""
 
     def __init__(self, receiver: Deltas | None) -> None:
         self._receiver = receiver
@@ -112,7 +113,7 @@ class Providers:
         return getattr(self._config().roles, role)
 
     def is_configured(self, role: RoleName) -> bool:
-        """Whether a provider is set for the role."""
+        """Return whether a provider is set for the role."""
         name = self._name_for(role)
         return name is not None and name in self._config().providers
 
@@ -120,17 +121,17 @@ class Providers:
         return self._config().providers.get(provider or self._name_for(role) or "")
 
     def calls_tools(self, role: RoleName, provider: str | None = None) -> bool:
-        """Whether that provider, or the role's, can call tools."""
+        """Return whether that provider, or the role's, can call tools."""
         config = self._settings_of(role, provider)
         return config is not None and config.tools
 
     def takes_pictures(self, role: RoleName, provider: str | None = None) -> bool:
-        """Whether that provider, or the role's, takes pictures."""
+        """Return whether that provider, or the role's, takes pictures."""
         config = self._settings_of(role, provider)
         return config is not None and config.pictures
 
     def prompt_tokens(self, role: RoleName, provider: str | None = None) -> int | None:
-        """How many tokens a request to that provider, or the role's, may have; None where nobody said so."""
+        """Return the tokens that a request to that provider, or the role's, may have; None without a setting."""
         config = self._settings_of(role, provider)
         if config is None or config.context_tokens is None:
             return None
@@ -146,7 +147,7 @@ class Providers:
         return known[1]
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:
-        """The answer of the role's provider, after at most three tries. Raises `ProviderFailed`."""
+        """Return the answer of the role's provider, after at most three tries. Raises `ProviderFailed`."""
         from gateway.providers.tries import tries  # noqa: PLC0415  # a process that asks no model never needs it
 
         name = request.provider or self._name_for(request.role)
@@ -168,7 +169,7 @@ class Providers:
         raise ProviderFailed("disconnect")
 
     async def test(self, name: str) -> ProviderTestResult:
-        """Whether the provider answers now: one try, whose outcome is told and remembered."""
+        """Ask the provider once and return the outcome, which `states` shows from then on."""
         config = self._config().providers.get(name)
         if config is None:
             raise CallerError.missing("provider")
@@ -191,7 +192,7 @@ class Providers:
         )
 
     def states(self) -> list[ProviderState]:
-        """Every configured provider as `gateway/status` and `provider/list` show it."""
+        """Return every configured provider as `gateway/status` and `provider/list` show it."""
         roles = {role: self._name_for(role) for role in ROLES}
         problems: dict[str, ProviderProblem | None] = {
             name: problem_of(config) for name, config in self._config().providers.items()
@@ -212,12 +213,12 @@ class Providers:
 
 
 def _hint(problem: ProviderProblem | None, fault: ProviderFault | None) -> str | None:
-    """What to do: about what keeps the provider from being asked, else about how it failed last."""
+    """Return an advice about the provider's problem, else about its last fault; None without either."""
     if problem is not None:
         return PROBLEM_HINTS[problem]
     return FAULT_HINTS[fault] if fault is not None else None
 
 
 def as_model(providers: Providers) -> Model:
-    """The providers as the port that other houses know; a type checker holds the shapes together here."""
+    """Return the providers as the port that other houses know, so that a type checker compares the shapes."""
     return providers

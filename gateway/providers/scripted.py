@@ -1,4 +1,4 @@
-"""The scripted model: answers from a file, and writes down what it was asked. The test harness's model.
+"""The scripted model of the test harness: it answers from a file and records its requests.
 
 Rule 1: rules are read again when the file changes; how often a rule has answered is counted per line and process.
 """
@@ -35,7 +35,7 @@ class ScriptError(Exception):
 
 
 def pieces(text: str, count: int) -> list[str]:
-    """The text in `count` pieces that join to it; fewer when it is shorter."""
+    """Return the text in `count` pieces that join to it; fewer when it is shorter."""
     count = max(1, min(count, len(text) or 1))
     size, rest = divmod(len(text), count)
     ends = [(n + 1) * size + min(n + 1, rest) for n in range(count)]
@@ -65,7 +65,7 @@ class Script:
             raise ScriptError(type(error).__name__) from error
 
     def answer_to(self, request: ModelRequest) -> ScriptRule | None:
-        """The first rule that fits and has answers left, which it then has one less of."""
+        """Return the first fitting rule with answers left, and use up one of them; None where no rule fits."""
         self._refresh()
         text = "\n".join(message.content for message in request.messages)
         for line, rule in self._rules:
@@ -90,14 +90,21 @@ class Recorder:
         self._seq = 0
 
     def note(self, request: ModelRequest, attempt: int) -> None:
-        """One line, flushed."""
+        """Append one line for an attempt, flushed."""
         self._seq += 1
         call = RecordedCall(
-            seq=self._seq, role=request.role, thread_id=request.thread_id, turn_id=request.turn_id, round=request.round,
-            attempt=attempt, messages=[_recorded(message) for message in request.messages],
-            tools=[RecordedTool(name=t.name, description=t.description, parameters=t.parameters) for t in request.tools],
+            seq=self._seq,
+            role=request.role,
+            thread_id=request.thread_id,
+            turn_id=request.turn_id,
+            round=request.round,
+            attempt=attempt,
+            messages=[_recorded(message) for message in request.messages],
+            tools=[
+                RecordedTool(name=t.name, description=t.description, parameters=t.parameters) for t in request.tools
+            ],
             at=self._clock.now(),
-        )  # fmt: skip
+        )
         with self._path.open("ab") as file:
             file.write(_encode(call) + b"\n")
             file.flush()
@@ -119,7 +126,7 @@ class ScriptedModel:
         self._recorder = recorder
 
     async def attempt(self, request: ModelRequest, attempt: int, deltas: Deltas | None) -> ModelReply:
-        """The scripted answer. Raises `ProviderFailed`."""
+        """Return the scripted answer. Raises `ProviderFailed`."""
         if self._recorder is not None:
             self._recorder.note(request, attempt)
         try:

@@ -1,4 +1,4 @@
-"""Which faults of a provider are tried again, how often and when.
+"""Further tries of a provider's request: the faults that deserve one, their number and times.
 
 Rule 1: a server's own wish to be left alone comes first; what would fail again is not tried.
 """
@@ -14,7 +14,7 @@ TRIED_ONCE: frozenset[ProviderFault] = frozenset({"bad_json"})
 FIRST_WAIT_SECONDS = 0.05  # a broken connection is often whole again at once
 MAX_WAIT_SECONDS = 2.0  # a person waits for the answer
 MAX_RETRY_AFTER_SECONDS = 15.0
-"""A server that wants to be left alone for longer is not asked again in this turn: coming early only makes it longer."""
+"""A server that asks for a longer wait is not asked again in this turn: an early request only prolongs it."""
 
 
 def _failure(state: RetryCallState) -> ProviderFailed | None:
@@ -30,12 +30,12 @@ def _is_tried_again(state: RetryCallState) -> bool:
 
 
 def _wait(state: RetryCallState) -> float:
-    """What the server asks for, else a little longer every time."""
+    """Return the seconds that the server asks to wait, else a little more after each try."""
     backoff = wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS) + wait_random(0, FIRST_WAIT_SECONDS)
     failed = _failure(state)
     return max(backoff(state), (failed.retry_after or 0.0) if failed is not None else 0.0)
 
 
 def tries() -> AsyncRetrying:
-    """The tries of one request."""
+    """Return the iterator of one request's tries."""
     return AsyncRetrying(retry=_is_tried_again, stop=stop_after_attempt(MAX_TRIES), wait=_wait, reraise=True)

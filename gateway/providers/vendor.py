@@ -25,10 +25,13 @@ from protocol.settings import ProviderConfig
 from protocol.threads import Usage
 
 OWN_SECONDS, OTHERS_SECONDS = 0.01, 0.001
-"""How long a stream that never pauses is read before the loop rests, and for how long: the threads that read what a client asks and write
-what it is answered get the interpreter for certain only while the loop waits. A tenth of such a stream's speed."""
+"""A stream that never pauses is read for the first time, then the loop rests for the second.
+
+Threads that read requests and write answers get the interpreter for certain only while the loop waits. The rest costs a
+tenth of such a stream's speed.
+"""
 CLOSE_SECONDS = 0.05
-"""A TLS connection says goodbye; who cancelled a turn is promised an end within 100 ms."""
+"""A TLS connection ends with an exchange; a cancelled turn must end within 100 ms."""
 
 MAX_ANSWER_CHARS = 4_000_000
 """More than any model writes in one answer; a server that sends more has lost its way."""
@@ -45,7 +48,7 @@ _FIRST_HALF = re.compile("[\ud800-\udbff]")
 
 
 def sound(text: str) -> str:
-    """The text with the two halves of a character made one, and U+FFFD for a half that stands alone."""
+    """Return the text with the two halves of a character made one, and U+FFFD for a half that stands alone."""
     if _HALF.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -64,25 +67,25 @@ class IncomingAnswer:
         self.output_tokens = 0
         self.is_whole = False
         self.blocks: list[dict[str, str]] = []
-        """The answer in its vendor's own parts, for one who wants them back with the results of tools."""
+        """The answer in its vendor's own parts, for a vendor that wants them back with the results of tools."""
 
-    def say(self, text: str) -> None:
-        """The next piece of the text."""
+    def add_text(self, text: str) -> None:
+        """Add the next piece of the text."""
         if text:
             self.count(text)
             text = self._half + text
             self._half = text[-1] if _FIRST_HALF.match(text[-1]) else ""
-            self._tell(text.removesuffix(self._half))
+            self._send(text.removesuffix(self._half))
 
-    def _tell(self, text: str) -> None:
+    def _send(self, text: str) -> None:
         if text:
             text = sound(text)
             self._text.append(text)
             if self._deltas is not None:
                 self._deltas.delta(text)
 
-    def call(self, place: int, call_id: str | None, name: str | None, arguments: str) -> None:
-        """The next piece of a tool call. Some servers give every call the same place: another id is another call."""
+    def add_call(self, place: int, call_id: str | None, name: str | None, arguments: str) -> None:
+        """Add the next piece of a tool call. Some servers give all calls one place: another id is another call."""
         self.count(arguments)
         call_id = sound(call_id) if call_id else None
         known = self._calls.get(place)
@@ -98,14 +101,14 @@ class IncomingAnswer:
         known.arguments.append(arguments)
 
     def first_call(self) -> str | None:
-        """The id of the first tool call that the answer asks for, by which it is known again."""
+        """Return the id of the answer's first tool call, by which the answer is recognised; None without calls."""
         return next((call.call_id for call in self._calls.values()), None)
 
     def reply(self, *, as_json: bool) -> ModelReply:
-        """The whole answer. Raises `ProviderFailed`."""
+        """Return the whole answer. Raises `ProviderFailed`."""
         if not self.is_whole:
             raise ProviderFailed("disconnect")
-        self._tell(self._half)
+        self._send(self._half)
         self._half = ""
         text = "".join(self._text)
         return ModelReply(
@@ -117,14 +120,14 @@ class IncomingAnswer:
         )
 
     def count(self, text: str) -> None:
-        """Count what came, whatever it is for. Raises `ProviderFailed` where it is too much for one answer."""
+        """Count the characters that came. Raises `ProviderFailed` where they are too many for one answer."""
         self._chars += len(text)
         if self._chars > MAX_ANSWER_CHARS:
             raise ProviderFailed("bad_json")
 
 
 class Thoughts:
-    """What models thought before they asked for tools: some go on only when they are told so again.
+    """The thoughts of models before they asked for tools: some go on only when they get them back.
 
     Kept in memory only, for as long as the results of the tools may be on their way.
     """
@@ -141,7 +144,7 @@ class Thoughts:
                 self._kept.popitem(last=False)
 
     def of(self, message: Message) -> list[dict[str, str]] | None:
-        """The parts of the answer that a message was; None where there was nothing to remember."""
+        """Return the parts of the answer that a message came from; None where none were kept."""
         return self._kept.get(message.tool_calls[0].call_id) if message.tool_calls else None
 
 
@@ -156,14 +159,12 @@ class _Call:
     def request(self) -> ToolRequest:
         text = sound("".join(self.arguments)).strip()
         value = _decoded(text or "{}")
-        arguments = (
-            cast("dict[str, Any]", value) if isinstance(value, dict) else None
-        )  # the model hears of a tool error
+        arguments = cast("dict[str, Any]", value) if isinstance(value, dict) else None  # the model gets a tool error
         return ToolRequest(call_id=self.call_id or f"call_{uuid.uuid4().hex}", name=self.name, arguments=arguments)
 
 
 def json_in(text: str) -> str:
-    """The JSON object of an answer, also where a model thought aloud before it or put it into a fence.
+    """Return the JSON object of an answer, also where a model thought aloud before it or put it into a fence.
 
     Raises `ProviderFailed` where there is none.
     """
@@ -177,7 +178,7 @@ def json_in(text: str) -> str:
 
 
 def _decoded(text: str) -> Any:
-    """The value of a JSON text; None where it is none, or nested deeper than any message may be."""
+    """Return the value of a JSON text; None where it is none, or nested deeper than any message may be."""
     try:
         value = msgspec.json.decode(text)
     except (ValueError, RecursionError):
@@ -191,7 +192,7 @@ class Stream(Protocol):
     def __aiter__(self) -> AsyncIterator[Any]: ...
 
     async def close(self) -> None:
-        """Leave the connection."""
+        """Close the connection."""
         ...
 
 
@@ -199,14 +200,14 @@ class VendorClient(Protocol):
     """A vendor's client behind its dialect: the one thing that an adapter makes."""
 
     sdk: Any
-    """The library's module: its errors are told apart by `failure_of`."""
+    """The library's module: `failure_of` distinguishes its errors."""
 
     def extras(self, request: ModelRequest) -> frozenset[str]:
-        """What is asked for where the server knows it: not every server of the dialect does."""
+        """Return the names of the members that are sent where the server knows them: not every server does."""
         ...
 
     async def ask(self, request: ModelRequest, model: str, extras: frozenset[str]) -> Stream:
-        """The stream of the answer."""
+        """Return the stream of the answer."""
         ...
 
     def read(self, event: Any, answer: IncomingAnswer) -> None:
@@ -228,7 +229,7 @@ class VendorModel:
         self._refused: frozenset[str] = frozenset()
 
     async def attempt(self, request: ModelRequest, attempt: int, deltas: Deltas | None) -> ModelReply:
-        """The answer of one try, the same whichever it is. Raises `ProviderFailed`."""
+        """Return the answer of one try, built alike for every try. Raises `ProviderFailed`."""
         del attempt
         model = request.model or self._config.model
         if model is None:
@@ -257,7 +258,7 @@ class VendorModel:
         return answer.reply(as_json=request.json_answer)
 
     async def _begin(self, client: VendorClient, request: ModelRequest, model: str, seconds: float) -> Stream:
-        """Ask; what a server does not know is left out from then on."""
+        """Send the request and return its stream; members that the server does not know are left out from then on."""
         extras = client.extras(request) - self._refused
         try:
             with anyio.fail_after(seconds):
@@ -285,7 +286,7 @@ async def _read(client: VendorClient, stream: Stream, answer: IncomingAnswer, se
             break
         client.read(event, answer)
         has_begun = True
-        if time.monotonic() < others_at:  # a fast server fills its buffer again and again: others have their turn
+        if time.monotonic() < others_at:  # a fast server fills its buffer again and again: other tasks get their turn
             await anyio.lowlevel.checkpoint()
         else:
             await anyio.sleep(OTHERS_SECONDS)

@@ -1,4 +1,4 @@
-"""A consistent copy of a database that others may be writing to, and a look at one that nobody may change.
+"""A consistent copy of a database that other processes may write to, and reads that change nothing.
 
 Rule 1: the source is opened to be read alone; not even its write-ahead log is moved into it.
 Rule 2: the copy is of one snapshot, however long it takes: a writer meanwhile does not make it begin anew.
@@ -17,7 +17,7 @@ from protocol.errors import GatewayError, IndexDamaged, Unavailable
 from protocol.seams.ports import Tx
 
 _OF_AN_INDEX = re.compile(r"fts5", re.IGNORECASE)
-"""What SQLite's own check says of a full-text index: that is derived, and no reason to restore a backup."""
+"""A complaint of SQLite's own check about a full-text index: that is derived, and no reason to restore a backup."""
 
 PAGES_AT_ONCE = 2048  # 8 MiB between two looks at the progress
 
@@ -25,8 +25,8 @@ OnProgress = Callable[[int, int | None], None]
 
 
 @contextmanager
-def reading(path: Path, *, leaves_no_trace: bool) -> Generator[Handle]:
-    """A connection that cannot write. Raises what apsw raises."""
+def open_to_read(path: Path, *, leaves_no_trace: bool) -> Generator[Handle]:
+    """Yield a connection that cannot write. Raises what apsw raises."""
     connection = connect_to_read(path, leaves_no_trace=leaves_no_trace)
     try:
         yield connection
@@ -35,8 +35,8 @@ def reading(path: Path, *, leaves_no_trace: bool) -> Generator[Handle]:
 
 
 @contextmanager
-def _told() -> Generator[None]:
-    """Errors of the store in the contract's words."""
+def _translating() -> Generator[None]:
+    """Raise errors of the store as the contract's errors."""
     try:
         yield
     except apsw.Error as error:
@@ -46,22 +46,25 @@ def _told() -> Generator[None]:
 
 
 @contextmanager
-def looking(path: Path) -> Generator[Tx]:
-    """One snapshot of a database, to be read. Raises `GatewayError`."""
-    with _told(), reading(path, leaves_no_trace=True) as connection:
+def open_snapshot(path: Path) -> Generator[Tx]:
+    """Yield one snapshot of a database, to be read. Raises `GatewayError`."""
+    with _translating(), open_to_read(path, leaves_no_trace=True) as connection:
         connection.execute("BEGIN").fetchall()
         yield Transaction(connection)
 
 
-def version(path: Path) -> int:
-    """The schema's version, by looking alone. Raises `GatewayError`."""
-    with _told(), reading(path, leaves_no_trace=True) as connection:
+def read_version(path: Path) -> int:
+    """Return the schema's version without a change to the file. Raises `GatewayError`."""
+    with _translating(), open_to_read(path, leaves_no_trace=True) as connection:
         return own_version(connection)
 
 
-def copy(source: Path, target: Path, tell: OnProgress) -> None:
-    """Copy a database of any size; `tell` hears of pages. Raises `GatewayError`."""
-    with _told(), reading(source, leaves_no_trace=False) as connection:
+def copy(source: Path, target: Path, on_progress: OnProgress) -> None:
+    """Copy a database of any size; call `on_progress` with the pages done and the pages in all.
+
+    Raises `GatewayError`.
+    """
+    with _translating(), open_to_read(source, leaves_no_trace=False) as connection:
         connection.execute("BEGIN").fetchall()
         connection.execute("PRAGMA schema_version").fetchall()  # from here on the snapshot stands
         copied: Handle = apsw.Connection(str(target))
@@ -69,19 +72,19 @@ def copy(source: Path, target: Path, tell: OnProgress) -> None:
             with copied.backup("main", connection, "main") as work:
                 while not work.done:
                     work.step(PAGES_AT_ONCE)
-                    tell(work.page_count - work.remaining, work.page_count)
+                    on_progress(work.page_count - work.remaining, work.page_count)
             copied.execute("PRAGMA journal_mode = delete").fetchall()  # one file, with nothing beside it
         finally:
             copied.close(True)
 
 
-def complaints(path: Path, *, is_thorough: bool) -> list[str]:
-    """What is wrong with a database's pages; nothing where it is whole."""
+def find_complaints(path: Path, *, is_thorough: bool) -> list[str]:
+    """Return SQLite's complaints about a database's pages, one sentence each; an empty list where it is whole."""
     pragma = "integrity_check(20)" if is_thorough else "quick_check(1)"
     try:
-        with looking(path) as tx:
+        with open_snapshot(path) as tx:
             rows = [str(row[0]) for row in tx.all(f"PRAGMA {pragma}")]
-    except IndexDamaged:  # it is derived: whoever looks at what it holds tells of it
+    except IndexDamaged:  # an index is derived: the checks of its house report it
         return []
     except GatewayError as error:
         return [error.message]

@@ -1,7 +1,9 @@
-"""Rows that cannot be read of tables with a meaning of their own: which ones, and how the others are kept.
+"""Unreadable rows of tables with a meaning of their own, found by their names, and the rescue of all others.
 
-Rule 1: an index tells which rows there were; each is read by its number, so that one damaged page hides nothing but its own rows.
-Rule 2: a table is begun anew with what can be read only where a person asks for it, and after the file was copied as it is.
+Rule 1: an index names the rows that there were; each is read by its number, so that one damaged page hides nothing but
+its own rows.
+Rule 2: a table is begun anew with what can be read only where a person asks for it, and after the file was copied as it
+is.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,13 +16,13 @@ from gateway.store.schema_shapes import OWED, begin_table_anew
 from gateway.store.sqlite import Handle
 
 LABELS = ("memory_id", "turn_id", "thread_id", "candidate_id", "workspace_id", "job_id")
-"""By which column a row is told, the first that an index of its table begins with."""
-TOLD = 20
+"""The columns that name a row; the first that an index of its table begins with is used."""
+MOST_NAMED = 20
 """Rows that are named one by one."""
 
 
 class ReadableRows(NamedTuple):
-    """The numbers of a table's rows that can be read, and what is known of the others."""
+    """The numbers of a table's readable rows, and the names of the unreadable ones."""
 
     whole: Sequence[int]
     hit: Sequence[str]
@@ -35,24 +37,26 @@ def rows_of(connection: Handle, table: str) -> ReadableRows:
     return ReadableRows(whole, hit or ["rows that no index names"])
 
 
-def told(rows: ReadableRows) -> str:
-    """The rows that are hit, in words."""
-    more = len(rows.hit) - TOLD
-    return ", ".join(rows.hit[:TOLD]) + (f" and {more} more" if more > 0 else "")
+def describe_hit(rows: ReadableRows) -> str:
+    """Return the names of the unreadable rows, joined for a sentence."""
+    more = len(rows.hit) - MOST_NAMED
+    return ", ".join(rows.hit[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _known_rows(connection: Handle, table: str) -> dict[int, str]:
-    """Rows by number as the indexes of the table know them, with what each is called; else as far as the table can be walked."""
+    """Return rows by number, each with its name, from the table's indexes; else as far as the table can be walked."""
     known: dict[int, str] = {}
     for column, index in _indexes(connection, table):
         try:
-            for row, label in connection.execute(f"SELECT rowid, {column} FROM {table} INDEXED BY {index}"):  # noqa: S608  # names of our schema
+            # names of our schema
+            for row, label in connection.execute(f"SELECT rowid, {column} FROM {table} INDEXED BY {index}"):  # noqa: S608
                 known.setdefault(row, f"{column.removesuffix('_id')} {label}")
         except apsw.Error:  # that index is damaged as well, or of some rows alone; others follow
             continue
     for order in ("ASC", "DESC"):
         try:
-            for (row,) in connection.execute(f"SELECT rowid FROM {table} NOT INDEXED ORDER BY rowid {order}"):  # noqa: S608  # as above
+            # as above
+            for (row,) in connection.execute(f"SELECT rowid FROM {table} NOT INDEXED ORDER BY rowid {order}"):  # noqa: S608
                 known.setdefault(row, f"row {row}")
         except apsw.Error:
             continue
@@ -60,7 +64,7 @@ def _known_rows(connection: Handle, table: str) -> dict[int, str]:
 
 
 def _indexes(connection: Handle, table: str) -> Iterator[tuple[str, str]]:
-    """Column and index, those first that say most of whose a row is."""
+    """Return column and index, those first that say most of whose a row is."""
     found: list[tuple[int, str, str]] = []
     for _, index, *_ in connection.execute(f"PRAGMA index_list({table})").fetchall():
         columns = [row[2] for row in connection.execute(f"PRAGMA index_info({index})").fetchall()]
@@ -72,7 +76,8 @@ def _indexes(connection: Handle, table: str) -> Iterator[tuple[str, str]]:
 
 def _is_readable(connection: Handle, table: str, row: int) -> bool:
     try:
-        return bool(connection.execute(f"SELECT * FROM {table} NOT INDEXED WHERE rowid = ?", (row,)).fetchall())  # noqa: S608  # as above
+        # as above
+        return bool(connection.execute(f"SELECT * FROM {table} NOT INDEXED WHERE rowid = ?", (row,)).fetchall())  # noqa: S608
     except apsw.CorruptError:
         return False
 
@@ -83,7 +88,8 @@ def keep_readable(connection: Handle, table: str) -> ReadableRows:
     connection.execute("PRAGMA foreign_keys = off").fetchall()
     connection.execute("BEGIN IMMEDIATE").fetchall()
     try:
-        connection.execute(f"CREATE TEMP TABLE kept_rows AS SELECT * FROM {table} WHERE 0").fetchall()  # noqa: S608  # as above
+        # as above
+        connection.execute(f"CREATE TEMP TABLE kept_rows AS SELECT * FROM {table} WHERE 0").fetchall()  # noqa: S608
         keep = f"INSERT INTO kept_rows SELECT * FROM {table} NOT INDEXED WHERE rowid = ?"  # noqa: S608  # as above
         for row in rows.whole:
             connection.execute(keep, (row,)).fetchall()

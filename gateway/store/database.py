@@ -1,9 +1,10 @@
 """The home's one file: connections in threads of their own, grouped durable commits, snapshots with a deadline.
 
 Rule 1: an acknowledged write is committed at synchronous=FULL; bookkeeping goes through a connection at NORMAL.
-Rule 2: an error of a commit means "unknown": the connection is opened anew, and callers that retry carry an idempotency key.
-Rule 3: after a failed fsync nothing is acknowledged until what the log holds was moved into the file: the system may have
-dropped what it could not write, and would say nothing the next time.
+Rule 2: an error of a commit means "unknown": the connection is opened anew, and callers that retry carry an idempotency
+key.
+Rule 3: after a failed fsync no write is acknowledged until the log's pages were moved into the file: the system may
+have dropped what it could not write, and the next fsync would succeed.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from gateway.base.signals import Signal
 from gateway.store import pages as database_pages
 from gateway.store.file import DatabaseFile, ReadOnlyFile
 from gateway.store.priority import RightOfWay
-from gateway.store.reserved_space import Ballast
+from gateway.store.reserved_space import ReservedSpace
 from gateway.store.sqlite import (
     StoreFailed,
     Trouble,
@@ -37,7 +38,7 @@ T = TypeVar("T")
 log = Log("database")
 
 MIN_SQLITE = (3, 51, 3)  # older ones can lose a commit when a checkpoint races with a writer (the WAL-reset bug)
-READERS = 2  # as many as cores of the smallest machine that we plan for
+READERS = 2  # as many as cores of the smallest planned machine
 CALM_SECONDS = 0.2  # that a step of 30 ms gives way for: background work goes on at a tenth of its pace
 PROBE_SECONDS = 1.0  # how often a store in trouble is tried
 
@@ -46,7 +47,7 @@ class Database:
     """The home's one file. Satisfies `Transact`; every member function is called on the event loop."""
 
     def __init__(
-        self, path: Path, *, vfs: str | None = None, ballast: Ballast | None = None, is_read_only: bool = False
+        self, path: Path, *, vfs: str | None = None, ballast: ReservedSpace | None = None, is_read_only: bool = False
     ) -> None:
         if sqlite_version() < MIN_SQLITE:
             raise Unavailable(message="SQLite is older than 3.51.3, which can lose commits.")
@@ -57,9 +58,9 @@ class Database:
         self._trouble: Trouble | None = None
         self._probe_at = 0.0
         self.troubles = Signal[Trouble | None]()
-        """What keeps the store from working; None once it works again."""
+        """The trouble that keeps the store from working; None once it works again."""
         self.damages = Signal[IndexDamaged]()
-        """Damage that a read or a write came upon."""
+        """Damage that a read or a write met."""
         self._is_closed = False
         self._foreground = 0
         self._is_calm = asyncio.Event()
@@ -73,7 +74,7 @@ class Database:
                 opened.callback(self._writer.close, 1)
                 self._notes = CommitWriter("db-note", self._file, "normal", way)
                 opened.callback(self._notes.close, 1)
-                self._asked = ReadQueue(way)  # whichever reader is free takes who is next
+                self._asked = ReadQueue(way)  # the first free reader takes the next request
                 self._readers: list[SnapshotReader] = []
                 for n in range(READERS):
                     self._readers.append(SnapshotReader(f"db-read-{n}", self._file, self._asked))
@@ -101,9 +102,12 @@ class Database:
         return self._writer.commits + self._notes.commits
 
     async def write(self, work: Callable[[Tx], T], *, is_vital: bool = False) -> T:
-        """Run `work` in a transaction that is durable when this returns; what is vital may use the disk's last room."""
+        """Run `work` in a transaction and return its result; it is durable then.
+
+        Vital work may use the disk's last room.
+        """
         if self._traced is not None and not self._traced.done():
-            await asyncio.wait([self._traced])  # what a read left behind must not come after what forgets it
+            await asyncio.wait([self._traced])  # a read's bookkeeping must not come after a write that forgets it
         with self._foreground_work():
             if not is_vital:
                 return await self._submit(self._writer.queue, ThreadWork(self._unless_drained(work)))
@@ -117,27 +121,27 @@ class Database:
             return await self._submit(self._writer.queue, ThreadWork(work))
 
     async def note(self, work: Callable[[Tx], T]) -> T:
-        """Run bookkeeping in a transaction that a power cut may lose."""
+        """Run bookkeeping in a transaction that a power cut may lose; return its result."""
         return await self._submit(self._notes.queue, ThreadWork(self._unless_drained(work)))
 
     async def jot(self, work: Callable[[Tx], object]) -> None:
-        """Run bookkeeping that nobody depends on: a disk that takes no writes is no reason for a read to fail."""
+        """Run bookkeeping that may be lost: a disk that takes no writes is no reason for a read to fail."""
         with contextlib.suppress(Unavailable):
             await self.note(work)
 
     def trace(self, work: Callable[[Tx], object]) -> None:
-        """Have bookkeeping run that nobody waits for: no writer that is at work holds up a read."""
+        """Queue bookkeeping that may be lost, without waiting for it: no writer at work holds up a read."""
         if self._is_closed or self._is_drained:
             return
         request = ThreadWork(work)
-        request.future.add_done_callback(self._note_traced)
+        request.future.add_done_callback(self._report_traced)
         self._traced = request.future
         self._notes.queue.put(request)
 
-    def _note_traced(self, done: "asyncio.Future[Any]") -> None:
+    def _report_traced(self, done: "asyncio.Future[Any]") -> None:
         failure = None if done.cancelled() else done.exception()
         if isinstance(failure, StoreFailed):
-            self._tell(failure.trouble)
+            self._set_trouble(failure.trouble)
         elif isinstance(failure, IndexDamaged):
             self.damages.send(failure)
         elif failure is not None and not isinstance(failure, Unavailable):
@@ -145,13 +149,13 @@ class Database:
 
     def _unless_drained(self, work: Callable[[Tx], T]) -> Callable[[Tx], T]:
         if self._is_drained:
-            raise StoreFailed("storage_full")  # what room is left is for forgetting
+            raise StoreFailed("storage_full")  # the room that is left is for forgetting
         return work
 
     async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
-        """Run `work` on a snapshot that sees every write acknowledged before the call."""
+        """Run `work` on a snapshot that sees every write acknowledged before the call; return its result."""
         if deadline is not None and deadline > READ_SECONDS:
-            raise ValueError("no snapshot lives so long; a long look is made of short ones")
+            raise ValueError("no snapshot lives so long; a long read is made of short ones")
         with self._foreground_work():
             return await self._submit(self._asked, ThreadWork(work, deadline))
 
@@ -166,7 +170,7 @@ class Database:
                 self._is_calm.set()
 
     async def calm(self) -> None:
-        """Return when nobody waits for a read or a write, or soon."""
+        """Return when no read or write waits, or after `CALM_SECONDS`."""
         if self._foreground:
             self._is_calm.clear()
             with contextlib.suppress(TimeoutError):
@@ -180,20 +184,23 @@ class Database:
         try:
             return await request.future
         except StoreFailed as failure:
-            self._tell(failure.trouble)
+            self._set_trouble(failure.trouble)
             raise
         except IndexDamaged as failure:
             self.damages.send(failure)
             raise
 
-    def _tell(self, trouble: Trouble | None) -> None:
+    def _set_trouble(self, trouble: Trouble | None) -> None:
         if trouble != self._trouble:
             self._trouble = trouble
             self._probe_at = time.monotonic() + PROBE_SECONDS
             self.troubles.send(trouble)
 
     async def mend(self) -> None:
-        """Look whether a store in trouble works again, and see that there is room kept for forgetting. Costs nothing else."""
+        """Try a store in trouble again, and reserve the room for forgetting where it is not reserved.
+
+        A store without trouble costs nothing.
+        """
         needs_ballast = self._ballast is not None and not self._ballast.is_kept
         if (self._trouble is None and not needs_ballast) or time.monotonic() < self._probe_at:
             return
@@ -205,18 +212,18 @@ class Database:
             if self._trouble is not None:
                 await self._submit(self._writer.queue, ThreadWork(touch))
         except (OSError, GatewayError) as failure:
-            told = unavailable(failure)
-            if isinstance(told, StoreFailed):
-                self._tell(told.trouble)
+            error = unavailable(failure)
+            if isinstance(error, StoreFailed):
+                self._set_trouble(error.trouble)
         else:
-            self._tell(None)
+            self._set_trouble(None)
 
     async def glance(self, work: Callable[[Tx], T]) -> T:
-        """A read of microseconds, on a connection that no query holds up."""
+        """Run a read of microseconds on a connection that no query holds up; return its result."""
         return await self._submit(self._readers[READERS].queue, ThreadWork(work))
 
     async def data_version(self) -> int:
-        """A number that changes when any other connection committed."""
+        """Return a number that changes when any other connection committed."""
 
         def read(tx: Tx) -> int:
             row = tx.one("PRAGMA data_version")
@@ -235,11 +242,11 @@ class Database:
     # -- damaged pages ---------------------------------------------------------------------------------------------
 
     async def look_at_pages(self) -> database_pages.Damage:
-        """Read every page, beside whoever reads or writes. Raises `Unavailable`."""
+        """Read every page, beside readers and writers, and return the damage. Raises `Unavailable`."""
         return await self._aside(lambda: database_pages.look(self.path))
 
     async def mend_pages(self, damage: database_pages.Damage) -> Sequence[str]:
-        """Begin anew what is derived and cannot be read; the names of what was. Raises `Unavailable`."""
+        """Begin unreadable derived parts anew; return the names of those begun anew. Raises `Unavailable`."""
 
         def mend() -> Sequence[str]:
             with self._file.turnstile:
@@ -258,18 +265,18 @@ class Database:
 
     @staticmethod
     async def _aside(work: Callable[[], T]) -> T:
-        """Do what takes long, or opens the schema, on a connection and thread of its own."""
+        """Do work that takes long, or opens the schema, on a connection and thread of its own."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work)
         except apsw.Error as failure:
             raise unavailable(failure) from failure
 
     def sizes(self) -> tuple[int, int]:
-        """Bytes of the database and of its WAL; none of what is not there."""
+        """Return the bytes of the database and of its WAL; 0 for a file that is not there."""
         return _size(self.path), _size(self._file.wal)
 
     def close(self, seconds: float = 2.0) -> None:
-        """Let the threads end what they do and close their connections."""
+        """Let the threads end their work and close their connections, for at most that long each."""
         self._is_closed = True
         self._file.close()
         for worker in (self._writer, self._notes, *self._readers):

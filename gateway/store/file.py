@@ -1,7 +1,7 @@
-"""The database file as all connections share it: is it still there, may one write, can its log be trusted.
+"""The database file that all connections share: its place, its log, and the trust in both.
 
-Rule 1: what is committed must be found by the next process. A file that was moved, or a log that the disk did not take, is
-told before anything is acknowledged.
+Rule 1: the next process must find every committed write. A file that was moved, or a log that the disk did not take,
+raises before a write is acknowledged.
 """
 
 import contextlib
@@ -28,7 +28,10 @@ from protocol.errors import Unavailable
 CHECKPOINT_SECONDS = 2.0  # a reader is done by then, and a writer waits no longer; else the receipt stays `pending`
 TURN_SECONDS = 0.05  # how long one checkpoint waits before it lets another one try
 ASK_SECONDS = 0.0005
-"""How often a checkpoint asks for a lock. SQLite's own waiting sleeps up to 100 ms, and a writer that writes all the time lets go for less."""
+"""The time between two requests of a checkpoint for a lock.
+
+SQLite's own waiting sleeps up to 100 ms, and a writer that writes all the time lets go for less.
+"""
 CHECKPOINT_PAGES = 1000  # SQLite's own measure: about 4 MiB of log
 
 UNREAD_LOG = (
@@ -46,7 +49,7 @@ def ask_again(ends: float) -> bool:
 
 
 def patience(ends: float) -> Callable[[int], bool]:
-    """A busy handler that asks until then."""
+    """Return a busy handler that asks again until the monotonic time `ends`."""
 
     def ask(_asked: int) -> bool:
         return ask_again(ends)
@@ -64,22 +67,22 @@ class DatabaseFile:
         self.turnstile = threading.Lock()  # SQLite would make one of our two writers sleep; this wakes it at once
         self.is_doubtful = False
         self.let_go: Callable[[], None] = lambda: None
-        """Closes every other connection; whoever needs one opens it anew."""
+        """Closes every other connection; their threads open new ones."""
         self._anchor = self._hold()
         self._identity = self._look()
 
     def _hold(self) -> Handle:
-        """A connection that is there as long as any other, so that the log stays the same file."""
+        """Open the connection that lives as long as any other, so that the log stays the same file; return it."""
         connection = self.open("full")
         connection.execute("PRAGMA schema_version").fetchall()  # the log exists from the first read on
         return connection
 
     def open(self, synchronous: str) -> Handle:
-        """A connection; a file that is gone is not made anew."""
+        """Return a connection; a file that is gone is not made anew."""
         return connect(self.path, synchronous=synchronous, vfs=self._vfs, creates=False)
 
     def stamp(self) -> object:
-        """Return what a connection relies on to stay as it is; another one is opened where that has changed."""
+        """Return the state of the file that a connection relies on; a connection is opened anew when it changes."""
         return None
 
     def _look(self) -> list[tuple[int, int]] | None:
@@ -89,17 +92,18 @@ class DatabaseFile:
             return None
 
     def check(self) -> None:
-        """Raise unless what is committed now will be found later."""
+        """Raise `Unavailable` unless a commit of now will be found later."""
         if self._look() != self._identity:  # a write into a deleted or replaced file would be acknowledged and lost
             raise StoreFailed("database_moved", "The database file was moved or deleted; restart the gateway.")
         if self.is_doubtful:
             self._make_safe()
 
     def _make_safe(self) -> None:
-        """Have every page that the log holds written again.
+        """Write every page of the log again.
 
-        Checkpoints remember how far they came, also where the sync that was to make it certain failed. Whoever opens the log
-        first begins at its beginning, and would also find the commit that was refused: another one is put in its place.
+        Checkpoints remember how far they came, also where the sync that was to make it certain failed. Whoever opens
+        the log first begins at its beginning, and would also find the commit that was refused: another one is put in
+        its place.
         """
         touch(Transaction(self._anchor))
         self.let_go()
@@ -110,7 +114,10 @@ class DatabaseFile:
         self.is_doubtful = False
 
     def release(self, connection: Handle) -> None:
-        """Close a connection. The last one moves the log into the file and removes it, unless the log is needed once more."""
+        """Close a connection.
+
+        The last one moves the log into the file and removes it, unless the log is needed once more.
+        """
         if self.is_doubtful:
             with contextlib.suppress(apsw.Error):
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -122,7 +129,8 @@ class DatabaseFile:
         ends = time.monotonic() + CHECKPOINT_SECONDS
         try:
             while True:
-                # while it waits for writers it keeps other checkpoints out, and one of those may be what a writer waits for
+                # while it waits for writers it keeps other checkpoints out, and one of those may be what a writer waits
+                # for
                 turn_ends = min(ends, time.monotonic() + TURN_SECONDS)
                 connection.set_busy_handler(patience(turn_ends))
                 is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
@@ -154,22 +162,22 @@ class DatabaseFile:
         connection.set_wal_hook(after_commit)
 
     def close(self) -> None:
-        """Let go of the file before its last user does."""
+        """Close the anchor: the last connection to close moves the log into the file."""
         self.release(self._anchor)
 
 
 class ReadOnlyFile(DatabaseFile):
     """A file that may only be read: SQLite refuses every write, and nothing is made beside it.
 
-    A log without its shared memory cannot be read there. What is read without a log is taken to stay as it is; a process that may
-    write changes its time of change, or makes a log.
+    A log without its shared memory cannot be read there. What is read without a log is taken to stay as it is; a
+    process that may write changes its time of change, or makes a log.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, None)
 
     def open(self, synchronous: str) -> Handle:  # noqa: ARG002  # nothing is written
-        """A connection that cannot write. Raises `StoreFailed` for a log that cannot be read."""
+        """Return a connection that cannot write. Raises `StoreFailed` for a log that cannot be read."""
         has_memory = self.path.with_name(f"{self.path.name}-shm").exists()
         if has_log(self.path) and not has_memory:
             raise StoreFailed("storage_read_only", UNREAD_LOG)

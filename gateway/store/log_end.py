@@ -1,7 +1,7 @@
-"""The end of a write-ahead log: whether committed frames lie behind the place where it can be read no further.
+"""The end of a write-ahead log: committed frames may lie behind the place where it can be read no further.
 
-Rule 1: SQLite says how far it reads; of what is behind only the frames' headers are looked at.
-Rule 2: frames behind the last commit are what a killed process leaves, and no damage.
+Rule 1: SQLite reports how far it reads; behind that place only the frames' headers are read.
+Rule 2: a killed process leaves frames behind the last commit; they are no damage.
 """
 
 import struct
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import apsw
 
-from gateway.store.copy import reading
+from gateway.store.copy import open_to_read
 from gateway.store.sqlite import Handle
 
 NOOP = -1
-"""SQLite's checkpoint that moves nothing, and tells how many frames of the log are valid."""
+"""SQLite's checkpoint that moves nothing, and returns how many frames of the log are valid."""
 HEADER, FRAME_HEADER = 32, 24
 
 
@@ -42,12 +42,12 @@ def lost_frames(connection: Handle, database: Path) -> int:
 
 
 def frames_lost(database: Path) -> int:
-    """Return the same of a database that no process has open; nothing of it or its log is changed."""
+    """Return `lost_frames` of a database that no process has open, without a change to it or its log."""
     log = database.with_name(f"{database.name}-wal")
     if not log.is_file() or not database.is_file():
         return 0
     try:
-        with reading(database, leaves_no_trace=True) as connection:
+        with open_to_read(database, leaves_no_trace=True) as connection:
             return lost_frames(connection, database)
-    except apsw.Error:  # whoever opens it tells
+    except apsw.Error:  # opening it reports the error
         return 0

@@ -15,7 +15,7 @@ from gateway.store.schema_shapes import lost_shapes, restore_shapes, scripts
 from gateway.store.sqlite import BUSY_MS, Handle, Transaction, connect, unavailable
 from protocol.errors import Refused, Unavailable
 
-MIGRATE_SECONDS = 30  # a migration of a large home takes seconds; a process that waits longer says so
+MIGRATE_SECONDS = 30  # a migration of a large home takes seconds; a process that waits longer refuses
 
 
 def _first(connection: Handle) -> None:
@@ -29,18 +29,18 @@ SCHEMA_VERSION = len(MIGRATIONS)
 
 
 def version_of(connection: Handle) -> int:
-    """The version that the file says it has; 0 for a new one."""
+    """Return the version that the file states; 0 for a new one."""
     return int(connection.execute("PRAGMA user_version").fetchall()[0][0])
 
 
 def stored_version(path: Path) -> int:
-    """The version of a file that is only looked at: not even its write-ahead log is moved into it.
+    """Return the version of a file without a change to it: not even its write-ahead log is moved into it.
 
     Raises `Unavailable` for a database that is not ours.
     """
     if not path.exists():
         return 0
-    if not path.is_file():  # a pipe would make us wait for ever
+    if not path.is_file():  # a pipe would block for ever
         raise Unavailable(message="gateway.db is not a file; it is left untouched.")
     connection: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
@@ -52,7 +52,7 @@ def stored_version(path: Path) -> int:
 
 
 def own_version(connection: Handle) -> int:
-    """The version of a database that is ours. Raises `Unavailable` for another program's."""
+    """Return the version of a database of this product. Raises `Unavailable` for another program's."""
     tables = connection.execute("PRAGMA table_list").fetchall()  # parses the whole schema: a torn one is found here
     version = version_of(connection)
     if version == 0 and any(not name.startswith("sqlite_") for _, name, *_ in tables):
@@ -81,7 +81,7 @@ def _back_up(connection: Handle, folder: Path, found: int) -> None:
 
 
 def _mend_shapes(path: Path) -> list[str]:
-    """Make again what the schema lacks of shapes that hold nothing of their own; their names."""
+    """Make lacking shapes again that hold nothing of their own; return their names."""
     reading: Handle = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         reading.set_busy_timeout(BUSY_MS)
@@ -115,7 +115,7 @@ def require_current(found: int) -> None:
 
 
 def migrate(path: Path, run: Path, backups: Path) -> list[str]:
-    """Bring the file to `SCHEMA_VERSION`, alone in the home while it works; the names of the shapes that it had lost.
+    """Bring the file to `SCHEMA_VERSION`, alone in the home while it works; return the names of shapes that it lacked.
 
     Raises `Refused("schema_too_new")`, `Refused("home_locked")`, or `Unavailable` for a damaged file.
     """

@@ -1,6 +1,7 @@
-"""Pages of the database's file that cannot be read: whose they are, and how what is derived there comes back.
+"""Unreadable pages of the database file: their owners, and the repair of derived parts.
 
-Rule 1: what is derived is put out of use and begun anew in one transaction, beside whoever reads or writes; nothing else is touched.
+Rule 1: what is derived is put out of use and begun anew in one transaction, beside whoever reads or writes; nothing
+else is touched.
 Rule 2: a table with a meaning of its own keeps every row that can be read; which ones cannot is told, row by row.
 """
 
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import apsw
 
 from gateway.home.owners import SQL
-from gateway.store.copy import reading
+from gateway.store.copy import open_to_read
 from gateway.store.damaged_rows import ReadableRows, keep_readable, rows_of
 from gateway.store.derived import owner_of
 from gateway.store.schema_shapes import OWED, lost_shapes, put_out_of_use, restore_shapes
@@ -24,17 +25,17 @@ _ENTRIES = re.compile(r"(?:wrong # of entries in|missing from) index (\w+)")
 
 
 class Damage(NamedTuple):
-    """What cannot be read, by name: derived tables, indexes of any table, and tables with a meaning of their own."""
+    """Unreadable parts by name: derived tables, indexes of any table, and tables with a meaning of their own."""
 
     derived: Sequence[str] = ()
     indexes: Sequence[str] = ()
     kept: Sequence[str] = ()
     lost: Sequence[str] = ()
-    """Shapes that are not there at all."""
+    """Shapes that the schema lacks."""
 
 
 def find_damage(connection: Handle) -> Damage:
-    """Look at the pages of every table and index: as long as it takes to read the file once."""
+    """Read the pages of every table and index, which takes one read of the file; return the damage."""
     trees = connection.execute(SQL["list_trees"]).fetchall()
     by_root = {root: name for root, name, *_ in trees}
     tables = {name: table for _, name, kind, table in trees if kind == "index"}
@@ -44,10 +45,10 @@ def find_damage(connection: Handle) -> Damage:
     derived = dict.fromkeys(owner for name in hit if (owner := owner_of(tables.get(name, name))) is not None)
     indexes = [name for name in hit if name in tables and owner_of(tables[name]) is None]
     kept = [name for name in hit if name not in tables and owner_of(name) is None]
-    return Damage(list(derived), indexes, kept, _lost(connection))
+    return Damage(list(derived), indexes, kept, _find_lost_shapes(connection))
 
 
-def _lost(connection: Handle) -> list[str]:
+def _find_lost_shapes(connection: Handle) -> list[str]:
     try:
         return lost_shapes(Transaction(connection))
     except apsw.CorruptError:  # what is damaged is begun anew, its format with it
@@ -55,21 +56,21 @@ def _lost(connection: Handle) -> list[str]:
 
 
 def _wrong_in(connection: Handle, table: str, by_root: dict[int, str]) -> set[str]:
-    """The table, if its own pages are damaged, and those of its indexes that are."""
+    """Return the names of the table, if its own pages are damaged, and of its damaged indexes."""
     lines, has_failed = list[str](), False
     try:
         lines += [str(row[0]) for row in connection.execute(f"PRAGMA quick_check({table})")]
     except apsw.CorruptError:
         has_failed = True
-    told = "\n".join(lines)
-    wrong = {by_root[int(root)] for root in _TREE.findall(told) if int(root) in by_root}
+    text = "\n".join(lines)
+    wrong = {by_root[int(root)] for root in _TREE.findall(text) if int(root) in by_root}
     if not wrong:
-        wrong = set(_ENTRIES.findall(told)) or ({table} if has_failed else set())
+        wrong = set(_ENTRIES.findall(text)) or ({table} if has_failed else set())
     return wrong
 
 
 def mend(path: Path, damage: Damage) -> Sequence[str]:
-    """Begin anew what is derived and cannot be read; the names of what was. Raises what apsw raises."""
+    """Begin unreadable derived parts anew; return the names of those begun anew. Raises what apsw raises."""
     connection = connect(path, synchronous="full", creates=False)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
@@ -84,21 +85,20 @@ def mend(path: Path, damage: Damage) -> Sequence[str]:
 
 
 def look(path: Path) -> Damage:
-    """What cannot be read of a database, beside whoever uses it. Raises what apsw raises."""
-    with reading(path, leaves_no_trace=True) as connection:
+    """Return the damage of a database, beside its readers and writers. Raises what apsw raises."""
+    with open_to_read(path, leaves_no_trace=True) as connection:
         return find_damage(connection)
 
 
 def keep_rest(path: Path, tables: Sequence[str], aside: Path) -> dict[str, ReadableRows]:
-    """Begin tables with a meaning anew, with the rows that can be read, after the file was copied as it is."""
+    """Copy the file, then begin tables with a meaning anew with their readable rows; return the rows by table."""
     connection = connect(path, synchronous="full", creates=False)
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
         give_up(connection)
-    shutil.copyfile(
-        path, aside
-    )  # closing it drops every lock that this process holds on the file: no connection is open
+    # the copy, when it closes the file, drops every lock that this process holds on it: no connection is open
+    shutil.copyfile(path, aside)
     connection = connect(path, synchronous="full", creates=False)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
@@ -108,7 +108,7 @@ def keep_rest(path: Path, tables: Sequence[str], aside: Path) -> dict[str, Reada
 
 
 def look_at_pages(path: Path) -> Damage | None:
-    """What cannot be read of a database; None where not even its schema can."""
+    """Return the damage of a database; None where not even its schema can be read."""
     try:
         return look(path)
     except apsw.Error:
@@ -116,17 +116,20 @@ def look_at_pages(path: Path) -> Damage | None:
 
 
 def find_lost(path: Path) -> Sequence[str]:
-    """Which shapes are not there at all; none where the schema cannot be read. No page of a table is looked at."""
+    """Return which shapes are not there at all; none where the schema cannot be read.
+
+    No page of a table is looked at.
+    """
     try:
-        with reading(path, leaves_no_trace=True) as connection:
-            return _lost(connection)
+        with open_to_read(path, leaves_no_trace=True) as connection:
+            return _find_lost_shapes(connection)
     except apsw.Error:
         return ()
 
 
 def find_hit_rows(path: Path, tables: Sequence[str]) -> dict[str, ReadableRows]:
-    """Which rows of tables with a meaning cannot be read. Raises what apsw raises."""
-    with reading(path, leaves_no_trace=True) as connection:
+    """Return the rows of tables with a meaning, by table, readable or not. Raises what apsw raises."""
+    with open_to_read(path, leaves_no_trace=True) as connection:
         return {table: rows_of(connection, table) for table in tables}
 
 

@@ -1,7 +1,7 @@
 """Room on the disk that is kept for forgetting.
 
-Rule 1: even a deletion must write before it can free anything, so on a full disk nobody could make the gateway forget; this
-file is given up then, and made anew as soon as there is room.
+Rule 1: even a deletion must write before it can free anything, so on a full disk the gateway could not forget;
+this file is given up then, and made anew as soon as there is room.
 """
 
 import os
@@ -9,20 +9,20 @@ from pathlib import Path
 
 from gateway.base.durable_file import sync_folder
 
-BALLAST_BYTES = 1024 * 1024
-"""A forgetting changes some thirty pages of 4 KiB; between two of them a checkpoint makes the log's own room free again."""
+RESERVED_BYTES = 1024 * 1024
+"""A forgetting changes some thirty pages of 4 KiB; between two of them a checkpoint frees the log's own room."""
 
 
-class Ballast:
+class ReservedSpace:
     """One file of random bytes, so that no file system stores it smaller than it is."""
 
-    def __init__(self, path: Path, size: int = BALLAST_BYTES) -> None:
+    def __init__(self, path: Path, size: int = RESERVED_BYTES) -> None:
         self._path = path
         self._size = size
 
     @property
     def is_kept(self) -> bool:
-        """Whether the room is reserved."""
+        """Return whether the file is there at its full size."""
         try:
             return self._path.stat().st_size >= self._size
         except OSError:

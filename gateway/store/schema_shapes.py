@@ -1,9 +1,11 @@
-"""The shapes of a home that hold nothing which is not derived: triggers, indexes, views, derived tables, and the format of full text.
+"""The shapes of a home that hold derived data alone: triggers, indexes, views, derived tables, the full-text format.
 
-Rule 1: what a home lacks of them is found by names alone, at a cost that does not grow with the home, and is made again empty.
-Rule 2: what cannot be read cannot be dropped either: its name is taken out of the schema, its pages are in no use until the file is
-made anew, and another of that name begins empty.
-Rule 3: a shape that cannot be made again keeps no process from starting; what it should hold is compared later, by repair.
+Rule 1: what a home lacks of them is found by names alone, at a cost that does not grow with the home, and is made again
+empty.
+Rule 2: what cannot be read cannot be dropped either: its name is taken out of the schema, its pages are in no use until
+the file is made anew, and another of that name begins empty.
+Rule 3: a shape that cannot be made again keeps no process from starting; what it should hold is compared later, by
+repair.
 """
 
 import re
@@ -12,7 +14,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from gateway.home.owners import SQL
-from gateway.store.derived import TABLES, begun_anew, with_shadows
+from gateway.store.derived import TABLES, add_shadows, tables_to_empty
 from gateway.store.sqlite import Handle, connect
 from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
 from protocol.seams.ports import Tx
@@ -24,14 +26,14 @@ HOUSES = ("gateway", "agent", "memory", "thread_episodic")
 _SHAPE = re.compile(r"^CREATE (?:UNIQUE )?(TRIGGER|INDEX|VIEW|VIRTUAL TABLE|TABLE) (\w+)", re.MULTILINE)
 
 OWED = "damaged_pages"
-"""The fact of a home that pages of it are in no use, and hold what nothing names any more, until the file is made anew."""
+"""The home's fact that some of its pages are in no use until the file is made anew."""
 
 FORMATS = {"chunk_fts": FORMAT_OF_CHUNKS, "memory_fts": FORMAT_OF_RECORDS}
 """How the format of each full-text table is found, and written again: without it the table cannot even be emptied."""
 
 
 def scripts() -> Iterator[str]:
-    """The schema of each house."""
+    """Yield the schema of each house."""
     for house in HOUSES:
         yield files(house).joinpath("schema.sql").read_text(encoding="utf-8")
 
@@ -44,7 +46,7 @@ def _names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _model() -> dict[str, tuple[str, str]]:
-    """Every shape by its name: the table that it belongs to, and how it is made."""
+    """Return every shape by its name: the table that it belongs to, and how it is made."""
     model = connect(":memory:", synchronous="off")
     try:
         for script in scripts():
@@ -55,7 +57,7 @@ def _model() -> dict[str, tuple[str, str]]:
 
 
 def lost_shapes(tx: Tx) -> list[str]:
-    """The names of the shapes that a home of this version lacks, in the order in which they are made."""
+    """Return the names of the shapes that a home of this version lacks, in the order of their making."""
     present = {row[0] for row in tx.all(SQL["list_shapes"])}
     lost = [name for name in _names() if name not in present]
     unreadable = [name for name in FORMATS if name not in lost and not _is_formed(tx, name, present)]
@@ -63,14 +65,14 @@ def lost_shapes(tx: Tx) -> list[str]:
 
 
 def _is_formed(tx: Tx, name: str, present: set[str]) -> bool:
-    return present.issuperset(with_shadows([name])) and bool(tx.all(FORMATS[name][0]))
+    return present.issuperset(add_shadows([name])) and bool(tx.all(FORMATS[name][0]))
 
 
 def restore_shapes(connection: Handle, names: Sequence[str]) -> None:
     """Make the shapes again. Raises what the connection raises; each is made in a transaction of its own."""
     present = {row[0] for row in connection.execute(SQL["list_shapes"]).fetchall()}
     for name in names:
-        if name in FORMATS and name in present and not present.issuperset(with_shadows([name])):
+        if name in FORMATS and name in present and not present.issuperset(add_shadows([name])):
             put_out_of_use(connection, [name], [])
         elif name not in present:
             connection.execute(_model()[name][1]).fetchall()
@@ -81,10 +83,11 @@ def restore_shapes(connection: Handle, names: Sequence[str]) -> None:
 def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[str]) -> list[str]:
     """Begin derived tables and indexes anew whose pages cannot be read; return the tables that are empty now.
 
-    One transaction, of a connection that may write to the schema. Indexes are filled from their tables. Until the file is made anew the home keeps the fact `OWED`.
+    One transaction, of a connection that may write to the schema. Indexes are filled from their tables. Until the file
+    is made anew the home keeps the fact `OWED`.
     """
-    emptied = begun_anew(tables)
-    gone = with_shadows(emptied)
+    emptied = tables_to_empty(tables)
+    gone = add_shadows(emptied)
     connection.execute("BEGIN IMMEDIATE").fetchall()
     try:
         refilled = [name for name in indexes if name in _model() and _model()[name][0] not in gone]
@@ -108,7 +111,7 @@ def put_out_of_use(connection: Handle, tables: Sequence[str], indexes: Sequence[
 
 
 def begin_table_anew(connection: Handle, table: str, fill: str) -> None:
-    """Make a table anew whose pages cannot be read, fill it, and then make what belongs to it, in the caller's transaction."""
+    """Make an unreadable table anew, fill it, and then make its indexes and triggers, in the caller's transaction."""
     _take_out(connection, SQL["take_out_tables"], [table])
     connection.execute(_model()[table][1]).fetchall()
     connection.execute(fill).fetchall()

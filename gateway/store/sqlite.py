@@ -1,7 +1,8 @@
 """SQLite's own language: how a connection is opened, what a transaction offers, what an error means to a caller.
 
-Rule 1: apsw is used only here, in `database.py` and in `migrations.py`. Everyone else gets a `Tx` inside a plain function.
-Rule 2: an error is told by its kind, never by its text.
+Rule 1: apsw is used only here, in `database.py` and in `migrations.py`. Everyone else gets a `Tx` inside a plain
+function.
+Rule 2: an error is known by its kind, never by its text.
 """
 
 import contextlib
@@ -20,20 +21,27 @@ Handle: TypeAlias = Any
 """An apsw.Connection; its stubs leave `execute` partially unknown, so the type ends here and `Row` begins."""
 
 Trouble: TypeAlias = Literal["storage_full", "storage_read_only", "io_error", "database_moved"]
-"""Why the store as a whole does not work: the reason that `gateway/degraded` tells."""
+"""The reason for which the store as a whole does not work, as `gateway/degraded` reports it."""
 
 BUSY_MS = 30_000  # how long another process may hold the write lock; only a stuck one holds it longer than milliseconds
 JOURNAL_LIMIT = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
 CACHE_KIB = 8_000
-"""Pages that a connection keeps, as far as it met them. SQLite's own 2,000 are less than what a search of 10,000 records reads: with them 160
+"""Pages that a connection keeps, as far as it met them.
+
+SQLite's own 2,000 are less than what a search of 10,000 records reads: with them 160
 vectors take half as long again. Twice as many save another tenth of that, and are twice the memory of each process."""
 
 _FULL_CODES = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _READ_ONLY_CODES = {errno.EROFS, errno.EACCES, errno.EPERM}
 _BROKEN = (
-    apsw.IOError, apsw.CantOpenError, apsw.FullError, apsw.ReadOnlyError, apsw.NotADBError, apsw.ConnectionClosedError,
-)  # fmt: skip
-"""What tells of the file or the disk, and not of the statement."""
+    apsw.IOError,
+    apsw.CantOpenError,
+    apsw.FullError,
+    apsw.ReadOnlyError,
+    apsw.NotADBError,
+    apsw.ConnectionClosedError,
+)
+"""Errors of the file or the disk, and not of the statement."""
 
 _PROMISES = {
     apsw.SQLITE_DBCONFIG_DQS_DML: 0,
@@ -45,9 +53,11 @@ _PROMISES = {
 
 
 _REASONS: dict[Trouble, ErrorReason] = {
-    "storage_full": "storage_full", "storage_read_only": "storage_read_only", "io_error": "unavailable",
+    "storage_full": "storage_full",
+    "storage_read_only": "storage_read_only",
+    "io_error": "unavailable",
     "database_moved": "unavailable",
-}  # fmt: skip
+}
 
 
 class StoreFailed(Unavailable):
@@ -63,7 +73,7 @@ class ReadTooLong(Unavailable):
 
 
 def sqlite_version() -> tuple[int, ...]:
-    """The version of apsw's own SQLite."""
+    """Return the version of apsw's own SQLite."""
     return tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
 
 
@@ -78,7 +88,10 @@ def _trouble(error: Exception, code: int) -> Trouble:
 
 
 def unavailable(error: Exception, code: int = 0) -> GatewayError:
-    """The one translation of a database error, and of the system's code for it, into the contract's words."""
+    """Return a database error, with the system's code for it, as an error of the contract.
+
+    No other place translates.
+    """
     if isinstance(error, GatewayError):
         return error
     if isinstance(error, apsw.InterruptError):
@@ -89,25 +102,25 @@ def unavailable(error: Exception, code: int = 0) -> GatewayError:
         return Unavailable("overloaded")
     if isinstance(error, _BROKEN):
         trouble = _trouble(error, code)
-        return StoreFailed(trouble, _named(error) if trouble == "io_error" else None)
+        return StoreFailed(trouble, _name_failure(error) if trouble == "io_error" else None)
     if isinstance(error, apsw.Error):
-        return Unavailable("unavailable", _named(error))
+        return Unavailable("unavailable", _name_failure(error))
     if isinstance(error, OSError) and _trouble(error, error.errno or 0) != "io_error":
         return StoreFailed(_trouble(error, error.errno or 0))
     return Defect()
 
 
 def _damage_of(error: Exception) -> IndexDamaged | None:
-    """What is derived and damaged, or may be: an index, or a page or table of whatever part."""
+    """Return the error of a damaged index, or of a damaged page or table; None for an error of another kind."""
     if _is_of_an_index(error):
         return IndexDamaged()
     if isinstance(error, apsw.CorruptError) or _is_of_a_lost_table(error):
-        return PagesDamaged("unavailable", _named(error))
+        return PagesDamaged("unavailable", _name_failure(error))
     return None
 
 
 def _is_of_an_index(error: Exception) -> bool:
-    """Whether a full-text index is to blame. One whose format cannot be read has no code of its own for that."""
+    """Return whether a full-text index is to blame. One whose format cannot be read has no code of its own for that."""
     is_corrupt = isinstance(error, apsw.CorruptError)
     return (is_corrupt and getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB) or (
         isinstance(error, apsw.SQLError) and "fts5" in str(error)
@@ -115,16 +128,16 @@ def _is_of_an_index(error: Exception) -> bool:
 
 
 def _is_of_a_lost_table(error: Exception) -> bool:
-    """Whether a table is gone that the schema has: every statement of ours names such tables alone."""
+    """Return whether a table is gone that the schema has: every statement of ours names such tables alone."""
     return isinstance(error, apsw.SQLError) and "no such table" in str(error)
 
 
-def _named(error: Exception) -> str:
+def _name_failure(error: Exception) -> str:
     return f"The store failed ({type(error).__name__})."
 
 
 def _at_once() -> None:
-    """Between two statements there is nothing to wait for."""
+    """Do nothing: there is nothing to wait for between two statements."""
 
 
 class Transaction:
@@ -145,7 +158,7 @@ class Transaction:
         return self._connection.changes() if self._connection.total_changes() != before else 0
 
     def run_many(self, statement: str, bindings: Sequence[Bindings]) -> None:
-        """Execute once for each."""
+        """Execute once for each of the bindings."""
         self._pause()
         for _ in self._connection.executemany(statement, bindings):
             pass
@@ -158,24 +171,27 @@ class Transaction:
         return self._connection.last_insert_rowid()
 
     def one(self, statement: str, bindings: Bindings = ()) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         return next(iter(self._connection.execute(statement, bindings).fetchall()), None)
 
     def all(self, statement: str, bindings: Bindings = ()) -> list[Row]:
-        """Every row."""
+        """Return every row."""
         return self._connection.execute(statement, bindings).fetchall()
 
     def each(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
-        """Rows one by one."""
+        """Return rows one by one."""
         return iter(self._connection.execute(statement, bindings))
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Call it on the event loop once this transaction is committed."""
+        """Register a function to be called on the event loop once this transaction is committed."""
         self.after.append(call)
 
 
 def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creates: bool = True) -> Handle:
-    """A connection with every setting that the promises need. Each PRAGMA runs to its end (apsw executes lazily)."""
+    """Return a connection with every setting that the promises need.
+
+    Each PRAGMA runs to its end (apsw executes lazily).
+    """
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if creates else 0)
     connection: Handle = apsw.Connection(str(path), flags=flags, vfs=vfs)
     try:
@@ -200,10 +216,10 @@ def connect(path: Path | str, *, synchronous: str, vfs: str | None = None, creat
 
 
 def connect_to_read(path: Path, *, leaves_no_trace: bool) -> Handle:
-    """A connection that cannot write.
+    """Return a connection that cannot write.
 
-    Whoever reads a file that nobody has open would leave an empty log beside it. Where there is no log nobody writes, and the
-    file can be read as if nobody ever would (`leaves_no_trace`); who copies it does not rely on that.
+    Whoever reads a file that nobody has open would leave an empty log beside it. Where there is no log nobody writes,
+    and the file can be read as if nobody ever would (`leaves_no_trace`); who copies it does not rely on that.
     """
     is_quiet = leaves_no_trace and not has_log(path)
     name = f"{path.absolute().as_uri()}?immutable=1" if is_quiet else str(path)
@@ -220,18 +236,18 @@ def connect_to_read(path: Path, *, leaves_no_trace: bool) -> Handle:
 
 
 def has_log(path: Path) -> bool:
-    """Whether a write-ahead log stands beside a database; an empty one that no process has open is none."""
+    """Return whether a write-ahead log stands beside a database; an empty one that no process has open is none."""
     log = path.with_name(f"{path.name}-wal")
     return log.exists() and (log.stat().st_size > 0 or path.with_name(f"{path.name}-shm").exists())
 
 
 def touch(tx: Tx) -> None:
-    """A write that changes nothing and yet must reach the disk."""
+    """Write something that changes nothing and yet must reach the disk."""
     version = tx.one("PRAGMA user_version")
     tx.run(f"PRAGMA user_version = {int(version[0]) if version else 0}")
 
 
 def give_up(connection: Handle) -> None:
-    """Close a connection; what fails while it closes must not hide what went before."""
+    """Close a connection; a failure while it closes must not hide an earlier one."""
     with contextlib.suppress(apsw.Error):
         connection.close(True)

@@ -1,7 +1,7 @@
-"""A folder in which something large is made before it is moved to its place, and nothing of which outlives the work.
+"""A staging folder, in which something large is made before it is moved to its place; it does not outlive the work.
 
-Rule 1: whoever works in one holds its lock; one whose lock is free was left by a process that was killed, and is removed by the
-next that works there.
+Rule 1: whoever works in one holds its lock; one whose lock is free was left by a process that was killed, and is
+removed by the next that works there.
 Rule 2: a folder without our lock in it is not ours.
 """
 
@@ -25,14 +25,14 @@ def _is_left(folder: Path) -> bool:
     return True
 
 
-def stale(parent: Path) -> list[Path]:
-    """Folders that nobody works in any more."""
+def find_stale(parent: Path) -> list[Path]:
+    """Return the folders that killed processes left."""
     return [folder for folder in parent.glob(f"{PREFIX}*") if _is_left(folder)] if parent.is_dir() else []
 
 
 def sweep(parent: Path) -> int:
-    """Remove what was left; how many folders that were."""
-    found = stale(parent)
+    """Remove the folders that killed processes left; return how many there were."""
+    found = find_stale(parent)
     for folder in found:
         shutil.rmtree(folder, ignore_errors=True)
     return len(found)
@@ -40,7 +40,7 @@ def sweep(parent: Path) -> int:
 
 @contextmanager
 def staging(parent: Path) -> Generator[Path]:
-    """A folder beside the place of what is made in it, for nobody else to read."""
+    """Yield a folder beside the place of what is made in it, for nobody else to read."""
     sweep(parent)
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
     try:

@@ -1,6 +1,6 @@
 """The threads of the database: each has a connection and a queue of work, of its own or shared with its like.
 
-Rule 1: a writer makes one transaction of what waits, each work in a savepoint; what fails is rolled back alone.
+Rule 1: a writer makes one transaction of all waiting work, each in a savepoint; a failing work is rolled back alone.
 Rule 2: a reader's work ends at its deadline, in the middle of a statement if need be.
 """
 
@@ -33,7 +33,10 @@ Outcome: TypeAlias = tuple[Any, BaseException | None, list[Callable[[], None]]]
 GROUP_LIMIT = 128  # writes that share one fsync; more would only make the first of them wait
 READ_SECONDS = 2.0  # a longer snapshot would hold back checkpoints, and with them erasing
 PROGRESS_STEPS = 20_000
-"""Virtual-machine steps between looks at the deadline: about half a millisecond. Each look waits for the interpreter, as any callback does."""
+"""Virtual-machine steps between looks at the deadline: about half a millisecond.
+
+Each look waits for the interpreter, as any callback does.
+"""
 
 
 class ThreadWork:
@@ -48,15 +51,16 @@ class ThreadWork:
         self.is_urgent = ahead > 0
         self.since = time.monotonic() - ahead
         self.loop = asyncio.get_running_loop()
-        self.context = contextvars.copy_context()  # what a commit tells is told as the caller would tell it
+        self.context = contextvars.copy_context()  # a commit notifies on behalf of its caller
         self.future: asyncio.Future[Any] = self.loop.create_future()
 
     def settle(self, result: Any, error: BaseException | None, after: list[Callable[[], None]]) -> None:
-        """Tell the caller, once what follows a commit was called."""
+        """Call the functions that follow a commit, then give the caller the result or the error."""
         for call in after:
             try:
                 self.context.run(call)
-            except Exception as failure:  # noqa: BLE001  # the work is committed: its caller and the others must hear that
+            # the work is committed: its caller and the others need their results
+            except Exception as failure:  # noqa: BLE001
                 log.incident(failure)
         if self.future.cancelled():
             return
@@ -67,35 +71,35 @@ class ThreadWork:
 
 
 def _answer(answers: Sequence[tuple[ThreadWork, Outcome]]) -> None:
-    """Have all of them told in one step of their event loop: to wake it costs more than to tell."""
+    """Settle all requests in one step of their event loop: waking the loop costs more than settling."""
 
-    def settle(told: Sequence[tuple[ThreadWork, Outcome]]) -> None:
-        for request, outcome in told:
+    def settle(answered: Sequence[tuple[ThreadWork, Outcome]]) -> None:
+        for request, outcome in answered:
             request.settle(*outcome)
 
-    for loop, told in groupby(answers, key=lambda answer: answer[0].loop):
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, list(told))
+    for loop, answered in groupby(answers, key=lambda answer: answer[0].loop):
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
+            loop.call_soon_threadsafe(settle, list(answered))
 
 
 class ReadQueue:
-    """A queue of reads in which whoever has waited longest is next, those with a head start before they came and, for a while, alone."""
+    """A queue of reads, longest wait first; urgent reads count as asked earlier and, for a while, run alone."""
 
     def __init__(self, way: RightOfWay) -> None:
         self._way = way
         self._changed = threading.Condition(way.lock)
         self._waiting: list[tuple[float, int, ThreadWork | None]] = []
-        self._numbers = itertools.count()  # of those who came at once the first is next, and no two are compared
+        self._numbers = itertools.count()  # breaks ties by arrival, so that no two requests are compared
 
     def put(self, request: ThreadWork | None) -> None:
-        """Let it wait; None, the end, comes after everybody."""
+        """Queue a request; None, the end, comes after all others."""
         since = math.inf if request is None else request.since
         with self._changed:
             heapq.heappush(self._waiting, (since, next(self._numbers), request))
             self._changed.notify()
 
     def get(self) -> ThreadWork | None:
-        """Wait for whoever is next; he is `through` in the end."""
+        """Wait for the next request and return it; the caller calls `finish` with it in the end."""
         with self._changed:
             while (waits := self._waits()) is None or waits > 0:
                 self._changed.wait(waits)
@@ -104,15 +108,15 @@ class ReadQueue:
                 self._way.take()
             return request
 
-    def through(self, request: ThreadWork) -> None:
-        """A request that was taken is served."""
+    def finish(self, request: ThreadWork) -> None:
+        """Note that a request that was taken is served."""
         if request.is_urgent:
             with self._changed:
                 self._way.release()
                 self._changed.notify_all()
 
     def _waits(self) -> float | None:
-        """The seconds that the next one has to wait still; None: nobody is there."""
+        """Return the seconds that the next request has to wait still; None while the queue is empty."""
         if not self._waiting:
             return None
         request = self._waiting[0][2]
@@ -152,7 +156,7 @@ class Worker(Generic[Q]):
         raise NotImplementedError  # pragma: no cover  # the two kinds below
 
     def connection(self) -> Handle:
-        """The worker's connection, opened anew after a failure, or where the file is not what it was."""
+        """Return the worker's connection, opened anew after a failure, or where the file is not what it was."""
         stamp = self._file.stamp()
         if stamp != self._stamp:
             self.drop()
@@ -161,13 +165,13 @@ class Worker(Generic[Q]):
         return self._connection
 
     def drop(self) -> None:
-        """Have the next request open a connection of its own."""
+        """Close the connection; the next request opens another one."""
         if self._connection is not None:
             self._file.release(self._connection)
             self._connection = None
 
-    def told(self, failure: Exception) -> GatewayError:
-        """The failure in the contract's words."""
+    def translate(self, failure: Exception) -> GatewayError:
+        """Return a failure as an error of the contract."""
         code = 0
         if self._connection is not None and isinstance(failure, (apsw.IOError, apsw.CantOpenError)):
             code = self._connection.system_errno
@@ -182,7 +186,7 @@ class Worker(Generic[Q]):
             self.drop()
 
     def close(self, seconds: float) -> None:
-        """End when what was asked for before is done; wait for it so long."""
+        """End the thread after the work that is queued; wait at most that long for it."""
         self.queue.put(None)
         self._thread.join(seconds)
 
@@ -194,12 +198,12 @@ class SnapshotReader(Worker[ReadQueue]):
         super().__init__(name, file, "normal", line)
 
     def serve(self, request: ThreadWork) -> None:
-        """Read, unless nobody waits any more."""
+        """Read, unless the caller was cancelled."""
         outcome: Outcome | None = None
         if not request.future.cancelled():
             with self.in_use:
                 outcome = self._run(request)
-        self.queue.through(request)
+        self.queue.finish(request)
         if outcome is not None:
             _answer([(request, outcome)])
 
@@ -214,10 +218,10 @@ class SnapshotReader(Worker[ReadQueue]):
             )
             connection.execute("BEGIN").fetchall()
             result = request.work(Transaction(connection))
-            if self._file.stamp() != self._stamp:  # somebody wrote while this was read as if nobody ever would
+            if self._file.stamp() != self._stamp:  # a process wrote while this file was read as immutable
                 result, error = None, Unavailable("overloaded")
         except apsw.Error as failure:
-            error = self.told(failure)
+            error = self.translate(failure)
             if isinstance(error, StoreFailed):
                 self.drop()
         except Exception as failure:  # noqa: BLE001  # the caller's own error travels to the caller
@@ -229,7 +233,7 @@ class SnapshotReader(Worker[ReadQueue]):
 
 
 class CommitWriter(Worker[Asked]):
-    """One transaction at a time; what waits meanwhile shares the next one, each in a savepoint of its own; who is alone needs none."""
+    """One transaction at a time; requests that wait share the next one, each in a savepoint. A lone one needs none."""
 
     commits = 0
 
@@ -238,7 +242,7 @@ class CommitWriter(Worker[Asked]):
         super().__init__(name, file, synchronous, queue.SimpleQueue())
 
     def connection(self) -> Handle:
-        """The writer's connection, opened anew after a failure."""
+        """Return the writer's connection, opened anew after a failure."""
         is_new = self._connection is None
         connection = super().connection()
         if is_new:
@@ -246,7 +250,7 @@ class CommitWriter(Worker[Asked]):
         return connection
 
     def serve(self, request: ThreadWork) -> None:
-        """Write it together with what waits behind it."""
+        """Write the request together with those that wait behind it."""
         group = [request]
         with contextlib.suppress(queue.Empty):
             while len(group) < GROUP_LIMIT:
@@ -274,18 +278,18 @@ class CommitWriter(Worker[Asked]):
             for member in group:
                 outcomes.append(self._one(connection, pause, member, is_alone=len(group) == 1))
                 if not connection.in_transaction:  # the error took the whole transaction with it
-                    raise outcomes[-1][1] or Unavailable()  # noqa: TRY301  # the one place below undoes and tells
+                    raise outcomes[-1][1] or Unavailable()  # noqa: TRY301  # the handler below undoes and reports
             connection.execute("COMMIT").fetchall()
             self.commits += 1
-        except Exception as failure:  # noqa: BLE001  # told to every member of the group; the connection starts afresh
-            told = self.told(failure)
+        except Exception as failure:  # noqa: BLE001  # every member of the group gets it; the connection starts afresh
+            shared = self.translate(failure)
             self._file.doubt(failure)
             if isinstance(failure, (apsw.BusyError, GatewayError)):
                 self.end_transaction()
             else:
                 self.drop()
-            errors = [error or told for _, error, _ in outcomes]
-            errors += [told] * (len(group) - len(outcomes))
+            errors = [error or shared for _, error, _ in outcomes]
+            errors += [shared] * (len(group) - len(outcomes))
             return [(None, error, []) for error in errors]
         return outcomes
 
@@ -299,7 +303,7 @@ class CommitWriter(Worker[Asked]):
             result = member.work(transaction)
         except Exception as failure:  # noqa: BLE001  # rolls back this work alone and travels to its caller
             is_ours = isinstance(failure, apsw.Error) and not isinstance(failure, apsw.ConstraintError)
-            error = self.told(failure) if is_ours else failure
+            error = self.translate(failure) if is_ours else failure
             if connection.in_transaction:
                 for undo in ("ROLLBACK", "BEGIN") if is_alone else ("ROLLBACK TO one", "RELEASE one"):
                     connection.execute(undo).fetchall()

@@ -1,9 +1,9 @@
-"""The last step of an erase: no byte of the database file that means nothing may still hold what it once meant.
+"""The last step of an erase: bytes of the database file that are in no use must not hold what they once held.
 
-Rule 1: only bytes that SQLite never reads are written: the room between a page's directory and its cells, and the cells that
-it has freed. A crash in the middle leaves nothing worse than room that is not wiped yet.
-Rule 2: `secure_delete` overwrites what is deleted where it stands now. When pages are balanced, copies of cells stay behind in
-the free room of the page that they left; those are what this is for.
+Rule 1: only bytes that SQLite never reads are written: the room between a page's directory and its cells, and the cells
+that it has freed. A crash in the middle leaves nothing worse than room that is not wiped yet.
+Rule 2: `secure_delete` overwrites what is deleted where it stands now. When pages are balanced, copies of cells stay
+behind in the free room of the page that they left; those are what this is for.
 """
 
 import asyncio
@@ -20,14 +20,17 @@ from gateway.store.file import ask_again, patience
 from gateway.store.sqlite import Handle, Transaction, connect, give_up, touch
 
 B_TREE_PAGES = frozenset({2, 5, 10, 13})
-"""The first byte of index and table pages. Other pages begin with a page number, so with a zero while it is below `MOST_PAGES`."""
+"""The first byte of index and table pages.
+
+Other pages begin with a page number, so with a zero while it is below `MOST_PAGES`.
+"""
 MOST_PAGES = 1 << 24  # 64 GiB of file; a larger one is not wiped, and its receipts stay `pending`
 INTERIOR_PAGES = frozenset({2, 5})
 FILE_HEADER = 100
 FREE_BLOCK_HEADER = 4
 BATCH_BYTES = 1 << 20
 PATIENCE_SECONDS = 2.0
-"""How long an erase asks for the file, and how long other writers wait for it; what is not done then is left to a job."""
+"""The time that an erase asks for the file, and that other writers wait for it; the rest is left to a job."""
 
 log = Log("wiping")
 
@@ -37,7 +40,7 @@ class HeldUpError(Exception):
 
 
 def free_room(page: bytes, number: int, usable: int) -> Iterator[tuple[int, int]]:
-    """Ranges of a page that mean nothing to SQLite."""
+    """Yield the ranges of a page, as start and end, that SQLite never reads."""
     start = FILE_HEADER if number == 1 else 0
     if page[start] not in B_TREE_PAGES:
         return
@@ -55,13 +58,13 @@ def free_room(page: bytes, number: int, usable: int) -> Iterator[tuple[int, int]
         block = following
 
 
-def leftovers(page: bytes, number: int, usable: int) -> list[tuple[int, int]]:
-    """The free ranges of a page that hold something."""
+def find_leftovers(page: bytes, number: int, usable: int) -> list[tuple[int, int]]:
+    """Return the free ranges of a page, as start and end, that hold other bytes than zeros."""
     return [(a, b) for a, b in free_room(page, number, usable) if page.count(0, a, b) != b - a]
 
 
 def _wipe_pages(file: apsw.VFSFile) -> int:
-    """Fill the free room of every page with zeros; how many pages had something there."""
+    """Fill the free room of every page with zeros; return how many pages had something there."""
     header = file.xRead(FILE_HEADER, 0)
     size = int.from_bytes(header[16:18])
     size = 1 << 16 if size == 1 else size
@@ -73,7 +76,7 @@ def _wipe_pages(file: apsw.VFSFile) -> int:
         batch = file.xRead(amount, first * size)
         for place in range(0, len(batch) - size + 1, size):
             page = batch[place : place + size]
-            found = leftovers(page, first + place // size + 1, usable)
+            found = find_leftovers(page, first + place // size + 1, usable)
             for start, end in found:
                 file.xWrite(bytes(end - start), first * size + place + start)  # pyright: ignore[reportUnknownMemberType]
             wiped += bool(found)
@@ -83,7 +86,7 @@ def _wipe_pages(file: apsw.VFSFile) -> int:
 
 
 def _move_log(connection: Handle, ends: float) -> None:
-    """Have the file hold everything that the log holds, while nobody can write. Raises `HeldUpError`."""
+    """Move the whole log into the file, while no other connection can write. Raises `HeldUpError`."""
     while True:
         with contextlib.suppress(apsw.BusyError):  # another process is at it
             in_log, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -94,7 +97,7 @@ def _move_log(connection: Handle, ends: float) -> None:
 
 
 def _wipe_alone(connection: Handle, mover: Handle, path: Path, vfs: str | None, ends: float) -> bool:
-    """Wipe while nobody can write; False where the file is too large. Raises `HeldUpError`."""
+    """Wipe while no other connection can write; False where the file is too large. Raises `HeldUpError`."""
     if connection.execute("PRAGMA page_count").fetchall()[0][0] >= MOST_PAGES:
         return False
     connection.execute("BEGIN IMMEDIATE").fetchall()
@@ -105,7 +108,7 @@ def _wipe_alone(connection: Handle, mover: Handle, path: Path, vfs: str | None, 
         wiped = _wipe_pages(file)
     finally:
         file.xClose()
-    if wiped:  # any commit has every connection forget the pages that it keeps in memory
+    if wiped:  # any commit makes every connection drop the pages that it keeps in memory
         touch(Transaction(connection))
     connection.execute("COMMIT").fetchall()
     return True

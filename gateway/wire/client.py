@@ -1,7 +1,8 @@
-"""A small client: spawns a gateway and speaks the contract with it over its pipes.
+"""A small client: it spawns a gateway and exchanges the contract's messages with it over pipes.
 
-Rule 1: the method table is the only source of types; nothing here knows a particular method but the two that end a session.
-Rule 2: one task reads; it hands every message to whom it concerns and, at the end, tells everyone who still waits.
+Rule 1: the method table is the only source of types; this module knows no method but the two that end a
+session.
+Rule 2: one task reads; it hands every message to its waiting call and, at the end, fails every call that still waits.
 Rule 3: a line may be of any length, and what the process writes to stderr never makes it wait.
 """
 
@@ -25,7 +26,7 @@ P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
 
 CLOSE_SECONDS = 10.0
-"""An orderly end takes the gateway's two seconds of grace at most; what is not gone by now is ended."""
+"""An orderly end takes the gateway's two seconds of grace at most; a process that lives longer is killed."""
 
 STDERR_KEPT = 64 * 1024
 """Enough for the log's last words, little enough for a session of weeks."""
@@ -45,17 +46,20 @@ class CallFailed(Exception):
 
 
 class ConnectionClosed(Exception):
-    """The process ended, or said something that is not a message, so that no answer can come any more."""
+    """The process ended, or wrote something that is not a message, so that no answer can come any more."""
 
 
 def console_script() -> list[str]:
-    """The command that starts a gateway: the console script beside this Python, or else the one on the path."""
+    """Return the command that starts a gateway: the console script beside this Python, or else the one on the path."""
     beside = Path(sys.executable).with_name("pioneer.exe" if os.name == "nt" else "pioneer")
     return [str(beside) if beside.exists() else "pioneer"]
 
 
 class GatewayClient:
-    """A spawned gateway process and the conversation with it. Made by `start`; ends with `close`, `kill` or `async with`."""
+    """A spawned gateway process and the conversation with it.
+
+    Made by `start`; ends with `close`, `kill` or `async with`.
+    """
 
     def __init__(self, process: Process) -> None:
         self.received: list[tuple[str, dict[str, Any]]] = []
@@ -88,18 +92,18 @@ class GatewayClient:
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             await self.close()
-        else:  # something went wrong already: do not wait for a process that may be the cause
+        else:  # the block failed: do not wait for a process that may be the cause
             self.kill()
             await self.wait()
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """Return the process id."""
         return self._process.pid
 
     @property
     def stderr(self) -> bytes:
-        """The last 64 KiB of what the process wrote to stderr."""
+        """Return the last 64 KiB of what the process wrote to stderr."""
         return bytes(self._stderr)
 
     async def call(self, method: Method[P, R], params: P) -> R:
@@ -117,7 +121,7 @@ class GatewayClient:
     async def wait_for(
         self, method: str, predicate: Callable[[dict[str, Any]], bool] = lambda _params: True, since: int = 0
     ) -> dict[str, Any]:
-        """The parameters of the first notification of `received[since:]`, past or to come, that fits."""
+        """Return the parameters of the first notification of `received[since:]`, past or to come, that fits."""
         seen = since
         while True:
             for name, params in self.received[seen:]:
@@ -133,13 +137,13 @@ class GatewayClient:
         self._stdin.write(line + b"\n")
 
     async def read_message(self) -> Any:
-        """The next message that answers no `call` or `request` and is no notification: for raw lines and batches."""
+        """Return the next message that is neither a notification nor the answer to `call` or `request`."""
         while not self._others:
             await self._wait_for_news("no more message can come")
         return self._others.pop(0)
 
     async def end_of_input(self) -> int:
-        """Close the process's stdin and return its exit code."""
+        """Close the process's stdin, wait for its end and return its exit code."""
         self._stdin.close()
         return await self.wait()
 
@@ -147,9 +151,8 @@ class GatewayClient:
         """End the session in order and return the exit code; after ten seconds the process is ended."""
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                with contextlib.suppress(
-                    CallFailed, ConnectionClosed
-                ):  # not initialized, or gone: it ends all the same
+                # a gateway that is not initialized, or gone, ends all the same
+                with contextlib.suppress(CallFailed, ConnectionClosed):
                     await self.call(SHUTDOWN, Empty())
                 with contextlib.suppress(ConnectionClosed):
                     await self.notify("exit")
@@ -169,7 +172,7 @@ class GatewayClient:
                 os.kill(self.pid, signal.SIGKILL)
 
     async def wait(self) -> int:
-        """Wait for the end of the process and of all it said; return the exit code."""
+        """Wait for the end of the process and of its output; return the exit code."""
         await asyncio.gather(*map(asyncio.shield, self._tasks))
         code = await self._process.wait()
         self._stdin.close()
@@ -206,7 +209,7 @@ class GatewayClient:
             raise ConnectionClosed(f"{otherwise}: {self._end}")
         await self._news.wait()
 
-    def _tell_news(self) -> None:
+    def _wake_waiters(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 
@@ -229,7 +232,7 @@ class GatewayClient:
         for reply in self._pending.values():
             if not reply.done():
                 reply.set_exception(ConnectionClosed(end))
-        self._tell_news()
+        self._wake_waiters()
 
     def _take(self, message: Any) -> None:
         members = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
@@ -241,7 +244,7 @@ class GatewayClient:
             self.received.append((members["method"], members.get("params") or {}))
         else:
             self._others.append(message)
-        self._tell_news()
+        self._wake_waiters()
 
     async def _drain_stderr(self) -> None:
         stderr = cast("asyncio.StreamReader", self._process.stderr)

@@ -1,10 +1,10 @@
-"""The client of one session: what it says of itself at the handshake, and what its calls mean where they leave that out.
+"""The client of one session: its handshake, and the parameters that its calls leave to the handshake.
 
-Rule 1: a call's own words win; what it leaves out is filled in before a service sees it, so that no house knows a client.
+Rule 1: a call's own parameters win; absent ones are filled in before a service sees it, so that no house knows a
+client.
 """
 
 from typing import TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 from msgspec.structs import replace
@@ -16,12 +16,13 @@ from protocol.gateway import InitializeParams
 from protocol.memory import Context
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import ThreadStartParams, TurnStartParams
+from protocol.zones import find_zone
 
 P = TypeVar("P", bound=msgspec.Struct)
 
 
 class SessionClient:
-    """What the client said of itself at `initialize`."""
+    """The client's own description, as `initialize` brought it."""
 
     def __init__(self) -> None:
         self._workspace: str | None = None
@@ -37,7 +38,7 @@ class SessionClient:
         return self._zone or system_zone()
 
     def introduce(self, params: InitializeParams) -> None:
-        """Take over what `initialize` says. Raises `CallerError` for a time zone that does not exist."""
+        """Store the handshake's parameters. Raises `CallerError` for a time zone that does not exist."""
         zone = params.client.time_zone
         if zone is not None:
             _require_zone(zone, "$.client.time_zone")
@@ -46,7 +47,10 @@ class SessionClient:
         self.parent_pid = params.parent_pid
 
     def fill(self, params: P) -> P:
-        """Return the parameters with what the client means where it says nothing. Raises `CallerError` for an unknown zone."""
+        """Return the parameters with what the client means where it says nothing.
+
+        Raises `CallerError` for an unknown zone.
+        """
         match params:
             case ThreadSearchParams(time_zone=zone):
                 return replace(params, time_zone=self._zone_of(zone, "$.time_zone"))
@@ -75,7 +79,5 @@ class SessionClient:
 
 
 def _require_zone(zone: str, path: str) -> None:
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise CallerError.at(path, "This is no IANA time zone") from None
+    if find_zone(zone) is None:
+        raise CallerError.at(path, "This is no IANA time zone")

@@ -1,7 +1,7 @@
 """Bytes to lines, without input or output.
 
 Rule 1: any split of the same bytes gives the same frames.
-Rule 2: a line that is too long costs no memory: it is skipped to its newline and told once.
+Rule 2: a line that is too long costs no memory: it is skipped to its newline and reported once.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -11,7 +11,10 @@ Frame: TypeAlias = bytes | Literal["too_long"]
 
 
 class LineReceiver:
-    """Collects bytes and gives whole lines, without the newline and a carriage return before it. Blank lines are dropped."""
+    """Collects bytes into whole lines, without the newline and a carriage return before it.
+
+    Blank lines are dropped.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -20,7 +23,7 @@ class LineReceiver:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that these bytes complete."""
+        """Return the frames that these bytes complete."""
         *ends, rest = data.split(b"\n")
         frames: list[Frame] = []
         for end in ends:
@@ -30,7 +33,7 @@ class LineReceiver:
         return frames
 
     def close(self) -> list[Frame]:
-        """The last line, when the input ended without a newline."""
+        """Return the last line, when the input ended without a newline."""
         return self._line()
 
     def _add(self, part: bytes) -> None:

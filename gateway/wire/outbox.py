@@ -1,7 +1,8 @@
-"""What one session is sent without being asked, and from when on.
+"""The outbox sends one session the notifications that concern it, from its handshake on.
 
 Rule 1: nothing is sent before `initialize` was answered.
-Rule 2: of what another session causes, a session is sent the changes to the memory that it sees, and the process's own state.
+Rule 2: of another session's notifications, a session is sent changes to memory that it sees, and the process's own
+state.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ EARLY_LIMIT = 100
 
 
 class Sink(Protocol):
-    """Where lines go."""
+    """The destination of lines."""
 
     def send(self, line: bytes, coalesce_key: str | None = None) -> None:
         """Queue a line."""
@@ -23,7 +24,7 @@ class Sink(Protocol):
 
     @property
     def is_within_budget(self) -> bool:
-        """Whether there is room."""
+        """Return whether there is room."""
         ...
 
 
@@ -37,7 +38,7 @@ class Outbox:
 
     @property
     def is_reading(self) -> bool:
-        """Whether the client keeps up."""
+        """Return whether the client keeps up."""
         return self._sink.is_within_budget
 
     def takes(self, event: Announcement) -> bool:
@@ -45,12 +46,12 @@ class Outbox:
         return event.method.startswith("gateway/") or any(map(self._sees, event.scopes()))
 
     def open(self) -> None:
-        """Send what waited, and from now on at once: `initialize` is answered."""
+        """Send what waited, and from now on send at once: `initialize` is answered."""
         early, self._early = self._early, None
         for event in early or []:
-            self.hear(event)
+            self.receive(event)
 
-    def hear(self, event: Announcement) -> None:
+    def receive(self, event: Announcement) -> None:
         """Send the event, or keep it until the session is open."""
         if self._early is None:
             self._sink.send(event.line, event.key)

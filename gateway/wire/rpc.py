@@ -1,10 +1,10 @@
 """JSON-RPC 2.0 between decoded lines and services.
 
-Rule 1: jsonrpcserver is used only here, and only to look a method up and call it, in the task that asks: into one of its own
-no shield against a cancellation would reach. Its own validation, batches and error texts are replaced: they leak exception
-text, refuse a batch for one bad item and answer responses.
+Rule 1: jsonrpcserver is used only here, and only to look a method up and call it, in the task that asks: into one of
+its own no shield against a cancellation would reach. Its own validation, batches and error texts are replaced: they
+leak exception text, refuse a batch for one bad item and answer responses.
 Rule 2: `error_of` is the one place that turns an exception into an error on the wire.
-Rule 3: nothing here knows what a method does.
+Rule 3: this module knows no method by name.
 """
 
 import json
@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 import msgspec
 
 from gateway.base.complaints import to_words
+from protocol.base import encode
 from protocol.envelope import ErrorResponse, RequestId, Response
 from protocol.errors import REASONS, CallerError, ErrorData, ErrorObject, ErrorReason, GatewayError
 from protocol.methods import Bound
@@ -32,16 +33,15 @@ ID_BITS = 64  # what hosts count with; it comes back digit by digit
 
 P = TypeVar("P", bound=msgspec.Struct)
 
-_encode = msgspec.json.Encoder().encode
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _AT = re.compile(r"^(?P<problem>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
 _MEMBER = re.compile(r"(?:unknown field|required field) `(?P<name>[^`]*)`")
 _NAME = re.compile(r"_?[A-Za-z][a-z]{0,19}(?:_[a-z]{1,20}|[A-Z][a-z]{1,19}){0,4}[0-9]{0,2}")
-"""Words, joined as members are: no other name is repeated, for it may be anything, a secret in the wrong place."""
+"""Words, joined as members are: any other name may be a secret in the wrong place, and is not repeated."""
 
 
 Fill: TypeAlias = Callable[[Any], Any]
-"""Takes the typed parameters of a method, returns them completed."""
+"""A function that returns the typed parameters of a method with the absent ones filled in."""
 
 
 class RpcRequest(NamedTuple):
@@ -60,25 +60,25 @@ class Reply(NamedTuple):
 
 
 class BadMessage(NamedTuple):
-    """Something that is answered with an error at once."""
+    """A message that is answered with an error at once."""
 
     request_id: RequestId | None
     reason: ErrorReason
 
 
 class Ignored(NamedTuple):
-    """Something that is never answered: a response to a request that we never sent."""
+    """A message that is never answered: a response to a request that the gateway never sent."""
 
 
 Message: TypeAlias = RpcRequest | BadMessage | Ignored
 
 
 class _NotStrictError(ValueError):
-    """The text is JSON only to a generous reader: two members of one name, NaN, a number beyond every double, no end of nesting."""
+    """The text is JSON only to a generous reader: doubled members, NaN, too large a number, endless nesting."""
 
 
 MAX_DEPTH = 512
-"""Objects and arrays within one another: far more than any message has, and less than any Python or library refuses by itself."""
+"""Objects and arrays within one another: far more than any message has, and less than any library refuses."""
 
 
 def _children(node: Any) -> Iterable[Any]:
@@ -88,7 +88,7 @@ def _children(node: Any) -> Iterable[Any]:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether a decoded value is nested deeper than `MAX_DEPTH`."""
+    """Return whether a decoded value is nested deeper than `MAX_DEPTH`."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         level = list(chain.from_iterable(map(_children, level)))
@@ -119,7 +119,10 @@ _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_consta
 
 
 def decode(line: bytes) -> Any:
-    """The line's one JSON value. Raises `CallerError("parse_error")` for anything that is not strict JSON in UTF-8."""
+    """Return the line's one JSON value.
+
+    Raises `CallerError("parse_error")` for anything that is not strict JSON in UTF-8.
+    """
     try:
         text = line.decode("utf-8", "strict")
         value = _decoder.decode(text)
@@ -133,7 +136,7 @@ def decode(line: bytes) -> Any:
 
 
 def message_of(value: Any) -> Message:
-    """What a decoded value is, as far as its envelope says."""
+    """Return a decoded value as a message, judged by its envelope."""
     if not isinstance(value, dict):
         return BadMessage(None, "invalid_request")
     members = cast("dict[str, Any]", value)
@@ -153,7 +156,7 @@ def message_of(value: Any) -> Message:
 
 
 def is_request_id(value: Any) -> bool:
-    """Whether a request may have that id: a string or an integer, within bounds."""
+    """Return whether a value may be a request's id: a string or an integer, within bounds."""
     if isinstance(value, bool):
         return False
     if isinstance(value, str):
@@ -162,7 +165,7 @@ def is_request_id(value: Any) -> bool:
 
 
 def params_of(kind: type[P], params: Any) -> P:
-    """The typed parameters. Raises `CallerError` that names the member."""
+    """Return the typed parameters. Raises `CallerError` that names the member."""
     if params is None:
         params = {}
     if isinstance(params, list):
@@ -175,7 +178,7 @@ def params_of(kind: type[P], params: Any) -> P:
 
 
 def refusal_of(text: str) -> CallerError:
-    """Return a complaint of the contract's checks as the error of who called: in words, with the member's path."""
+    """Return a complaint of the contract's checks as the caller's error: in words, with the member's path."""
     found = _AT.match(text)
     problem, path = (found["problem"], found["path"]) if found else (text, "$")
     member = _MEMBER.search(problem)
@@ -187,7 +190,7 @@ def refusal_of(text: str) -> CallerError:
 
 
 def error_of(error: BaseException, incident: Callable[[BaseException], str]) -> ErrorObject:
-    """The error object for anything that a service may raise."""
+    """Return the error object for anything that a service may raise."""
     if isinstance(error, GatewayError) and error.reason != "internal":
         return error.on_the_wire()
     info = REASONS["internal"]
@@ -196,14 +199,15 @@ def error_of(error: BaseException, incident: Callable[[BaseException], str]) -> 
 
 
 def error_reply(request_id: RequestId | None, reason: ErrorReason) -> bytes:
-    """An error reply by its reason alone."""
-    return _encode(ErrorResponse(id=request_id, error=GatewayError(reason).on_the_wire()))
+    """Return an error reply by its reason alone."""
+    return encode(ErrorResponse(id=request_id, error=GatewayError(reason).on_the_wire()))
 
 
 def _library() -> tuple[Any, Any, Any]:
     """Import what is used of jsonrpcserver: its success, its request, its dispatch.
 
-    Running the package's own `__init__` as well would import an HTTP server and a validator: a tenth of a start, for nothing.
+    Running the package's own `__init__` as well would import an HTTP server and a validator: a tenth of a start, for
+    nothing.
     """
     is_whole = _LIBRARY in sys.modules
     if not is_whole:
@@ -214,7 +218,7 @@ def _library() -> tuple[Any, Any, Any]:
     from jsonrpcserver.sentinels import NOCONTEXT  # noqa: PLC0415
 
     if not is_whole:
-        del sys.modules[_LIBRARY]  # who imports it gets all of it
+        del sys.modules[_LIBRARY]  # a later import gets the whole package
     return Success, Asked, partial(dispatch_request, context=NOCONTEXT)
 
 
@@ -228,7 +232,7 @@ class Dispatcher:
         self._methods: Any = {name: self._wrapped(entry) for name, entry in bound.items()}
 
     def _wrapped(self, entry: Bound) -> Callable[..., Awaitable[Any]]:
-        """A method as jsonrpcserver calls it: it never sees an exception, so it has nothing to leak."""
+        """Return a method as jsonrpcserver calls it: it never sees an exception, so it has nothing to leak."""
 
         async def call(*, params: Any, fill: Fill) -> Any:
             try:
@@ -240,7 +244,7 @@ class Dispatcher:
         return call
 
     async def reply_to(self, request: RpcRequest, fill: Fill) -> Reply:
-        """Return the encoded reply to a request; `fill` puts in what the session's client means where the request says nothing."""
+        """Return the encoded reply to a request; `fill` completes its parameters from the client's handshake."""
         if request.method not in self._methods:
             return Reply(error_reply(request.request_id, "method_not_found"), succeeded=False)
         asked = self._asked(request.method, {"params": request.params, "fill": fill}, request.request_id)
@@ -251,8 +255,8 @@ class Dispatcher:
         result = answer._value.result  # noqa: SLF001  # the library's Either has no public accessor
         try:
             if not isinstance(result, ErrorObject):
-                return Reply(_encode(Response(id=cast("RequestId", request_id), result=result)), succeeded=True)
-            return Reply(_encode(ErrorResponse(id=request_id, error=result)), succeeded=False)
+                return Reply(encode(Response(id=cast("RequestId", request_id), result=result)), succeeded=True)
+            return Reply(encode(ErrorResponse(id=request_id, error=result)), succeeded=False)
         except Exception as failure:  # noqa: BLE001  # what cannot be encoded is our defect, and still an answer
             result = error_of(failure, self._incident)
-            return Reply(_encode(ErrorResponse(id=request_id, error=result)), succeeded=False)
+            return Reply(encode(ErrorResponse(id=request_id, error=result)), succeeded=False)

@@ -34,7 +34,7 @@ from protocol.gateway import MAX_BATCH
 T = TypeVar("T")
 
 GRACE_SECONDS = 2.0
-"""What is in flight at the end of input gets this long."""
+"""Requests in flight at the end of input get this long."""
 
 State: TypeAlias = Literal["new", "initialized", "shut_down"]
 
@@ -43,7 +43,7 @@ REFUSALS: dict[State, Callable[[str], ErrorReason | None]] = {
     "initialized": lambda method: "already_initialized" if method == "initialize" else None,
     "shut_down": lambda _method: "shutting_down",
 }
-"""Why a request is refused in a state, or None."""
+"""The reason for which a state refuses a method, or None."""
 
 REACHED: dict[str, State] = {"initialize": "initialized", "shutdown": "shut_down"}
 """The state that a method leads to when it succeeds."""
@@ -53,15 +53,15 @@ Turnstile: TypeAlias = "asyncio.Future[None] | None"
 
 
 class Input(Protocol):
-    """Where bytes come from."""
+    """The source of a client's bytes."""
 
     async def receive(self) -> bytes:
-        """Return the next bytes; empty at the end, however it came."""
+        """Return the next bytes; empty bytes at the end, for whatever reason it ends."""
         ...
 
 
 class Output(Sink, Protocol):
-    """Where lines go, and when there is room for more."""
+    """The destination of a client's lines, with the state of its room."""
 
     async def wait_writable(self) -> None:
         """Return when there is room."""
@@ -83,9 +83,16 @@ class Session:
     """Reads one client's messages, has them answered, and ends in order."""
 
     def __init__(
-        self, *, transport: Transport, hub: Hub, dispatcher: Dispatcher, max_message_bytes: int, max_in_flight: int,
-        thread_of_turn: Callable[[str], str | None], news: Sequence[Announcement] = (),
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        transport: Transport,
+        hub: Hub,
+        dispatcher: Dispatcher,
+        max_message_bytes: int,
+        max_in_flight: int,
+        thread_of_turn: Callable[[str], str | None],
+        news: Sequence[Announcement] = (),
+    ) -> None:
         self.client = SessionClient()
         self._source, self._sink = transport
         self._hub = hub
@@ -120,32 +127,32 @@ class Session:
                 if not chunk:
                     break
             with anyio.move_on_after(GRACE_SECONDS, shield=True):
-                await self._quiet()
+                await self._wait_for_requests()
             tasks.cancel_scope.cancel()
         return self.exit_code
 
     def stop(self) -> None:
-        """Accept nothing more; what is in flight gets its grace."""
+        """Accept no further message; requests in flight get their grace."""
         self._is_over = True
         self._waiting.cancel()
 
     def threads(self) -> list[str]:
-        """Return the threads that this client works in and no other present one does."""
-        return self._hub.used_alone(self._number)
+        """Return the ids of the threads that only this client of those present works in."""
+        return self._hub.threads_of_one(self._number)
 
     def close(self) -> None:
-        """Send nothing more that is not an answer."""
+        """Send answers only from now on."""
         self._hub.unsubscribe(self._number)
 
     async def _until_stopped(self, wait: Callable[[], Awaitable[T]]) -> T | None:
-        """What the wait gives; None when `stop` ended it. The reading side waits for nothing in another way."""
+        """Return the result of the wait; None when `stop` ended it. The reading side waits in no other way."""
         if self._is_over:
             return None
         with anyio.CancelScope() as self._waiting:
             return await wait()
         return None
 
-    async def _quiet(self) -> None:
+    async def _wait_for_requests(self) -> None:
         while self._in_flight:
             self._settled = anyio.Event()
             await self._settled.wait()
@@ -184,13 +191,13 @@ class Session:
             answer(error_reply(message.request_id, message.reason), Deferred())
             return
         if message.request_id is None:
-            self._notified(message)
+            self._take_notification(message)
             return
         refusal = REFUSALS[self._state](message.method)
         if refusal is not None:
             answer(error_reply(message.request_id, refusal), Deferred())
             return
-        if self._is_over or not (self._took_room() or await self._until_stopped(self._take_room)):
+        if self._is_over or not (self._take_free_room() or await self._until_stopped(self._wait_for_room)):
             answer(error_reply(message.request_id, "cancelled"), Deferred())
             return
         self._in_flight += 1
@@ -199,27 +206,27 @@ class Session:
         self._scopes.setdefault(message.request_id, scope)  # from now on it can be cancelled, begun or not
         answered = anyio.Event()
 
-        def tell(reply: bytes, deferred: Deferred) -> None:
+        def send(reply: bytes, deferred: Deferred) -> None:
             answer(reply, deferred)
             answered.set()
 
-        tasks.start_soon(self._process, message, scope, (before, mine), tell)
-        if message.method in REACHED:  # what comes next is judged by the state that this one leads to
+        tasks.start_soon(self._process, message, scope, (before, mine), send)
+        if message.method in REACHED:  # the next message is judged by the state that this one leads to
             await self._until_stopped(answered.wait)
 
-    def _took_room(self) -> bool:
-        """Take room where there is some: to wait is another thing, and costs more."""
+    def _take_free_room(self) -> bool:
+        """Take room and return True where some is free: a wait would cost more."""
         try:
             self._room.acquire_nowait()
         except anyio.WouldBlock:
             return False
         return True
 
-    async def _take_room(self) -> bool:
+    async def _wait_for_room(self) -> bool:
         await self._room.acquire()
         return True
 
-    def _notified(self, message: RpcRequest) -> None:
+    def _take_notification(self, message: RpcRequest) -> None:
         if message.method == "exit":
             self.exit_code = 0 if self._state == "shut_down" else 1
             self._is_over = True
@@ -230,7 +237,7 @@ class Session:
                 scope.cancel()
 
     def _queue_up(self, request: RpcRequest) -> tuple[Turnstile, Turnstile]:
-        """Who must be done before, and what tells the next one in the same thread."""
+        """Return the turnstile to wait for and the one to open; None for a request that keeps no order."""
         method = self._dispatcher.table.get(request.method)
         ordering = method.ordering if method is not None else "free"
         turn_id = _text_member(request.params, "turn_id")
@@ -249,7 +256,7 @@ class Session:
         return before, mine
 
     def _thread_of(self, turn_id: str) -> str:
-        """The thread of a turn that runs, or that a request which is not answered yet begins; else the turn stands alone."""
+        """Return the thread of a turn that runs or is about to begin; else a name for the turn alone."""
         coming = self._coming.get(turn_id)
         return self._thread_of_turn(turn_id) or (coming[0] if coming is not None else f"turn:{turn_id}")
 
@@ -260,9 +267,12 @@ class Session:
             del self._coming[turn_id]
 
     async def _process(
-        self, request: RpcRequest, scope: anyio.CancelScope, turnstiles: tuple[Turnstile, Turnstile],
+        self,
+        request: RpcRequest,
+        scope: anyio.CancelScope,
+        turnstiles: tuple[Turnstile, Turnstile],
         answer: Callable[[bytes, Deferred], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         request_id, deferred = request.request_id, Deferred(self._number)
         before, mine = turnstiles
         assert request_id is not None  # noqa: S101  # a notification does not come here
@@ -289,7 +299,7 @@ class Session:
 
 
 def _text_member(params: Any, name: str) -> str | None:
-    """A member of named parameters, where it is a text."""
+    """Return a member of named parameters where it is a text, else None."""
     value: Any = params.get(name) if isinstance(params, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
     return value if isinstance(value, str) else None
 
@@ -318,7 +328,7 @@ class _Batch:
         self._deferred: list[Deferred] = []
 
     def add(self, reply: bytes, deferred: Deferred) -> None:
-        """Another reply is there; the last one sends them all."""
+        """Add a reply; the last one sends them all."""
         self._replies.append(reply)
         self._deferred.append(deferred)
         if len(self._replies) == self._expected:

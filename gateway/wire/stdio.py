@@ -1,8 +1,8 @@
 """The process's standard input and output, claimed for the protocol alone.
 
-Rule 1: nothing else ever reaches the real standard output: fd 1 points at stderr from `claim` on.
+Rule 1: only the protocol reaches the real standard output: fd 1 points at stderr from `claim` on.
 Rule 2: the threads here are daemons in raw system calls: they can neither hang the exit nor abort the interpreter.
-Rule 3: nothing here knows what a line means.
+Rule 3: this module knows bytes and lines, not their meaning.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ class PipeReader:
         self._arrived.set()
 
     async def receive(self) -> bytes:
-        """The next bytes; empty at the end of input, again and again."""
+        """Return the next bytes; empty bytes at the end of input, at every call from then on."""
         while not self._chunks:
             self._arrived.clear()
             await self._arrived.wait()
@@ -112,7 +112,10 @@ class PipeWriter:
         self._thread.start()
 
     def send(self, line: bytes, coalesce_key: str | None = None) -> None:
-        """Queue a line (its newline is added). Never blocks; what has a `coalesce_key` may be dropped for a slow reader."""
+        """Queue a line (its newline is added).
+
+        Never blocks; a line with a `coalesce_key` may be dropped for a slow reader.
+        """
         with self._lock:
             if self._closed or self.broken.is_set():
                 return
@@ -139,7 +142,7 @@ class PipeWriter:
 
     @property
     def is_within_budget(self) -> bool:
-        """Whether the reader keeps up."""
+        """Return whether the reader keeps up."""
         return self._queued <= OUTPUT_BUDGET
 
     async def wait_writable(self) -> None:
@@ -147,13 +150,13 @@ class PipeWriter:
         await self._until(lambda: self.is_within_budget)
 
     async def flush(self) -> None:
-        """Return when everything queued was written, or nobody reads any more."""
+        """Return when everything queued was written, or the pipe is broken."""
         await self._until(lambda: not self._lines and not self._busy)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition() and not self.broken.is_set():
             self._moved.clear()
-            self._is_awaited = True  # said before the look, so that what moves after it is told
+            self._is_awaited = True  # set before the look, so that a move after it wakes this task
             if condition():
                 return
             await self._moved.wait()
@@ -163,17 +166,17 @@ class PipeWriter:
             with self._filled:
                 self._busy = False
                 while not self._lines:
-                    self._tell_moved()
+                    self._wake_if_awaited()
                     if self._closed:
                         return
                     self._filled.wait()
                 self._busy = True
                 batch = self._take()
             if not self._write_all(batch):
-                self._tell(self.broken.set)
-                self._tell(self._moved.set)
+                self._call_in_loop(self.broken.set)
+                self._call_in_loop(self._moved.set)
                 return
-            self._tell_moved()
+            self._wake_if_awaited()
 
     def _take(self) -> bytes:
         taken: list[bytes] = []
@@ -193,29 +196,29 @@ class PipeWriter:
             try:
                 view = view[os.write(self._descriptor, view) :]
             except BlockingIOError:
-                threading.Event().wait(0.005)  # the descriptor is non-blocking, someone else's choice; look again soon
+                threading.Event().wait(0.005)  # another program made the descriptor non-blocking; look again soon
             except OSError:
                 return False
         return True
 
-    def _tell_moved(self) -> None:
-        if self._is_awaited:  # a loop that nobody waits on is left asleep
+    def _wake_if_awaited(self) -> None:
+        if self._is_awaited:  # a loop in which no task waits is left asleep
             self._is_awaited = False
-            self._tell(self._moved.set)
+            self._call_in_loop(self._moved.set)
 
-    def _tell(self, call: Callable[[], object]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+    def _call_in_loop(self, call: Callable[[], object]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no task waits any more
             self._loop.call_soon_threadsafe(call)
 
     def close(self) -> None:
-        """Accept nothing more; what is queued is still written while the process lives."""
+        """Accept no further line; queued lines are still written while the process lives."""
         with self._filled:
             self._closed = True
             self._filled.notify()
 
 
 def parent_is_alive(pid: int) -> bool:
-    """Whether a process of that id exists."""
+    """Return whether a process of that id exists."""
     if sys.platform == "win32":
         return _exists_on_windows(pid)
     try:
@@ -223,7 +226,7 @@ def parent_is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # it exists, it is only not ours
+        return True  # the process exists, under another user
     return True
 
 

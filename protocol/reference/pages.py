@@ -23,7 +23,7 @@ NOTICE = "Generated from `protocol/` by `pioneer schemas`; changes are made ther
 
 
 def pages() -> dict[str, bytes]:
-    """Every page by its file name."""
+    """Return every page by its file name."""
     return {"configuration.md": _configuration().encode(), "methods.md": _methods().encode()}
 
 
@@ -35,7 +35,7 @@ def write(folder: Path) -> None:
 
 
 def stale(folder: Path) -> list[str]:
-    """The names of pages that are missing or different."""
+    """Return the names of pages that are missing or different."""
     found = {name: folder / name for name in pages()}
     kept = {name: path.read_bytes().replace(b"\r\n", b"\n") for name, path in found.items() if path.is_file()}
     return sorted(name for name, data in pages().items() if kept.get(name) != data)
@@ -65,7 +65,10 @@ def _example(setting: Setting) -> str:
 
 def _configuration() -> str:
     lines = [
-        "# Configuration", "", NOTICE, "",
+        "# Configuration",
+        "",
+        NOTICE,
+        "",
         "`HOME/config.toml`, or the file that `--config` names. `pioneer config init` writes it with every key as a comment,",
         "`pioneer config check` explains what is wrong with one, and `pioneer settings set gateway.TABLE.KEY VALUE` changes one",
         "key in the file and in running gateways.",
@@ -79,7 +82,7 @@ def _configuration() -> str:
         "config, reason: unknown_key, key, nearest, line}`. A value of the file that a setting does not take is refused by all. One of the",
         "environment is refused by commands; `serve` and `mcp` take the file's or the default instead, and say so: `degraded {component:",
         "config, reason: invalid_value, key}`.",
-    ]  # fmt: skip
+    ]
     for group, members in groupby(settings(), key=lambda setting: setting.group):
         title = f"[gateway.{group}]" if group != "providers" else "[gateway.providers.NAME]"
         lines += [
@@ -102,10 +105,13 @@ def _configuration() -> str:
 
 def _methods() -> str:
     lines = [
-        "# Methods", "", NOTICE, "",
+        "# Methods",
+        "",
+        NOTICE,
+        "",
         "JSON-RPC 2.0, one message a line. Types in full are in [schemas/](../schemas); a member with `?` may be left out.",
         f"Every request may end with {', '.join(f'`{reason}`' for reason in COMMON_ERRORS)}.",
-    ]  # fmt: skip
+    ]
     for house, methods in groupby(METHODS.values(), key=_house):
         lines += ["", f"## {house}"]
         for method in methods:

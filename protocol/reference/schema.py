@@ -45,7 +45,7 @@ BUNDLES: dict[str, tuple[tuple[ModuleType, ...], str]] = {
 
 
 def structs_of(*modules: ModuleType) -> list[type[msgspec.Struct]]:
-    """Every message that the modules themselves declare."""
+    """Return every message that the modules themselves declare."""
     return [
         value
         for module in modules
@@ -55,7 +55,7 @@ def structs_of(*modules: ModuleType) -> list[type[msgspec.Struct]]:
 
 
 def documents() -> dict[str, bytes]:
-    """Every document by its file name."""
+    """Return every document by its file name."""
     bundles = {name: _bundle(about, structs_of(*modules)) for name, (modules, about) in BUNDLES.items()}
     bundles["config"] = _bundle("The file config.toml; other top-level tables are ignored.", structs_of(settings)) | {
         "type": "object",
@@ -78,7 +78,7 @@ def write(folder: Path) -> None:
 
 
 def stale(folder: Path) -> list[str]:
-    """The names of files that are missing, different or no longer wanted."""
+    """Return the names of files that are missing, different or no longer wanted."""
     wanted = documents()
     found = {path.name: path.read_bytes().replace(b"\r\n", b"\n") for path in folder.glob("*.json")}
     return sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))

@@ -32,16 +32,19 @@ class Setting(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """What it means, in one sentence."""
+        """Return what it means, in one sentence."""
         return MEANINGS[self.key]
 
     @property
     def shown_default(self) -> str:
-        """The default as the file would have it."""
+        """Return the default as the file would have it."""
         return "unset" if self.default is None or self.is_required else toml(self.default)
 
     def parse(self, text: str) -> Any:
-        """Return the value that words mean: `true`, `30`, a text without quotes, a table as TOML has it. Raises `ValueError`."""
+        """Return the value that words mean: `true`, `30`, a text without quotes, a table as TOML has it.
+
+        Raises `ValueError`.
+        """
         if toml(self.default).startswith("{"):
             return msgspec.convert(msgspec.toml.decode(f"value = {text}")["value"], self.kind)
         value = msgspec.convert(text, self.kind, strict=False)
@@ -51,7 +54,7 @@ class Setting(NamedTuple):
 
 
 def toml(value: Any) -> str:
-    """A setting's value as TOML has it: what JSON and TOML write alike, and a table in one line."""
+    """Return a setting's value as TOML has it: what JSON and TOML write alike, and a table in one line."""
     if isinstance(value, msgspec.Struct):
         members = ((name, getattr(value, name)) for name in value.__struct_fields__)
         inner = ", ".join(f"{name} = {toml(member)}" for name, member in members if member is not None)
@@ -60,29 +63,34 @@ def toml(value: Any) -> str:
 
 
 def groups() -> dict[str, type[msgspec.Struct]]:
-    """Every table of the file by its name; `providers` stands for each provider's own."""
+    """Return every table of the file by its name; `providers` stands for each provider's own."""
     fields = msgspec.structs.fields(GatewayConfig)
     return {field.name: ProviderConfig if field.name == "providers" else field.type for field in fields}
 
 
 def settings() -> Iterator[Setting]:
-    """Every key, in the order of the declarations."""
+    """Yield every key, in the order of the declarations."""
     for group, kind in groups().items():
         for field in msgspec.structs.fields(kind):
             yield Setting(
-                group, field.name, field.type, allowed(field.type), _default_of(field), field.required,
-            )  # fmt: skip
+                group,
+                field.name,
+                field.type,
+                allowed(field.type),
+                _default_of(field),
+                field.required,
+            )
 
 
 def _default_of(field: msgspec.structs.FieldInfo) -> Any:
-    """The default of a field; None of one that is required."""
+    """Return the default of a field; None of one that is required."""
     if field.required:
         return None
     return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
 
 
 def allowed(kind: Any) -> str:
-    """What values a type takes, in a few words."""
+    """Return what values a type takes, in a few words."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return "; ".join(f"{field.name}: {allowed(field.type)}" for field in msgspec.structs.fields(kind))
     origin = get_origin(kind)

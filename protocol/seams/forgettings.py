@@ -1,6 +1,7 @@
 """What the houses tell one another where something is forgotten, so that no work under way brings it back.
 
-Rule 1: the home has one generation of forgetting, which every forgetting raises; work is as old as the one in which it began.
+Rule 1: the home has one generation of forgetting, which every forgetting raises; work is as old as the one in which it
+began.
 Rule 2: whoever writes asks in the transaction of the write, so that nothing comes between.
 """
 
@@ -33,11 +34,11 @@ class Forgettings(Protocol):
     """What durable memory does where conversation is deleted or comes in."""
 
     def generation(self, tx: Tx) -> int:
-        """A number that every forgetting raises."""
+        """Return a number that every forgetting raises."""
         ...
 
     def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
-        """Whether a thread was forgotten or deleted after that generation."""
+        """Return whether a thread was forgotten or deleted after that generation."""
         ...
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:

@@ -36,15 +36,15 @@ class Tx(Protocol):
         ...
 
     def one(self, statement: str, bindings: Bindings = ()) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         ...
 
     def all(self, statement: str, bindings: Bindings = ()) -> list[Row]:
-        """Every row."""
+        """Return every row."""
         ...
 
     def each(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
-        """Rows one by one, for scans that must not be held in memory."""
+        """Return rows one by one, for scans that must not be held in memory."""
         ...
 
     def after_commit(self, call: Callable[[], None]) -> None:
@@ -83,8 +83,8 @@ class Transact(Protocol):
     async def read(self, work: Callable[[Tx], T], deadline: float | None = None) -> T:
         """Run `work` on a snapshot that sees every write acknowledged before the call.
 
-        Raises `Unavailable` when it takes more than `deadline` seconds of a processor, which a busy machine does not use up,
-        or 2 seconds in all: nobody may ask for more, what has to look at everything looks at a part at a time.
+        Raises `Unavailable` when it takes more than `deadline` seconds of a processor, which a busy machine does not
+        use up, or 2 seconds in all: nobody may ask for more, what has to look at everything looks at a part at a time.
         """
         ...
 
@@ -97,11 +97,11 @@ class Clock(Protocol):
     """Time as the gateway stores and compares it."""
 
     def now(self) -> int:
-        """Unix milliseconds of the wall clock, or of the clock file."""
+        """Return Unix milliseconds of the wall clock, or of the clock file."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds of the machine's own clock, for deadlines and leases."""
+        """Return seconds of the machine's own clock, for deadlines and leases."""
         ...
 
 
@@ -109,7 +109,7 @@ class Ids(Protocol):
     """Makes identifiers."""
 
     def new(self, prefix: str) -> str:
-        """A sortable, unique id such as `mem_…` for the prefix `mem`."""
+        """Return a sortable, unique id such as `mem_…` for the prefix `mem`."""
         ...
 
 
@@ -117,7 +117,7 @@ class KeyedHash(Protocol):
     """HMAC-SHA-256 under the home's own key: equality without content."""
 
     def digest(self, domain: str, text: str) -> bytes:
-        """32 bytes; equal for equal (domain, text) within one home, meaningless in another."""
+        """Return 32 bytes; equal for equal (domain, text) within one home, meaningless in another."""
         ...
 
 
@@ -125,7 +125,7 @@ class ReadDate(Protocol):
     """Reads a date as people write it, in any of the languages that are spoken here."""
 
     def __call__(self, text: str, today: date) -> tuple[date, Literal["day", "month"]] | None:
-        """The day, or some day of the month, that the text names: the last one that began where it names no year."""
+        """Return the day, or some day of the month, that the text names: the last one that began where it names no year."""
         ...
 
 
@@ -135,11 +135,11 @@ class Lexicon(Protocol):
     version: str
 
     def index_terms(self, text: str) -> list[str]:
-        """Every term of the text in order, with repetitions; terms hold only [a-z0-9] and non-ASCII characters."""
+        """Return every term of the text in order, with repetitions; terms hold only [a-z0-9] and non-ASCII characters."""
         ...
 
     def query_terms(self, text: str) -> list[str]:
-        """The distinct terms worth asking for, at most 32, stop words dropped unless nothing else is left."""
+        """Return the distinct terms worth asking for, at most 32, stop words dropped unless nothing else is left."""
         ...
 
 
@@ -155,11 +155,11 @@ class SecretScanner(Protocol):
     """Finds credentials in text."""
 
     def find(self, text: str) -> list[SecretSpan]:
-        """Spans in order, not overlapping; empty for innocent text."""
+        """Return spans in order, not overlapping; empty for innocent text."""
         ...
 
     def mask(self, text: str) -> str:
-        """The text with every span replaced by `[secret:<kind>]`."""
+        """Return the text with every span replaced by `[secret:<kind>]`."""
         ...
 
 
@@ -203,7 +203,7 @@ class Coverage(NamedTuple):
 
     @property
     def lacking(self) -> int:
-        """How many have none yet."""
+        """Return how many have none yet."""
         return max(0, self.possible - self.present)
 
 
@@ -212,8 +212,8 @@ class VectorTable(msgspec.Struct, frozen=True):
 
     `added`: `:space, :partition, :after, :limit` → (vector row, subject row, numbers), by vector row, which only grows.
     `present`: `:space, :partition` → (vector row). `losses`: `:space, :partition` → (count of rows ever removed).
-    `numbers`: `:space, :partitions, :subjects` (lists as JSON) → (subject row, numbers).
-    A number of a row has two bytes, float16 of a unit vector, or one: int8 of a vector whose length says nothing.
+    `numbers`: `:space, :partitions, :subjects` (lists as JSON) → (subject row, numbers). A number of a row has two
+    bytes, float16 of a unit vector, or one: int8 of a vector whose length says nothing.
     """
 
     name: str
@@ -229,22 +229,22 @@ class Nearness(Protocol):
 
     @property
     def is_whole(self) -> bool:
-        """Whether every vector of the partitions was compared; `of` finds the others too."""
+        """Return whether every vector of the partitions was compared; `of` finds the others too."""
         ...
 
     def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
-        """Subject rows and cosines of at least so much, nearest first, equal ones by row; of all, or among some subject rows.
+        """Return subject rows and cosines of at least so much, nearest first, equal ones by row; of all, or among some subject rows.
 
         The first hundreds are in exact order; of what follows, later ones may be a little nearer.
         """
         ...
 
     def of(self, rows: Sequence[int]) -> dict[int, float]:
-        """The cosines of those of some subject rows that have a vector."""
+        """Return the cosines of those of some subject rows that have a vector."""
         ...
 
     def crowding(self, rows: Sequence[int]) -> dict[int, float]:
-        """The mean cosine of those of some subject rows that have a vector to their nearest neighbours among what was compared."""
+        """Return the mean cosine of those of some subject rows that have a vector to their nearest neighbours among what was compared."""
         ...
 
 
@@ -260,19 +260,19 @@ class Meaning(Protocol):
         ...
 
     async def of_query(self, text: str, patience: float) -> Vector | None:
-        """The vector of a text in the space that is searched; None when there is none within `patience` seconds."""
+        """Return the vector of a text in the space that is searched; None when there is none within `patience` seconds."""
         ...
 
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
-        """The vectors of texts, in order.
+        """Return the vectors of texts, in order.
 
-        Raises `ModelChanged` when no model in memory makes vectors of that space, `PauseQueue` when it fails, and `GiveUpJob` when it makes
-        none of one of these texts.
+        Raises `ModelChanged` when no model in memory makes vectors of that space, `PauseQueue` when it fails, and
+        `GiveUpJob` when it makes none of one of these texts.
         """
         ...
 
     def to_fill(self, tx: Tx) -> list[Space]:
-        """The spaces that want a vector of everything: the one that is searched, and one that is to replace it."""
+        """Return the spaces that want a vector of everything: the one that is searched, and one that is to replace it."""
         ...
 
     async def filled(self) -> None:
@@ -291,7 +291,10 @@ JobState: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancell
 
 
 class Job(Wire):
-    """A piece of durable background work. `subject` is what it is about (an item id, a run id), unique while unfinished."""
+    """A piece of durable background work.
+
+    `subject` is what it is about (an item id, a run id), unique while unfinished.
+    """
 
     job_id: str
     kind: JobKind
@@ -341,7 +344,7 @@ class JobHandle(Protocol):
 
     @property
     def job(self) -> Job:
-        """The job as claimed."""
+        """Return the job as claimed."""
         ...
 
     def finish(self, tx: Tx) -> None:
@@ -353,9 +356,15 @@ class JobQueue(Protocol):
     """Enqueues and inspects durable work inside the caller's own transaction."""
 
     def enqueue(
-        self, tx: Tx, kind: JobKind, subject: str, *, thread_id: str | None = None, turn_id: str | None = None,
+        self,
+        tx: Tx,
+        kind: JobKind,
+        subject: str,
+        *,
+        thread_id: str | None = None,
+        turn_id: str | None = None,
         delay_ms: int = 0,
-    ) -> str | None:  # fmt: skip
+    ) -> str | None:
         """Queue work; None when the same unfinished (kind, subject) is already there. The runner wakes after commit.
 
         Work with a delay is begun after it, for whoever queues it may do it himself, and cancel it, before.
@@ -373,13 +382,13 @@ class JobQueue(Protocol):
     def jobs(
         self, tx: Tx, *, kind: JobKind, states: Sequence[JobState] = (), before: str | None = None, limit: int = 20
     ) -> list[Job]:
-        """Jobs of a kind, newest first, older than job id `before`."""
+        """Return jobs of a kind, newest first, older than job id `before`."""
         ...
 
     def without_job(self, tx: Tx, *, kind: JobKind, subjects: Sequence[str]) -> list[str]:
-        """Those of some subjects that no job of the kind is about, neither an unfinished nor a dead one."""
+        """Return those of some subjects that no job of the kind is about, neither an unfinished nor a dead one."""
         ...
 
     def counts(self, tx: Tx, *, kind: JobKind, thread_id: str | None = None) -> dict[JobState, int]:
-        """How many jobs of the kind are in each state (zero included)."""
+        """Return how many jobs of the kind are in each state (zero included)."""
         ...

@@ -59,7 +59,7 @@ class Searched(Protocol):
     """What a house offers to whoever forgets."""
 
     def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
-        """What says it, from a mark on, and where the next look begins; None once all was looked at."""
+        """Return what says it, from a mark on, and where the next look begins; None once all was looked at."""
         ...
 
     def take_out(self, tx: Tx, saying: Saying, found: Sequence[SayingRow]) -> None:
@@ -82,7 +82,7 @@ class Shelves:
         self._changed = changed
 
     def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
-        """What says it, from a mark on, and where the next look begins."""
+        """Return what says it, from a mark on, and where the next look begins."""
         found: list[SayingRow] = []
         number, after = mark
         chars = 0
@@ -110,7 +110,7 @@ class Shelves:
             self._changed(tx, changed)
 
     def _clean(self, tx: Tx, shelf: Shelf, number: int, saying: Saying) -> bool:
-        """Whether the row said it."""
+        """Return whether the row said it."""
         is_changed = False
         for row in [*self._rows(tx, shelf, number, number)]:
             texts = {column.name: text for column, text in zip(shelf.texts, row[2:], strict=False)}

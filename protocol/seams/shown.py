@@ -34,11 +34,11 @@ class Recalled(Wire):
 
     @property
     def shown_ids(self) -> list[str]:
-        """Every memory that is in the prompt; none of them is given a second time."""
+        """Return every memory that is in the prompt; none of them is given a second time."""
         return [*self.memory_ids, *self.standing_ids]
 
     def joined(self, more: "Recalled") -> "Recalled":
-        """Both together."""
+        """Return both together."""
         return Recalled(
             memory_ids=[*self.memory_ids, *more.memory_ids],
             chunk_ids=[*self.chunk_ids, *more.chunk_ids],

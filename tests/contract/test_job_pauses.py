@@ -47,8 +47,8 @@ def test_a_queue_pauses_without_costing_an_attempt_and_resumes(
         async def story() -> None:
             nonlocal is_down
             await yard.settled(runner)
-            assert runner.paused("graph") == told
-            assert runner.paused("embed") is None
+            assert runner.pause_of("graph") == told
+            assert runner.pause_of("embed") is None
             assert await yard.rows("graph") == [("a", "queued", 0), ("b", "queued", 0)]
             assert tries == ["a"]
             await yard.enqueue("c", "embed")  # another queue goes on
@@ -64,7 +64,7 @@ def test_a_queue_pauses_without_costing_an_attempt_and_resumes(
             runner.resume("embed")
             runner.resume("graph")
             await yard.settled(runner)
-            assert runner.paused("graph") is None
+            assert runner.pause_of("graph") is None
             assert (yard.paused, yard.resumed) == ([told], [told[0]])
             assert await yard.rows("graph") == [("a", "done", 1), ("b", "done", 1)]
 
@@ -121,12 +121,12 @@ def test_a_lease_that_could_not_be_given_back_does_not_wait_for_the_stuck_timer(
 
         async def story() -> None:
             nonlocal is_full
-            while runner.paused("index") is None:
+            while runner.pause_of("index") is None:
                 await anyio.lowlevel.checkpoint()
             assert await yard.rows() == [("a", "leased", 1)]
             is_full = False
             runner.resume_all("embedding")
-            assert runner.paused("index") == ("storage", "storage_full")
+            assert runner.pause_of("index") == ("storage", "storage_full")
             runner.resume_all("storage")
             await yard.settled(runner)
             assert await yard.rows() == [("a", "done", 1)]
@@ -175,7 +175,7 @@ def test_a_dead_owner_s_jobs_are_free_at_once(tmp_path: Path) -> None:
             for owner in ours.others(tx):
                 if ours.is_dead(owner):
                     freed += free_jobs_of(tx, owner)
-                    ours.bury(tx, owner)
+                    ours.remove_dead(tx, owner)
             return freed
 
         assert await yard.db.note(rescue) == 2

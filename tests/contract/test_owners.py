@@ -91,7 +91,7 @@ def test_the_book_of_the_home(tmp_path: Path) -> None:
         other.release()  # ended without a word
         assert await db.read(one.others) == [other.owner]
         (tmp_path / f"{other.owner}.lock").touch()
-        await db.write(lambda tx: one.bury(tx, other.owner))
+        await db.write(lambda tx: one.remove_dead(tx, other.owner))
         assert await db.read(one.others) == []
         assert [path.name for path in locks(tmp_path)] == [f"{one.owner}.lock"]
         one.release()
@@ -105,7 +105,7 @@ def test_a_burial_that_is_rolled_back_leaves_the_file(tmp_path: Path) -> None:
         (tmp_path / "own_x.lock").touch()
 
         def work(tx: Tx) -> None:
-            one.bury(tx, "own_x")
+            one.remove_dead(tx, "own_x")
             raise ValueError
 
         with pytest.raises(ValueError, match=r"^$"):

@@ -25,8 +25,8 @@ from sizes import size
 from spawned import Den, drain, hello
 from tiny_model import make_tiny_model
 
-from gateway.store.copy import complaints
-from gateway.store.derived import TABLES, with_shadows
+from gateway.store.copy import find_complaints
+from gateway.store.derived import TABLES, add_shadows
 from gateway.wire.client import CallFailed, GatewayClient
 
 ROUNDS = size("damage_rounds")
@@ -42,7 +42,7 @@ def damage_pages(chance: random.Random) -> Damage:
 
     def damage(connection: apsw.Connection) -> None:
         present = [name for (name,) in connection.execute("SELECT DISTINCT name FROM dbstat").fetchall()]
-        tables = [name for name in with_shadows(TABLES) if name in present]
+        tables = [name for name in add_shadows(TABLES) if name in present]
         pages = pages_of(connection, chance.sample(tables, chance.randint(1, 3)))
         length = page_size(connection)
         hit = chance.sample(pages, chance.randint(1, len(pages)))
@@ -126,7 +126,7 @@ def test_what_is_derived_comes_back_from_any_damage(tmp_path: Path) -> None:
             print(f"round {number}: {kind}")  # noqa: T201  # as above
         async with den.client() as client:  # the last pages that are in no use go
             await drain(client)
-        assert complaints(den.home / "gateway.db", is_thorough=True) == []
+        assert find_complaints(den.home / "gateway.db", is_thorough=True) == []
         logged = "".join(path.read_text(encoding="utf-8") for path in (den.home / "logs").iterdir())
         assert '"level":"error"' not in logged.replace(" ", ""), [
             line for line in logged.splitlines() if '"error"' in line

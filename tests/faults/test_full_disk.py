@@ -19,7 +19,7 @@ from memory_home import HERE, MemoryHome
 from spawned import Den, hello, journey, refusal, remember, take_turn
 
 from gateway.store.database import Database
-from gateway.store.reserved_space import BALLAST_BYTES, Ballast
+from gateway.store.reserved_space import RESERVED_BYTES, ReservedSpace
 from gateway.wire.client import CallFailed, GatewayClient, console_script
 from protocol.errors import GatewayError, Unavailable
 from protocol.memory import ForgetById, ForgetParams
@@ -27,7 +27,7 @@ from protocol.memory import ForgetById, ForgetParams
 FULL: list[Kind] = ["full", "quota", "too_large"]
 
 
-class Room(Ballast):
+class Room(ReservedSpace):
     """A ballast on a disk that is full but for it."""
 
     def __init__(self, path: Path, vfs: FaultVFS, kind: Kind) -> None:
@@ -209,13 +209,13 @@ async def reads(path: Path) -> None:
 
 
 def test_the_ballast_is_as_large_as_it_says_and_is_made_anew(tmp_path: Path) -> None:
-    ballast = Ballast(tmp_path / "ballast")
+    ballast = ReservedSpace(tmp_path / "ballast")
     assert not ballast.is_kept
     assert not ballast.release()
     for _ in range(2):
         ballast.keep()
         assert ballast.is_kept
-    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("ballast", BALLAST_BYTES)]
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("ballast", RESERVED_BYTES)]
     assert ballast.release()
     assert list(tmp_path.iterdir()) == []
 
@@ -226,7 +226,7 @@ def test_a_ballast_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="injected"):
-        Ballast(tmp_path / "ballast").keep()
+        ReservedSpace(tmp_path / "ballast").keep()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -293,7 +293,7 @@ async def test_a_gateway_on_a_full_disk_forgets_and_mends(tmp_path: Path) -> Non
             assert (thread["not_stored"], thread["turn_count"]) == (None, items // 2)
             assert len((await client.request("thread/history", {"thread_id": thread_id}))["items"]) == items
         assert await remember(client, "The ladder hangs in the hall.")
-        assert (disk / "ballast").stat().st_size == BALLAST_BYTES
+        assert (disk / "ballast").stat().st_size == RESERVED_BYTES
         status = await client.request("gateway/status")
         assert "storage" not in {entry["component"] for entry in status["degraded"]}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from spawned import Den, drain, every, journey, on_posix, run_to_end
 
-from gateway.imports.importer import EXIT_DATA, EXIT_INTERRUPTED, EXIT_NO_INPUT, EXIT_UNUSABLE, EXIT_USAGE
+from gateway.base.exit_codes import DATA, INTERRUPTED, NO_INPUT, UNAVAILABLE, USAGE
 from gateway.wire.client import console_script
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "import"
@@ -55,7 +55,7 @@ def export(path: Path, talks: list[dict[str, Any]]) -> Path:
 @pytest.mark.loop("test")  # the door of what was said elsewhere
 def test_every_sample_is_imported_found_and_not_imported_twice(den: Den) -> None:
     code, figures = run(den, SAMPLES, "--workspace", "ws_old")
-    assert code == EXIT_DATA  # the samples hold broken ones
+    assert code == DATA  # the samples hold broken ones
     assert figures["conversations"] == {"new": 11, "changed": 0, "unchanged": 0}
     assert figures["skipped"]["by_reason"] == {
         "broken_json": 1, "circular": 1, "duplicate_id": 1, "no_messages": 2, "not_a_conversation": 2,
@@ -68,7 +68,7 @@ def test_every_sample_is_imported_found_and_not_imported_twice(den: Den) -> None
     assert figures["left_out"]["other_branch"] == 2
 
     code, again = run(den, SAMPLES, "--workspace", "ws_old")
-    assert code == EXIT_DATA
+    assert code == DATA
     assert again["conversations"] == {"new": 0, "changed": 0, "unchanged": 11}
     assert again["turns"] == {"imported": 0, "replaced": 0, "unchanged": figures["turns"]["imported"]}
 
@@ -238,7 +238,7 @@ def test_an_interruption_is_orderly_and_the_next_run_finishes(den: Den, tmp_path
                 assert importing.returncode is None
             importing.send_signal(signal.SIGINT)
             out, _ = await importing.communicate()
-            assert importing.returncode == EXIT_INTERRUPTED
+            assert importing.returncode == INTERRUPTED
             figures.update(json.loads(out))
             figures["stored"] = len(await every(client, "thread/list", "threads", workspace_id="ws_default"))
             assert (await client.request("gateway/status"))["processes"] == 1
@@ -264,10 +264,10 @@ def test_a_person_reads_what_was_done_and_why_not(den: Den) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["no-such-file.json"], EXIT_NO_INPUT),
-        ([str(SAMPLES / "codex"), "--workspace", "not an id"], EXIT_USAGE),
-        ([], EXIT_USAGE),
-        ([str(SAMPLES / "markdown" / "readme.md")], EXIT_DATA),
+        (["no-such-file.json"], NO_INPUT),
+        ([str(SAMPLES / "codex"), "--workspace", "not an id"], USAGE),
+        ([], USAGE),
+        ([str(SAMPLES / "markdown" / "readme.md")], DATA),
         ([str(SAMPLES / "markdown" / "bold-2024-02-11.md")], 0),
     ],
 )
@@ -275,14 +275,14 @@ def test_exit_codes(den: Den, arguments: list[str], code: int) -> None:
     home = ["--home", str(den.home), "--config", str(den.config)]
     ended = run_to_end([*console_script(), "import", *arguments, *home])
     assert ended.returncode == code, ended.stderr.decode()
-    assert bool(ended.stderr) == (code in {EXIT_NO_INPUT, EXIT_USAGE})
+    assert bool(ended.stderr) == (code in {NO_INPUT, USAGE})
 
 
 def test_a_home_that_cannot_be_used_is_said_in_one_line(den: Den, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     den.home = tmp_path / "file"
     ended = run_to_end(command(den, SAMPLES / "codex"))
-    assert ended.returncode == EXIT_UNUSABLE
+    assert ended.returncode == UNAVAILABLE
     assert ended.stderr.decode().startswith("pioneer import: ")
     assert len(ended.stderr.splitlines()) == 1
     den.home = tmp_path / "home"

@@ -20,7 +20,7 @@ from damages import (
 from spawned import Den, drain, hello, journey, run_to_end
 from tiny_model import make_tiny_model
 
-from gateway.store.copy import complaints
+from gateway.store.copy import find_complaints
 from gateway.wire.client import CallFailed, GatewayClient, console_script
 
 FAILED_REPAIR = """
@@ -80,7 +80,7 @@ def test_a_start_and_a_drain_mend_each_damage(prepared: Path, tmp_path: Path, na
         if shown:  # until a process that is alone in the home makes the file anew
             seen = await start_and_drain(den)
             assert (seen.answers, seen.status["degraded"]) == (FOUND, [])
-            assert complaints(den.home / "gateway.db", is_thorough=True) == []
+            assert find_complaints(den.home / "gateway.db", is_thorough=True) == []
         assert derived(den) == before
 
     story()

@@ -12,7 +12,7 @@ from small_pdf import bomb, encrypted, pdf
 
 from agent.files.pages import CUT, MAX_DOCUMENT_CHARS, Document, Documents, PdfPages
 from gateway.files import pdf_text
-from gateway.files.pdf_text import PdfText, tell
+from gateway.files.pdf_text import PdfText, write_pages
 
 SECONDS = 20.0  # a machine under load starts a process slowly; what must hit the deadline has one of its own
 
@@ -31,7 +31,7 @@ def read(folder: Path, data: bytes, first: int = 0, chars: int = 1000, seconds: 
 
 def said(capsys: pytest.CaptureFixture[str], data: bytes, first: int = 0, chars: int = 1000) -> list[dict[str, object]]:
     """What the child says, in this process."""
-    tell(io.BytesIO(data), first, chars)
+    write_pages(io.BytesIO(data), first, chars)
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 

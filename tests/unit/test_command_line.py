@@ -11,10 +11,10 @@ from typing import get_args
 import pytest
 from command_line import ids, new_home, remember, run
 
+from gateway.base import exit_codes
 from gateway.doors.commands import COMMANDS, load
 from gateway.doors.commands.parsing import parser
 from gateway.doors.commands.reasons import QUESTIONS
-from gateway.doors.terminal import exits
 from gateway.doors.terminal.exits import OF_REASON, code_of
 from gateway.embedding.embedder import EmbedderError
 from gateway.wire.client import console_script
@@ -420,7 +420,7 @@ def test_a_model_that_cannot_be_fetched_is_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_every_reason_of_the_contract_has_an_exit_code_that_is_documented() -> None:
     documented = set(re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "cli.md").read_text(encoding="utf-8"), re.MULTILINE))
-    codes = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
     assert documented == {str(code) for code in codes}
     assert set(OF_REASON) <= set(REASONS)
     assert {code_of(GatewayError(reason)) for reason in REASONS} <= codes

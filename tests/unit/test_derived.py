@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.store.derived import TABLE, TABLES, begun_anew, owner_of, part_of, with_shadows
+from gateway.store.derived import TABLE, TABLES, add_shadows, owner_of, part_of, tables_to_empty
 from gateway.store.schema_shapes import scripts
 from memory.read.vectors import RecordVectors
 from memory.repair import RecordRepairer
@@ -61,10 +61,10 @@ class Looks(dict[str, Any]):
     ],
 )
 def test_what_names_its_rows_goes_with_a_table(damaged: list[str], expected: list[str]) -> None:
-    assert begun_anew(damaged) == expected
+    assert tables_to_empty(damaged) == expected
 
 
 def test_a_shadow_belongs_to_its_table() -> None:
     assert owner_of("memory_fts_idx") == "memory_fts"
     assert owner_of("record") is None
-    assert with_shadows(["chunk"]) == ["chunk"]
+    assert add_shadows(["chunk"]) == ["chunk"]

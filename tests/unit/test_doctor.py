@@ -14,9 +14,9 @@ from command_line import Ended, run
 from gateway.care.checkup import CHECKS
 from gateway.care.findings import Finding
 from gateway.doors.commands.health import code_of
-from gateway.home.owners import living
+from gateway.home.owners import living_owners
 from gateway.store.migrations import SCHEMA_VERSION
-from gateway.store.staging import PREFIX, staging, stale, sweep
+from gateway.store.staging import PREFIX, find_stale, staging, sweep
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_a_folder_that_was_left_is_known_again_where_looking_takes_its_lock_away
     left = tmp_path / f"{PREFIX}abc"
     left.mkdir()
     (left / "lock").touch()
-    assert stale(tmp_path) == stale(tmp_path) == [left]
+    assert find_stale(tmp_path) == find_stale(tmp_path) == [left]
     assert sweep(tmp_path) == 1
     assert not left.exists()
 
@@ -206,7 +206,7 @@ def test_a_folder_is_no_configuration(home: Path) -> None:
 
 def test_who_lives_in_a_home_is_known_by_the_locks(home: Path) -> None:
     (home / "run" / "own_left.lock").touch()
-    assert living(home / "run") == []
+    assert living_owners(home / "run") == []
 
 
 def test_the_worst_decides_the_code() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.base.exit_codes import UNAVAILABLE
 from gateway.imports import importer as importing
 from gateway.imports.formats.draft import Conversation, ImportedMessage
 from gateway.imports.importer import ConversationImporter, ImportOptions, ImportWindow, Stopped
@@ -91,7 +92,7 @@ def test_a_home_that_fails_ends_the_import(reason: ErrorReason) -> None:
     gateway = Gateway(reason, reason, reason)
     with pytest.raises(Stopped) as stopped:
         imported(gateway, conversation("a"))
-    assert stopped.value.code == importing.EXIT_UNUSABLE
+    assert stopped.value.code == UNAVAILABLE
     assert REASONS[reason].message in stopped.value.line
     assert len(gateway.asked) == (3 if REASONS[reason].retryable else 1)
 

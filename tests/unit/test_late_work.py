@@ -54,7 +54,7 @@ class House:
         (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
         self.script([])
         self.runner = asyncio.Runner()
-        self.base = self.do(open_home(Options(home=folder / "home", config=folder / "config.toml", speaks=False)))
+        self.base = self.do(open_home(Options(home=folder / "home", config=folder / "config.toml", uses_stderr=False)))
         self.app: App = build(build_core(self.base, Hub()))
         self.write = self.base.database.write
         for name in ("read", "write", "note"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.home.repository import (
     git_folder,
-    normalised_remote,
+    normalise_remote,
     of_path,
     of_remote,
     origin_of,
@@ -45,7 +45,7 @@ def test_every_way_to_a_repository_agrees(host, path, user, secret, cases, port)
         f"{user}@{loud}:{path}.git", f"{host}:{path}", f"{user}@{host}:/{path}/", f"{user}@[{host}:{port}]:{path}.git",
     ]  # fmt: skip
     assume(len(host) > 1)
-    identities = {normalised_remote(way) for way in ways}
+    identities = {normalise_remote(way) for way in ways}
     assert identities == {f"{host}/{path}"}
     assert secret not in str(identities)
 
@@ -57,16 +57,16 @@ def test_no_address_is_too_strange_and_none_gives_a_credential_away(host, path, 
     assume(secret not in text)
     for user in (secret, f"{text}{secret}", f"u:{secret}", f"u:{secret}{text}", f"u:12/{secret}"):
         for url in (f"https://{user}@{host}/{path}", f"ssh://{user}@{host}/{path}", f"{user}@{host}:{path}"):
-            assert secret not in (normalised_remote(url) or "")
+            assert secret not in (normalise_remote(url) or "")
     for url in (text, f"https://{text}", f"ssh://git@{host}/{text}", f"{host}:{text}", f"[{text}]:{path}"):
-        found = normalised_remote(url)
+        found = normalise_remote(url)
         assert found is None or not any(c in found for c in "\n\r\0")
 
 
 @given(first=st.tuples(HOST, PATH), second=st.tuples(HOST, PATH))
 def test_different_repositories_are_different_projects(first, second):
     assume(first != second)
-    one, other = (normalised_remote(f"https://{host}/{path}") for host, path in (first, second))
+    one, other = (normalise_remote(f"https://{host}/{path}") for host, path in (first, second))
     assert one is not None
     assert other is not None
     assert of_remote(one).workspace_id != of_remote(other).workspace_id
@@ -100,7 +100,7 @@ def test_an_id_is_an_id_that_tells_nothing_and_a_title_tells_enough(host, path):
     ],
 )
 def test_addresses_of_the_wild(url, identity):
-    assert normalised_remote(url) == identity
+    assert normalise_remote(url) == identity
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_addresses_of_the_wild(url, identity):
     ],
 )  # fmt: skip
 def test_what_is_no_remote_address(url):
-    assert normalised_remote(url) is None
+    assert normalise_remote(url) is None
 
 
 # -- git's own files -------------------------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def test_arguments_without_end_are_bad_arguments(kind: str, depth: int) -> None:
 
 def test_what_a_message_may_have_arguments_may_have() -> None:
     answer = IncomingAnswer(None)
-    answer.call(0, "c", "t", nested(MAX_DEPTH))
+    answer.add_call(0, "c", "t", nested(MAX_DEPTH))
     answer.is_whole = True
     (call,) = answer.reply(as_json=False).tool_calls
     assert call.arguments is not None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.store.database import Database
 from gateway.store.sqlite import Handle, connect
-from gateway.store.wiping import free_room, leftovers, wipe
+from gateway.store.wiping import find_leftovers, free_room, wipe
 
 ROUNDS = 2500
 SEEDS = (2,)
@@ -101,4 +101,4 @@ def test_whatever_a_page_holds_its_free_room_lies_within_it(page: bytes, number:
     for start, end in free_room(page, number, 512):
         assert 0 <= start <= 512
         assert end <= 512
-    assert all(start < end for start, end in leftovers(page, number, 512))
+    assert all(start < end for start, end in find_leftovers(page, number, 512))

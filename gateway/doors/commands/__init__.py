@@ -81,6 +81,6 @@ A local memory for assistants, and for you. Five commands to begin with:
 
 
 def load(name: str) -> Command:
-    """A command's options and work."""
+    """Return a command's options and work."""
     module = import_module(f"gateway.doors.commands.{COMMANDS[name].module}")
     return module.COMMANDS[name]

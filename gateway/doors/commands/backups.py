@@ -3,11 +3,12 @@
 import argparse
 from pathlib import Path
 
+from gateway.base.exit_codes import DATA, OK, USAGE
 from gateway.care.backup import BadBackupError, Manifest, restore_backup, write_backup
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import home_of, require_home
 from gateway.doors.commands.options import add_home, add_json, path
-from gateway.doors.terminal.exits import DATA, OK, USAGE, Stop, reading, writing
+from gateway.doors.terminal.exits import Stop, reading, writing
 from gateway.doors.terminal.screen import plain, progress, say, show_json, size
 
 
@@ -32,11 +33,17 @@ def _backup(given: argparse.Namespace) -> int:
 def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path | None = None) -> None:
     files = len(manifest.members)
     if given.json:
-        show_json({
-            "created_at": manifest.created_at, "schema_version": manifest.schema_version, "files": files,
-            "bytes": manifest.size, "missing": manifest.missing, "moved_aside": str(aside) if aside is not None else None,
-            "has_key": manifest.has_key,
-        })  # fmt: skip
+        show_json(
+            {
+                "created_at": manifest.created_at,
+                "schema_version": manifest.schema_version,
+                "files": files,
+                "bytes": manifest.size,
+                "missing": manifest.missing,
+                "moved_aside": str(aside) if aside is not None else None,
+                "has_key": manifest.has_key,
+            }
+        )
         return
     say(f"{line}, of {files} files with {size(manifest.size)}", "green")
     if manifest.missing:
@@ -71,7 +78,5 @@ def _restore(given: argparse.Namespace) -> int:
 
 COMMANDS = {
     "backup": Command(_arrange_backup, _backup, "  pioneer backup pioneer.backup"),
-    "restore-backup": Command(
-        _arrange_restore, _restore, "  pioneer restore-backup pioneer.backup --home ./elsewhere"
-    ),
-}  # fmt: skip
+    "restore-backup": Command(_arrange_restore, _restore, "  pioneer restore-backup pioneer.backup --home ./elsewhere"),
+}

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO, cast
 
-from gateway.doors.terminal.exits import DATA, Stop
+from gateway.base.exit_codes import DATA
+from gateway.doors.terminal.exits import Stop
 from protocol.bundle import BUNDLE_FORMAT
 from protocol.memory import MAX_BUNDLE_BYTES, ImportResult
 
@@ -32,17 +33,17 @@ def write_out(bundle: str) -> None:
 
 
 def counts_of(bundle: str) -> dict[str, int]:
-    """How many lines of each kind a page holds, by its own header."""
+    """Return how many lines of each kind a page holds, by its own header."""
     return json.loads(bundle.split("\n", 1)[0])["counts"]
 
 
 def chunks_of(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes of a file, its head first."""
+    """Return the bytes of a file, its head first."""
     return chain([file.read(HEAD_BYTES)], iter(lambda: file.read(CHUNK_BYTES), b""))
 
 
 def is_bundle(head: bytes) -> bool:
-    """Whether a file that begins so is a bundle of memories."""
+    """Return whether a file that begins so is a bundle of memories."""
     try:
         header = json.loads(codecs.getincrementaldecoder(_encoding_of(head))("replace").decode(head).split("\n", 1)[0])
     except (ValueError, RecursionError):
@@ -55,7 +56,7 @@ def _encoding_of(head: bytes) -> str:
 
 
 def pages_of(chunks: Iterator[bytes]) -> Iterator[str]:
-    """The bundles of a file, each up to its last line. Raises `Stop`."""
+    """Yield the bundles of a file, each up to its last line. Raises `Stop`."""
     page, size = list[str](), 0
     for line in _lines(chunks):
         page.append(line)
@@ -70,7 +71,7 @@ def pages_of(chunks: Iterator[bytes]) -> Iterator[str]:
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Lines with their ends as they were written: a shell may have put a mark before them, and carriage returns into them."""
+    """Yield lines with their ends as they were written: a shell may have put a mark before them, and carriage returns into them."""
     head = next(chunks, b"")
     rest = ""
     try:
@@ -93,7 +94,7 @@ def _is_end(line: str) -> bool:
 
 
 def left_outside(page: str, result: ImportResult) -> Counter[str]:
-    """The scopes, as `kind:key`, of what a page holds and an import left out because it belongs elsewhere."""
+    """Return the scopes, as `kind:key`, of what a page holds and an import left out because it belongs elsewhere."""
     ids = {conflict.memory_id for conflict in result.conflicts if conflict.reason == "scope_out_of_context"}
     entries: Iterable[dict[str, Any]] = map(json.loads, page.rstrip("\n").split("\n") if ids else [])
     scopes = {

@@ -12,6 +12,7 @@ from typing import Any
 
 from gateway.base import logs
 from gateway.base.durable_file import publish
+from gateway.base.exit_codes import DATA, NO_INPUT, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.bundle_files import (
     HEAD_BYTES,
@@ -35,7 +36,7 @@ from gateway.doors.commands.options import (
     workspace_here,
 )
 from gateway.doors.commands.paging import each_page
-from gateway.doors.terminal.exits import DATA, NO_INPUT, OK, USAGE, Stop, reading, writing
+from gateway.doors.terminal.exits import Stop, reading, writing
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, words
 from protocol import methods as m
 from protocol.base import DEFAULT_WORKSPACE
@@ -105,16 +106,18 @@ def _arrange_import(to: argparse.ArgumentParser) -> None:
     to.set_defaults(workspace=None)  # conversations say themselves where they belong
     add_context(to)
     to.add_argument(
-        "path", type=path, metavar="FILE|DIR",
+        "path",
+        type=path,
+        metavar="FILE|DIR",
         help="an export of ChatGPT or Claude (.json, .zip), sessions of Claude Code or Codex (.jsonl), Markdown, "
         "or a bundle of `pioneer export`; `-` reads a bundle from stdin",
-    )  # fmt: skip
+    )
     to.add_argument("--dry-run", action="store_true", help="change nothing; say what would be done")
 
 
 @contextmanager
 def _home_to_try(given: argparse.Namespace) -> Generator[None]:
-    """The home that is meant; where there is none yet, one that a dry run leaves no trace of."""
+    """Yield the home that is meant; where there is none yet, one that a dry run leaves no trace of."""
     if not given.dry_run or has_home(given):
         yield
         return
@@ -145,9 +148,13 @@ def _import_talk(given: argparse.Namespace) -> int:
 
     configured(given)  # the spawned gateway would start all the same
     wish = ImportOptions(
-        path=given.path, home=home_of(given), config=given.config, is_dry_run=given.dry_run, is_json=given.json,
+        path=given.path,
+        home=home_of(given),
+        config=given.config,
+        is_dry_run=given.dry_run,
+        is_json=given.json,
         workspace_id=given.workspace or given_workspace() or DEFAULT_WORKSPACE,
-    )  # fmt: skip
+    )
     try:
         return main(wish)
     except Stopped as stopped:
@@ -175,10 +182,11 @@ def _take_in(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
 
     results = through_door(given, work, "write", makes_home=True)
     total = ImportResult(
-        imported=sum(one.imported for one in results), skipped=sum(one.skipped for one in results),
+        imported=sum(one.imported for one in results),
+        skipped=sum(one.skipped for one in results),
         conflicts=[conflict for one in results for conflict in one.conflicts],
         tombstoned=sum(one.tombstoned for one in results),
-    )  # fmt: skip
+    )
     if given.json:
         show_json(total)
     else:
@@ -191,9 +199,13 @@ def _tell_import(total: ImportResult, outside: Counter[str], *, is_dry_run: bool
     say(
         f"{total.imported} {verb}, {total.skipped} known already, {total.tombstoned} forgotten, {len(total.conflicts)} left out"
     )
-    show_table(["memory", "here", "why"], [
-        [conflict.memory_id, conflict.existing_memory_id or "", words(conflict.reason)] for conflict in total.conflicts
-    ])  # fmt: skip
+    show_table(
+        ["memory", "here", "why"],
+        [
+            [conflict.memory_id, conflict.existing_memory_id or "", words(conflict.reason)]
+            for conflict in total.conflicts
+        ],
+    )
     for scope, count in outside.items():
         kind, _, key = scope.partition(":")
         way = f": `{TAKERS[kind]} {plain(key)}` takes it in" if kind in TAKERS else ""
@@ -202,9 +214,12 @@ def _tell_import(total: ImportResult, outside: Counter[str], *, is_dry_run: bool
 
 COMMANDS = {
     "import": Command(
-        _arrange_import, _import,
+        _arrange_import,
+        _import,
         "  pioneer import conversations.json --dry-run\n  pioneer import ~/.claude/projects --workspace notes\n"
         "  pioneer import memories.jsonl",
     ),
-    "export": Command(_arrange_export, _export, "  pioneer export memories.jsonl\n  pioneer export - --scope user > mine.jsonl"),
-}  # fmt: skip
+    "export": Command(
+        _arrange_export, _export, "  pioneer export memories.jsonl\n  pioneer export - --scope user > mine.jsonl"
+    ),
+}

@@ -3,11 +3,11 @@
 import argparse
 from typing import get_args
 
+from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import through_door
 from gateway.doors.commands.options import add_context, add_place, context_of, present
 from gateway.doors.commands.paging import MORE, add_limit, limit_of, paged
-from gateway.doors.terminal.exits import NEGATIVE, OK
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.memory import CandidateStatus
@@ -40,10 +40,13 @@ def _list(given: argparse.Namespace) -> int:
     if given.json:
         show_json(result)
         return OK if result.candidates else NEGATIVE
-    show_table(["id", "status", "scope", "made", "why", "content"], [
-        [one.candidate_id, one.status, str(one.scope), when(one.created_at), words(one.reason_code), one.content]
-        for one in result.candidates
-    ])  # fmt: skip
+    show_table(
+        ["id", "status", "scope", "made", "why", "content"],
+        [
+            [one.candidate_id, one.status, str(one.scope), when(one.created_at), words(one.reason_code), one.content]
+            for one in result.candidates
+        ],
+    )
     if result.next_cursor is not None:
         hint(MORE)
     if not result.candidates:
@@ -66,6 +69,8 @@ def _decide(given: argparse.Namespace) -> int:
 
 COMMANDS = {
     "candidates": Command(
-        _arrange, _candidates, "  pioneer candidates\n  pioneer candidates --approve cand_…\n  pioneer candidates --reject cand_…"
+        _arrange,
+        _candidates,
+        "  pioneer candidates\n  pioneer candidates --approve cand_…\n  pioneer candidates --reject cand_…",
     )
-}  # fmt: skip
+}

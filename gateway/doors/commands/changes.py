@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
 
+from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.left_words import tell_left, tell_sources
@@ -21,7 +22,7 @@ from gateway.doors.commands.options import (
     text_of,
     time_of,
 )
-from gateway.doors.terminal.exits import NEGATIVE, OK, USAGE, Stop
+from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import confirm, hint, is_asked, plain, say, show_json, show_table
 from protocol import methods as m
 from protocol.memory import Category, ForgetResult, Receipt, Record, RestoreResult, UpdateResult
@@ -41,9 +42,12 @@ def _arrange_edit(to: argparse.ArgumentParser) -> None:
 
 def _edit(given: argparse.Namespace) -> int:
     params = present(
-        content=text_of(given.text) if given.text else None, category=given.category, tags=given.tag,
-        value=value_of(given.value), importance=given.importance,
-    )  # fmt: skip
+        content=text_of(given.text) if given.text else None,
+        category=given.category,
+        tags=given.tag,
+        value=value_of(given.value),
+        importance=given.importance,
+    )
     if given.expires is not None:
         params["expires_at"] = None if given.expires == "never" else time_of(given.expires, is_future=True)
     if not params:
@@ -68,7 +72,7 @@ def _edit(given: argparse.Namespace) -> int:
 
 
 def _is_unsaid(value: Any, content: str | None) -> bool:
-    """Whether new words say another value than the one that was read from the old ones."""
+    """Return whether new words say another value than the one that was read from the old ones."""
     return content is not None and isinstance(value, str) and value.casefold() not in content.casefold()
 
 
@@ -92,7 +96,7 @@ def _arrange_forget(to: argparse.ArgumentParser) -> None:
 
 
 def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """What is meant, where no memory is named; of several, the first that there is."""
+    """Return what is meant, where no memory is named; of several, the first that there is."""
     if given.turn is not None:
         return [{"kind": "turn", "turn_id": given.turn}]
     if given.of_thread is not None:
@@ -114,17 +118,17 @@ class ForgetPreview(NamedTuple):
 
     @property
     def rows(self) -> list[list[str]]:
-        """The memories that it takes, as they are shown."""
+        """Return the memories that it takes, as they are shown."""
         return [[one.memory_id, one.category, one.content] for one in self.records]
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to forget that is not forgotten yet."""
+        """Return whether there is something to forget that is not forgotten yet."""
         return self.result.dry_run and bool(self.result.forgotten_memory_ids or self.result.cancelled)
 
 
 async def _look(door: HomeMethods, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
-    """What would go: of several targets, the first that holds anything; `params` name it from here on."""
+    """Return what would go: of several targets, the first that holds anything; `params` name it from here on."""
     would = ForgetResult(forgotten_memory_ids=[], dry_run=True)
     for target in targets:
         params["target"] = target
@@ -147,7 +151,7 @@ async def _records(door: HomeMethods, ids: Sequence[str], context: dict[str, Any
 
 
 async def _named(door: HomeMethods, given: argparse.Namespace) -> list[dict[str, Any]]:
-    """The memory that is named by its id, its key or its words."""
+    """Return the memory that is named by its id, its key or its words."""
     words = " ".join(given.memory)
     if is_id(words):
         return [{"kind": "id", "memory_id": words}]
@@ -158,9 +162,11 @@ async def _named(door: HomeMethods, given: argparse.Namespace) -> list[dict[str,
 def _forget(given: argparse.Namespace) -> int:
     targets = [] if given.memory else _targets_of(given)
     params = present(
-        mode="erase" if given.erase else "tombstone", reason=given.reason, include_sources=given.include_sources or None,
+        mode="erase" if given.erase else "tombstone",
+        reason=given.reason,
+        include_sources=given.include_sources or None,
         context=context_of(given),
-    )  # fmt: skip
+    )
 
     async def work(door: HomeMethods) -> ForgetPreview:
         would = await _look(door, await _named(door, given) if given.memory else targets, params)
@@ -262,12 +268,15 @@ def _restore(given: argparse.Namespace) -> int:
 
 COMMANDS = {
     "edit": Command(
-        _arrange_edit, _edit, '  pioneer edit mem_… "The ferry leaves at ten."\n  pioneer edit ferry "The ferry leaves at noon."\n  pioneer edit mem_… --tag harbour --importance 0.9'
+        _arrange_edit,
+        _edit,
+        '  pioneer edit mem_… "The ferry leaves at ten."\n  pioneer edit ferry "The ferry leaves at noon."\n  pioneer edit mem_… --tag harbour --importance 0.9',
     ),
     "forget": Command(
-        _arrange_forget, _forget,
+        _arrange_forget,
+        _forget,
         "  pioneer forget mem_…\n  pioneer forget coffee\n  pioneer forget mem_… --erase --yes\n  pioneer forget --everything --scope workspace --dry-run",
     ),
     "confirm": Command(_arrange_confirm, _confirm, "  pioneer confirm mem_…"),
     "restore": Command(_arrange_restore, _restore, "  pioneer restore mem_…\n  pioneer restore coffee"),
-}  # fmt: skip
+}

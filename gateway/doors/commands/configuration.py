@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gateway.base.exit_codes import CONFIG, NO_INPUT, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import configured, home_of, through_door
 from gateway.doors.commands.options import add_home, add_json
-from gateway.doors.terminal.exits import CONFIG, NO_INPUT, OK, USAGE, Stop, writing
+from gateway.doors.terminal.exits import Stop, writing
 from gateway.doors.terminal.screen import plain, say, show_json, show_table
 from gateway.home.config_keys import to_variable
 from protocol import methods as m
@@ -35,7 +36,7 @@ def _arrange_settings(to: argparse.ArgumentParser) -> None:
 
 
 def setting_of(key: str) -> Setting:
-    """The setting of that name. Raises `Stop`."""
+    """Return the setting of that name. Raises `Stop`."""
     import difflib  # noqa: PLC0415  # needed only where something is wrong
 
     known = {setting.key: setting for setting in settings()}
@@ -46,7 +47,10 @@ def setting_of(key: str) -> Setting:
 
 
 def _value(setting: Setting, text: str) -> Any:
-    """The value that the words of the command line mean: `true`, `30`, or a text without quotes. Raises `Stop`."""
+    """Return the value that the words of the command line mean: `true`, `30`, or a text without quotes.
+
+    Raises `Stop`.
+    """
     try:
         return setting.parse(text)
     except ValueError:
@@ -80,14 +84,14 @@ def _warn_of_override(setting: Setting | None) -> None:
 
 
 def _update(setting: Setting | None, given: argparse.Namespace) -> dict[str, Any]:
-    """What `settings/update` is to change. Raises `Stop`."""
+    """Return what `settings/update` is to change. Raises `Stop`."""
     if setting is None or setting.group not in PATCHABLE:
         raise Stop(USAGE, f"{given.key} is changed in config.toml alone, and holds from the next start on")
     return {setting.group: {setting.name: _value(setting, given.value) if given.what == "set" else None}}
 
 
 def _told(result: SettingsResult, setting: Setting) -> dict[str, Any]:
-    """One setting for a program."""
+    """Return one setting for a program."""
     origin = {"origin": result.origins[setting.key]} if result.origins is not None else {}
     return {"key": setting.key, "value": _in_force(result, setting), "default": setting.default, **origin}
 
@@ -95,10 +99,19 @@ def _told(result: SettingsResult, setting: Setting) -> dict[str, Any]:
 def _show_settings(result: SettingsResult, wanted: Setting | None) -> None:
     shown = [wanted] if wanted is not None else [one for one in settings() if one.group != "providers"]
     origins = result.origins
-    show_table(["key", "value", *(["origin"] if origins is not None else []), "default", "meaning"], [
-        [one.key, _current(result, one), *([origins[one.key]] if origins is not None else []), one.shown_default, one.meaning]
-        for one in shown
-    ])  # fmt: skip
+    show_table(
+        ["key", "value", *(["origin"] if origins is not None else []), "default", "meaning"],
+        [
+            [
+                one.key,
+                _current(result, one),
+                *([origins[one.key]] if origins is not None else []),
+                one.shown_default,
+                one.meaning,
+            ]
+            for one in shown
+        ],
+    )
     if wanted is None:
         for name, provider in result.settings.providers.items():
             say(f"provider {plain(name)}: {provider.kind}, {plain(provider.model or 'no model named')}")
@@ -152,7 +165,7 @@ def _init(given: argparse.Namespace) -> int:
 
 
 def _check(given: argparse.Namespace) -> int:
-    from gateway.home.config_check import environment_problems, problems  # noqa: PLC0415
+    from gateway.home.config_check import find_environment_problems, find_problems  # noqa: PLC0415
 
     path = _file_of(given)
     text = ""
@@ -163,7 +176,7 @@ def _check(given: argparse.Namespace) -> int:
             raise Stop(NO_INPUT, "there is no such file") from None
     except UnicodeDecodeError:
         raise Stop(CONFIG, "the file is not UTF-8") from None
-    found = [*environment_problems(os.environ, text), *problems(text)]
+    found = [*find_environment_problems(os.environ, text), *find_problems(text)]
     if given.json:
         show_json({"problems": [one._asdict() for one in found]})
     elif not found:
@@ -178,9 +191,10 @@ def _check(given: argparse.Namespace) -> int:
 
 COMMANDS = {
     "settings": Command(
-        _arrange_settings, _settings,
+        _arrange_settings,
+        _settings,
         "  pioneer settings\n  pioneer settings get gateway.memory.retention_days\n  pioneer settings set gateway.memory.review_enabled true\n"
         "  pioneer settings unset gateway.memory.review_enabled",
     ),
     "config": Command(_arrange_config, _config, "  pioneer config init\n  pioneer config check --config ./config.toml"),
-}  # fmt: skip
+}

@@ -4,10 +4,10 @@ import argparse
 import sys
 from typing import Any, get_args
 
+from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.options import add_place, add_words, present, text_of, time_of
-from gateway.doors.terminal.exits import NEGATIVE, OK
 from gateway.doors.terminal.screen import hint, plain, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.thread_episodic import IndexedRole, ThreadSearchResult
@@ -27,7 +27,7 @@ MADE_AT_ONCE = 5000
 
 
 async def find_said(door: HomeMethods, params: dict[str, Any]) -> ThreadSearchResult:
-    """What was said; what is not indexed yet is indexed first, where no gateway does it.
+    """Return what was said; what is not indexed yet is indexed first, where no gateway does it.
 
     Where nothing was found, that holds for messages of other projects, too: they are hinted at.
     """
@@ -59,9 +59,16 @@ def _arrange_recall(to: argparse.ArgumentParser) -> None:
 
 def _recall(given: argparse.Namespace) -> int:
     params = present(
-        workspace_id=given.workspace, query=text_of(given.query), thread_id=given.thread, from_at=time_of(given.since),
-        to_at=time_of(given.until), roles=given.role, min_score=given.min_score, limit=given.limit, count_elsewhere=True,
-    )  # fmt: skip
+        workspace_id=given.workspace,
+        query=text_of(given.query),
+        thread_id=given.thread,
+        from_at=time_of(given.since),
+        to_at=time_of(given.until),
+        roles=given.role,
+        min_score=given.min_score,
+        limit=given.limit,
+        count_elsewhere=True,
+    )
 
     async def work(door: HomeMethods) -> ThreadSearchResult:
         waiting = await door.pieces_without_vector()
@@ -85,9 +92,10 @@ def _recall(given: argparse.Namespace) -> int:
 
 def show_hits(result: ThreadSearchResult) -> None:
     """What was said, best first, and why there is not more of it."""
-    show_table(["when", "who", "score", "conversation", "text"], [
-        [when(hit.at), hit.role, f"{hit.score:.2f}", hit.thread_id, plain(hit.snippet)] for hit in result.hits
-    ])  # fmt: skip
+    show_table(
+        ["when", "who", "score", "conversation", "text"],
+        [[when(hit.at), hit.role, f"{hit.score:.2f}", hit.thread_id, plain(hit.snippet)] for hit in result.hits],
+    )
     if result.understood is not None:
         told = result.understood
         hint(f"understood: {plain(told.text)} ({when(told.from_at)} to {when(told.to_at)})", "dim")
@@ -98,6 +106,8 @@ def show_hits(result: ThreadSearchResult) -> None:
 
 COMMANDS = {
     "recall": Command(
-        _arrange_recall, _recall, '  pioneer recall "timetable sync" --from 30d\n  pioneer recall harbour --role user --json'
+        _arrange_recall,
+        _recall,
+        '  pioneer recall "timetable sync" --from 30d\n  pioneer recall harbour --role user --json',
     ),
-}  # fmt: skip
+}

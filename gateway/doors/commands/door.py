@@ -1,11 +1,12 @@
 """A home, opened for one command: the same objects as behind JSON-RPC, called by the same method table.
 
-Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background work
-but what its own answer waits for. Jobs that its writes make belong to everybody once it leaves: a running gateway does them at
-once, else the next one.
+Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background
+work but what its own answer waits for. Jobs that its writes make belong to everybody once it leaves: a running gateway
+does them at once, else the next one.
 Rule 2: parameters are checked as those of any client are.
 Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
-Rule 4: a question takes the vectors of a home as they are; only who writes or fills makes a space, or another one than before.
+Rule 4: a question takes the vectors of a home as they are; only who writes or fills makes a space, or another one than
+before.
 """
 
 import argparse
@@ -20,8 +21,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from gateway.base.exit_codes import CONFIG, NO_INPUT
 from gateway.base.hub import Hub
-from gateway.doors.terminal.exits import CONFIG, NO_INPUT, Stop
+from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import plain
 from gateway.foundations import Foundations, Options, open_home
 from gateway.home.config import ConfigError, ConfigStore
@@ -68,7 +70,7 @@ class HomeMethods:
 
     @cached_property
     def app(self) -> "App":
-        """The whole gateway; who only asks memory does not wait for it to be imported and built."""
+        """Return the whole gateway; who only asks memory does not wait for it to be imported and built."""
         from gateway.wiring import build  # noqa: PLC0415
 
         return build(self._core)
@@ -79,7 +81,7 @@ class HomeMethods:
         return await bound.call(self._client.fill(params_of(method.params, params or {})))
 
     async def facts_without_vector(self) -> int:
-        """How many facts of the home are found by their words alone because they have no vector in the space that is searched."""
+        """Return how many facts of the home are found by their words alone because they have no vector in the space that is searched."""
         from memory.rows.vectors import coverage  # noqa: PLC0415
 
         def count(tx: Tx) -> int:
@@ -89,7 +91,7 @@ class HomeMethods:
         return await self._core.base.database.read(count) if self.embedding.state() != "off" else 0
 
     async def pieces_without_vector(self) -> int:
-        """How many pieces of conversations wait for a vector that this process could make."""
+        """Return how many pieces of conversations wait for a vector that this process could make."""
         from thread_episodic.search.vectors import count_waiting  # noqa: PLC0415
 
         return await self._core.base.database.read(count_waiting) if self.embedding.searched() is not None else 0
@@ -97,7 +99,8 @@ class HomeMethods:
     async def catch_up(self) -> None:
         """For some seconds make what waits findable, where no living process does: a home without a gateway has nobody else.
 
-        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered. A second call does nothing.
+        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered. A second call
+        does nothing.
         """
         if self._has_caught_up or self._core.base.home.is_read_only:
             return
@@ -135,12 +138,12 @@ class HomeMethods:
 
 
 def home_of(given: argparse.Namespace) -> Path:
-    """The home that is meant."""
+    """Return the home that is meant."""
     return given.home or default_root()
 
 
 def has_home(given: argparse.Namespace) -> bool:
-    """Whether the home that is meant is there."""
+    """Return whether the home that is meant is there."""
     return (home_of(given) / "gateway.db").exists()
 
 
@@ -151,14 +154,14 @@ def require_home(given: argparse.Namespace) -> None:
 
 
 def config_of(given: argparse.Namespace) -> Path:
-    """The configuration that is meant: one that somebody names is there. Raises `Stop`."""
+    """Return the configuration that is meant: one that somebody names is there. Raises `Stop`."""
     if given.config is not None and not given.config.exists():
         raise Stop(CONFIG, f"there is no configuration file {given.config}")
     return given.config or home_of(given) / "config.toml"
 
 
 def configured(given: argparse.Namespace) -> ConfigStore:
-    """The configuration, read without a home. Raises `Stop`."""
+    """Return the configuration, read without a home. Raises `Stop`."""
     try:
         store = ConfigStore(config_of(given))
         store.require_known()
@@ -169,20 +172,21 @@ def configured(given: argparse.Namespace) -> ConfigStore:
 
 @asynccontextmanager
 async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: bool) -> AsyncGenerator[HomeMethods]:
-    """The home that the options name. Raises `Stop` and `UnusableError`."""
+    """Yield the home that the options name. Raises `Stop` and `UnusableError`."""
     if not makes_home:
         require_home(given)
     config_of(given)
     options = Options(
-        home=home_of(given), config=given.config, log_level="warning", speaks=False, refuses_unknown_keys=True
+        home=home_of(given), config=given.config, log_level="warning", uses_stderr=False, refuses_unknown_keys=True
     )
     base = await open_home(options)
     try:
         client = SessionClient()
         hello = {
-            "protocol_version": PROTOCOL_VERSION, "client": {"name": NAME, "version": "1"},
+            "protocol_version": PROTOCOL_VERSION,
+            "client": {"name": NAME, "version": "1"},
             "workspace_id": getattr(given, "workspace", None),
-        }  # fmt: skip
+        }
         introduced: InitializeParams = params_of(INITIALIZE.params, hello)
         client.introduce(introduced)
         core = build_core(base, Hub())
@@ -227,8 +231,12 @@ async def _leave(base: Foundations) -> None:
 
 
 def through_door(
-    given: argparse.Namespace, work: Callable[[HomeMethods], Awaitable[T]], meaning: Meaning = "off", *, makes_home: bool = False,
-) -> T:  # fmt: skip
+    given: argparse.Namespace,
+    work: Callable[[HomeMethods], Awaitable[T]],
+    meaning: Meaning = "off",
+    *,
+    makes_home: bool = False,
+) -> T:
     """Open the home, do the work, close it."""
 
     async def run() -> T:

@@ -11,14 +11,15 @@ from typing import Any
 
 import msgspec
 
+from gateway.base.exit_codes import CONFIG, NEGATIVE, OK, UNAVAILABLE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, configured, has_home, home_of, require_home, through_door
 from gateway.doors.commands.options import add_home, add_json
-from gateway.doors.terminal.exits import CONFIG, NEGATIVE, OK, UNAVAILABLE, Stop
+from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, progress, show_json, show_pairs, size
 from gateway.embedding.choice import Choice, choose
-from gateway.embedding.spaces import STATIC_NAME, current, known_spaces
-from gateway.store.copy import looking
+from gateway.embedding.spaces import STATIC_NAME, find_current, known_spaces
+from gateway.store.copy import open_snapshot
 from memory.rows.vectors import coverage as facts_with_vector
 from protocol.memory import SpaceKind
 from protocol.seams.ports import Coverage, PauseQueue, Space, Tx
@@ -46,33 +47,35 @@ class VectorCoverage(msgspec.Struct, kw_only=True):
 
     @property
     def lacking(self) -> int:
-        """How many texts have no vector of the space."""
+        """Return how many texts have no vector of the space."""
         return self.facts + self.pieces - self.facts_with_vector - self.pieces_with_vector
 
 
 def _arrange(to: argparse.ArgumentParser) -> None:
     to.add_argument(
-        "what", nargs="?", choices=("fetch", "index"),
+        "what",
+        nargs="?",
+        choices=("fetch", "index"),
         help="fetch: bring the model here now (network); index: make every vector that is missing",
-    )  # fmt: skip
+    )
     add_home(to)
     add_json(to)
 
 
 def chosen(given: argparse.Namespace) -> Choice:
-    """The models that the configuration allows; nothing is made or loaded. Raises `Stop`."""
+    """Return the models that the configuration allows; nothing is made or loaded. Raises `Stop`."""
     return choose(configured(given).config.embedding, home_of(given) / "models")
 
 
 def bytes_below(folder: Path) -> int:
-    """The bytes of all files below a folder; a file that several links lead to counts once."""
+    """Return the bytes of all files below a folder; a file that several links lead to counts once."""
     found = {path.resolve() for path in folder.rglob("*") if path.is_file()}
     return sum(path.stat().st_size for path in found)
 
 
 def vectors_of(tx: Tx) -> VectorCoverage:
     """Count what has a vector in the space that is searched."""
-    known = current(known_spaces(tx))
+    known = find_current(known_spaces(tx))
     space = known.space if known is not None else Space(0, "", 0)
     facts, pieces = facts_with_vector(tx, space.id), chunks_with_vector(tx, space.id)
     counts = VectorCoverage(
@@ -92,17 +95,25 @@ def _told(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
     folder = located.files.folder if located.files is not None else None
     vectors = VectorCoverage()
     if has_home(given):
-        with looking(home_of(given) / "gateway.db") as tx:
+        with open_snapshot(home_of(given) / "gateway.db") as tx:
             vectors = vectors_of(tx)
     return {
-        "enabled": settings.enabled, "model": settings.model, "is_there": folder is not None, "problem": located.reason,
-        "folder": str(folder) if folder is not None else None, "bytes": bytes_below(folder) if folder is not None else 0,
-        "cache": str(located.cache), "may_be_fetched_by_a_gateway": settings.allow_download and settings.model_path is None,
+        "enabled": settings.enabled,
+        "model": settings.model,
+        "is_there": folder is not None,
+        "problem": located.reason,
+        "folder": str(folder) if folder is not None else None,
+        "bytes": bytes_below(folder) if folder is not None else 0,
+        "cache": str(located.cache),
+        "may_be_fetched_by_a_gateway": settings.allow_download and settings.model_path is None,
         "static": {
-            "model": STATIC_NAME, "is_there": static is not None, "bytes": static.nbytes if static is not None else 0
+            "model": STATIC_NAME,
+            "is_there": static is not None,
+            "bytes": static.nbytes if static is not None else 0,
         },
-        "vectors": vectors, "advice": advice(choice, vectors),
-    }  # fmt: skip
+        "vectors": vectors,
+        "advice": advice(choice, vectors),
+    }
 
 
 def advice(choice: Choice, vectors: VectorCoverage) -> list[str]:
@@ -148,13 +159,22 @@ def _show(told: dict[str, Any], choice: Choice) -> None:
     state = "there" if told["is_there"] else "damaged" if told["problem"] == "model_broken" else "not there"
     static = "the one that comes along; used while the model is not there" if told["static"]["is_there"] else "none"
     used = f"{vectors.model} ({vectors.dim} numbers)" if vectors.model else "nothing has a vector yet"
-    show_pairs([
-        ("model", told["model"]), ("state", state if told["enabled"] else f"{state}, and switched off (gateway.embedding.enabled)"),
-        ("folder", told["folder"] or ""), ("size", size(told["bytes"]) if told["is_there"] else ""), ("cache", told["cache"]),
-        ("static model", static if told["enabled"] else ""), ("searched", used),
-        ("facts", f"{vectors.facts_with_vector} of {vectors.facts} have a vector" if vectors.facts else ""),
-        ("conversation", f"{vectors.pieces_with_vector} of {vectors.pieces} pieces have a vector" if vectors.pieces else ""),
-    ])  # fmt: skip
+    show_pairs(
+        [
+            ("model", told["model"]),
+            ("state", state if told["enabled"] else f"{state}, and switched off (gateway.embedding.enabled)"),
+            ("folder", told["folder"] or ""),
+            ("size", size(told["bytes"]) if told["is_there"] else ""),
+            ("cache", told["cache"]),
+            ("static model", static if told["enabled"] else ""),
+            ("searched", used),
+            ("facts", f"{vectors.facts_with_vector} of {vectors.facts} have a vector" if vectors.facts else ""),
+            (
+                "conversation",
+                f"{vectors.pieces_with_vector} of {vectors.pieces} pieces have a vector" if vectors.pieces else "",
+            ),
+        ]
+    )
     if choice.settings.enabled and choice.static is not None and vectors.kind != "model":
         hint(GAIN)
     for line in told["advice"]:
@@ -180,8 +200,13 @@ async def _load(choice: Choice, tell: Callable[[int, int | None], None]) -> None
 
     settings = choice.settings
     embedder = await load(
-        settings.model, None, threads=settings.threads, cache_dir=choice.located.cache, allow_download=True, on_progress=tell
-    )  # fmt: skip
+        settings.model,
+        None,
+        threads=settings.threads,
+        cache_dir=choice.located.cache,
+        allow_download=True,
+        on_progress=tell,
+    )
     embedder.close()
     await embedder.wait_closed()
 

@@ -17,24 +17,16 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from gateway.base import logs
-from gateway.doors.terminal.exits import (
-    BROKEN_PIPE,
-    DATA,
-    DEFECT,
-    HUNG_UP,
-    INTERRUPTED,
-    TERMINATED,
-    Stop,
-    code_for,
-    code_of,
-    code_of_system,
-    said_of,
-)
+from gateway.base.exit_codes import BROKEN_PIPE, DATA, DEFECT, HUNG_UP, INTERRUPTED, TERMINATED
+from gateway.doors.terminal.exits import Stop, code_for, code_of, code_of_system, said_of
 from gateway.doors.terminal.screen import prepare, show_error
 from protocol.errors import GatewayError
 
 ENDINGS = {"SIGTERM": TERMINATED, "SIGHUP": HUNG_UP, "SIGBREAK": HUNG_UP}
-"""Signals that end a command, and its code then; each platform has some of them. SIGBREAK is a closed window on Windows."""
+"""Signals that end a command, and its code then; each platform has some of them.
+
+SIGBREAK is a closed window on Windows.
+"""
 
 
 class ProcessEnded(BaseException):
@@ -50,14 +42,14 @@ _AT = re.compile(r"^(.*) - at `\$\.?([^`]+)`$")
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What went wrong first: a task group wraps it."""
+    """Return what went wrong first: a task group wraps it."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 
 def _told(error: BaseException) -> tuple[int, str]:
-    """The code and the line for anything that a command may raise."""
+    """Return the code and the line for anything that a command may raise."""
     from gateway.foundations import UnusableError  # noqa: PLC0415
 
     if isinstance(error, UnusableError):
@@ -133,7 +125,7 @@ def guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace)
 
 
 def _ended(error: BaseException, command: str, *, is_json: bool) -> int:
-    """The code for what a command ended with, which is told where there is something to tell."""
+    """Return the code for what a command ended with, which is told where there is something to tell."""
     if isinstance(error, BrokenPipeError):
         _hush()
         return BROKEN_PIPE

@@ -24,8 +24,11 @@ class RestorableMemory(msgspec.Struct, frozen=True):
 
 
 async def find_forgotten(
-    door: HomeMethods, context: dict[str, Any], scopes: list[dict[str, str]] | None = None, categories: Sequence[str] | None = None
-) -> list[RestorableMemory]:  # fmt: skip
+    door: HomeMethods,
+    context: dict[str, Any],
+    scopes: list[dict[str, str]] | None = None,
+    categories: Sequence[str] | None = None,
+) -> list[RestorableMemory]:
     """Return everything that can be restored, of these scopes and categories or of all, the last one forgotten first."""
     stones = [
         msgspec.convert(entry, BundleTombstone)

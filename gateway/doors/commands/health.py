@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
+from gateway.base.exit_codes import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNAVAILABLE
 from gateway.care.checkup import examine
 from gateway.care.findings import LEVELS, Finding, Level, Mend, Subject
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import NO_HOME, HomeMethods, config_of, home_of, through_door
 from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness
-from gateway.doors.terminal.exits import CONFIG, IO_ERROR, NEGATIVE, NO_INPUT, OK, UNAVAILABLE, Stop, writing
+from gateway.doors.terminal.exits import Stop, writing
 from gateway.doors.terminal.screen import (
     confirm,
     hint,
@@ -30,9 +31,9 @@ from gateway.doors.terminal.screen import (
     when,
     words,
 )
-from gateway.home.folder import is_strange
-from gateway.home.owners import living
-from gateway.store.damaged_rows import told
+from gateway.home.folder import is_foreign
+from gateway.home.owners import living_owners
+from gateway.store.damaged_rows import describe_hit
 from gateway.store.staging import sweep
 from protocol import methods as m
 from protocol.gateway import StatusResult
@@ -60,7 +61,7 @@ def _arrange_doctor(to: argparse.ArgumentParser) -> None:
 
 
 def _subject(given: argparse.Namespace) -> Subject:
-    if not home_of(given).is_dir() or is_strange(home_of(given)):
+    if not home_of(given).is_dir() or is_foreign(home_of(given)):
         raise Stop(NO_INPUT, NO_HOME)
     return Subject(home_of(given), config_of(given))
 
@@ -89,7 +90,7 @@ def _worst(found: Sequence[Finding]) -> Level:
 
 
 def code_of(found: Sequence[Finding]) -> int:
-    """The exit code that says the worst."""
+    """Return the exit code that says the worst."""
     worst = _worst(found)
     if worst == "error":
         return next(CODES.get(one.check, UNAVAILABLE) for one in found if one.level == "error")
@@ -115,7 +116,7 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
     wanted = {one.mend for one in found if one.mend is not None}
     if not wanted or not (_is_usable(found) or "rows" in wanted):
         return []
-    if wanted & {"pages", "rows"} and living(subject.root / "run"):
+    if wanted & {"pages", "rows"} and living_owners(subject.root / "run"):
         raise Stop(UNAVAILABLE, "a gateway uses that home, and its file cannot be made anew meanwhile; end it first")
     done: list[str] = []
     if "rows" in wanted:
@@ -172,7 +173,7 @@ def _keep_rest(subject: Subject) -> list[str]:
         kept = keep_rest(subject.database, damage.kept, aside)
     return [
         f"the damaged file is kept as {aside.name} in the home's folder backups",
-        *(f"{table}: {len(rows.whole)} rows are kept; lost: {told(rows)}" for table, rows in kept.items()),
+        *(f"{table}: {len(rows.whole)} rows are kept; lost: {describe_hit(rows)}" for table, rows in kept.items()),
     ]
 
 
@@ -246,16 +247,24 @@ def _show_status(status: StatusResult) -> None:
         "pending": "by words and meaning",
         "off": "by words",
     }
-    show_pairs([
-        ("version", status.version), ("home", status.home_id), ("schema", str(status.schema_version)),
-        ("others in it", str(status.processes - 1)), ("search", search[status.search.semantic]),
-        ("database", f"{size(status.storage.db_bytes)}, and {size(status.storage.wal_bytes)} of log"),
-    ])  # fmt: skip
-    show_table(["work", "waiting", "running", "to be tried again", "given up"], [
-        [kind, str(count.queued), str(count.leased), str(count.retry_wait), str(count.dead)]
-        for kind, count in status.queues.items()
-        if count.queued or count.leased or count.retry_wait or count.dead
-    ])  # fmt: skip
+    show_pairs(
+        [
+            ("version", status.version),
+            ("home", status.home_id),
+            ("schema", str(status.schema_version)),
+            ("others in it", str(status.processes - 1)),
+            ("search", search[status.search.semantic]),
+            ("database", f"{size(status.storage.db_bytes)}, and {size(status.storage.wal_bytes)} of log"),
+        ]
+    )
+    show_table(
+        ["work", "waiting", "running", "to be tried again", "given up"],
+        [
+            [kind, str(count.queued), str(count.leased), str(count.retry_wait), str(count.dead)]
+            for kind, count in status.queues.items()
+            if count.queued or count.leased or count.retry_wait or count.dead
+        ],
+    )
     for provider in status.providers:
         say(f"provider {plain(provider.name)}: {provider.kind}, {', '.join(provider.roles) or 'in no role'}")
     for entry in status.degraded:

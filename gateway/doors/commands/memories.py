@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
 
+from gateway.base.exit_codes import DATA, NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, configured, through_door
 from gateway.doors.commands.forgotten import find_forgotten
@@ -25,7 +26,7 @@ from gateway.doors.commands.options import (
     time_of,
 )
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, limit_of, paged
-from gateway.doors.terminal.exits import DATA, NEGATIVE, OK, Stop
+from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, readable, say, show_json, show_pairs, show_table, when, words
 from protocol import methods as m
 from protocol.base import USER_SCOPE_KEY, Elsewhere
@@ -37,7 +38,7 @@ def _no_number(name: str) -> Any:
 
 
 def value_of(text: str | None) -> Any:
-    """A value as JSON. Raises `Stop`."""
+    """Return a value as JSON. Raises `Stop`."""
     try:
         return None if text is None else json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -74,7 +75,8 @@ class KeptFact(NamedTuple):
 
 def understand(text: str) -> dict[str, Any]:
     """Return what the rules without a model see in a single statement: category, attribute, value and scope, as far as they do."""
-    from memory.extraction.rule_extraction import extract_statements  # noqa: PLC0415  # its tables of languages serve this alone
+    # its tables of languages serve this alone
+    from memory.extraction.rule_extraction import extract_statements  # noqa: PLC0415
     from memory.rules.identity import folded  # noqa: PLC0415
     from memory.rules.scopes import PROJECT_CATEGORIES  # noqa: PLC0415
 
@@ -108,12 +110,20 @@ def _remember(given: argparse.Namespace) -> int:
     if "scope" in understood and not configured(given).config.memory.allow_global_user_by_default:
         del understood["scope"]
     params = understood | present(
-        content=text, category=given.category, kind=given.kind, key=given.key, tags=given.tag,
-        scope=scope_of(given.scope, given) if given.scope else None, value=value_of(given.value),
-        importance=given.importance, sensitivity=given.sensitivity, supersedes=given.replaces,
-        expires_at=time_of(given.expires, is_future=True), context=context_of(given),
+        content=text,
+        category=given.category,
+        kind=given.kind,
+        key=given.key,
+        tags=given.tag,
+        scope=scope_of(given.scope, given) if given.scope else None,
+        value=value_of(given.value),
+        importance=given.importance,
+        sensitivity=given.sensitivity,
+        supersedes=given.replaces,
+        expires_at=time_of(given.expires, is_future=True),
+        context=context_of(given),
         provenance={"source_kind": "explicit_user_request", "created_by": {"kind": "user", "id": "cli"}},
-    )  # fmt: skip
+    )
 
     async def work(door: HomeMethods) -> KeptFact:
         await door.ensure_workspace(given.workspace)
@@ -150,13 +160,20 @@ def _tell_kept(kept: KeptFact) -> None:
 
 def _show_rows(records: Sequence[Record], scores: Sequence[float] | None = None) -> None:
     columns = ["id", *(["score"] if scores is not None else []), "category", "scope", "updated", "content"]
-    show_table(columns, [
+    show_table(
+        columns,
         [
-            record.memory_id, *([f"{scores[place]:.2f}"] if scores is not None else []), record.category,
-            str(record.scope), when(record.updated_at), _said(record),
-        ]
-        for place, record in enumerate(records)
-    ])  # fmt: skip
+            [
+                record.memory_id,
+                *([f"{scores[place]:.2f}"] if scores is not None else []),
+                record.category,
+                str(record.scope),
+                when(record.updated_at),
+                _said(record),
+            ]
+            for place, record in enumerate(records)
+        ],
+    )
 
 
 def _said(record: Record) -> str:
@@ -177,7 +194,7 @@ def _search(given: argparse.Namespace) -> int:
     mode = "lexical" if given.words else "hybrid"
     params = filters_of(given) | present(
         query=text_of(given.query), mode=mode, min_score=given.min_score, limit=given.limit, count_elsewhere=True
-    )  # fmt: skip
+    )
 
     async def work(door: HomeMethods) -> m.m.SearchResult:
         result = await door.call(m.MEMORY_SEARCH, params)
@@ -260,9 +277,10 @@ def _list_forgotten(given: argparse.Namespace) -> int:
         return OK
     if not shown:
         hint("nothing that was forgotten can be restored")
-    show_table(["id", "category", "scope", "forgotten"], [
-        [one.memory_id, one.category, str(one.scope), when(one.forgotten_at)] for one in shown
-    ])  # fmt: skip
+    show_table(
+        ["id", "category", "scope", "forgotten"],
+        [[one.memory_id, one.category, str(one.scope), when(one.forgotten_at)] for one in shown],
+    )
     if len(shown) < len(found):
         hint(MORE)
     return OK
@@ -301,18 +319,32 @@ def _show(given: argparse.Namespace) -> int:
 
 def _show_whole(record: Record) -> None:
     say(readable(record.content), "bold")
-    show_pairs([
-        ("id", record.memory_id), ("key", record.key), ("status", record.status + (", contested" if record.contested else "")),
-        ("category", record.category), ("scope", str(record.scope)),
-        ("value", "" if record.value is None else json.dumps(record.value, ensure_ascii=False)),
-        ("tags", ", ".join(record.tags)), ("sensitivity", record.sensitivity),
-        ("confidence", f"{record.confidence:.2f}"), ("importance", f"{record.importance:.2f}"),
-        ("source", words(record.provenance.source_kind) + (f", {NOT_CONFIRMED}" if record.voice == "machine" else "")), ("conversation", record.provenance.thread_id or ""),
-        ("evidence", f"{record.evidence_count} times"), ("created", when(record.created_at)),
-        ("updated", when(record.updated_at)), ("valid from", when(record.valid_from)),
-        ("expires", when(record.expires_at)), ("replaces", record.supersedes or ""),
-        ("replaced by", record.superseded_by or ""),
-    ])  # fmt: skip
+    show_pairs(
+        [
+            ("id", record.memory_id),
+            ("key", record.key),
+            ("status", record.status + (", contested" if record.contested else "")),
+            ("category", record.category),
+            ("scope", str(record.scope)),
+            ("value", "" if record.value is None else json.dumps(record.value, ensure_ascii=False)),
+            ("tags", ", ".join(record.tags)),
+            ("sensitivity", record.sensitivity),
+            ("confidence", f"{record.confidence:.2f}"),
+            ("importance", f"{record.importance:.2f}"),
+            (
+                "source",
+                words(record.provenance.source_kind) + (f", {NOT_CONFIRMED}" if record.voice == "machine" else ""),
+            ),
+            ("conversation", record.provenance.thread_id or ""),
+            ("evidence", f"{record.evidence_count} times"),
+            ("created", when(record.created_at)),
+            ("updated", when(record.updated_at)),
+            ("valid from", when(record.valid_from)),
+            ("expires", when(record.expires_at)),
+            ("replaces", record.supersedes or ""),
+            ("replaced by", record.superseded_by or ""),
+        ]
+    )
 
 
 def _history(given: argparse.Namespace) -> int:
@@ -324,10 +356,13 @@ def _history(given: argparse.Namespace) -> int:
     if given.json:
         show_json(result)
     else:
-        show_table(["when", "event", "by", "why", "memory"], [
-            [when(event.at), event.event, event.actor.kind, words(event.reason_code), event.memory_id]
-            for event in result.events
-        ])  # fmt: skip
+        show_table(
+            ["when", "event", "by", "why", "memory"],
+            [
+                [when(event.at), event.event, event.actor.kind, words(event.reason_code), event.memory_id]
+                for event in result.events
+            ],
+        )
     return OK
 
 
@@ -351,9 +386,10 @@ def _stats(given: argparse.Namespace) -> int:
         ("candidates", result.candidates),
         ("decided", {words(code): count for code, count in result.decisions.by_reason_code.items()}),
     )
-    show_table(["of", "what", "count"], [
-        [group, name, str(count)] for group, counts in groups for name, count in counts.items() if count
-    ])  # fmt: skip
+    show_table(
+        ["of", "what", "count"],
+        [[group, name, str(count)] for group, counts in groups for name, count in counts.items() if count],
+    )
     return OK
 
 
@@ -366,12 +402,12 @@ COMMANDS = {
         '  pioneer remember "Releases go out on Thursdays." --category project_policy --key "release day"',
     ),
     "search": Command(
-        _arrange_search, _search, "  pioneer search coffee\n  pioneer search release day --category project_policy --json"
+        _arrange_search,
+        _search,
+        "  pioneer search coffee\n  pioneer search release day --category project_policy --json",
     ),
-    "list": Command(
-        _arrange_list, _list, "  pioneer list --order importance --limit 5\n  pioneer list --all --json"
-    ),
+    "list": Command(_arrange_list, _list, "  pioneer list --order importance --limit 5\n  pioneer list --all --json"),
     "show": Command(_arrange_one, _show, "  pioneer show mem_…\n  pioneer show coffee\n  pioneer show 'release day'"),
     "history": Command(_arrange_one, _history, "  pioneer history mem_…"),
     "stats": Command(_arrange_stats, _stats),
-}  # fmt: skip
+}

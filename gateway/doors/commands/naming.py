@@ -1,7 +1,7 @@
 """Which memory a person means: by its id, by its key, or by words that only one memory has.
 
-Rule 1: words name a memory only where it is the one that has all of them, or that says just them; else the choices are shown and
-nothing is done.
+Rule 1: words name a memory only where it is the one that has all of them, or that says just them; else the choices are
+shown and nothing is done.
 Rule 2: what was forgotten is looked through as well where it is to be restored; its words are not shown.
 """
 
@@ -9,10 +9,11 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
+from gateway.base.exit_codes import NEGATIVE, USAGE
 from gateway.doors.commands.door import HomeMethods
 from gateway.doors.commands.forgotten import find_forgotten
 from gateway.doors.commands.options import KEY_SCOPES, context_of, scope_of
-from gateway.doors.terminal.exits import NEGATIVE, USAGE, Stop
+from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import show_table, when
 from memory.rules.identity import folded
 from protocol import methods as m
@@ -34,12 +35,15 @@ class AmbiguousError(Stop):
 
 
 def is_id(words: str) -> bool:
-    """Whether this can only be an id."""
+    """Return whether this can only be an id."""
     return words.startswith("mem_") and " " not in words
 
 
 async def find_memory(door: HomeMethods, words: str, given: argparse.Namespace) -> Record | None:
-    """Return the memory of this id, else of this key, else with these words; None where there is none. Raises `AmbiguousError`."""
+    """Return the memory of this id, else of this key, else with these words; None where there is none.
+
+    Raises `AmbiguousError`.
+    """
     if (found := await _find_by_name(door, words, given)) is not None or is_id(words):
         return found
     params = {"query": words, "mode": "lexical", "limit": MOST, "include_sensitive": True, "context": context_of(given)}

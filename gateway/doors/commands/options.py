@@ -9,7 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
-from gateway.doors.terminal.exits import DATA, NO_INPUT, USAGE, Stop
+from gateway.base.exit_codes import DATA, NO_INPUT, USAGE
+from gateway.doors.terminal.exits import Stop
 from gateway.home.folder import path_of
 from protocol.base import DEFAULT_WORKSPACE, USER_SCOPE_KEY
 from protocol.memory import Category, Status
@@ -19,7 +20,7 @@ MAX_INPUT_BYTES = 64 * 1024 * 1024
 
 
 def path(text: str) -> Path:
-    """A path of the command line; nothing names nothing, least of all the folder in which somebody stands."""
+    """Return a path of the command line; nothing names nothing, least of all the folder in which somebody stands."""
     if not text.strip():
         raise argparse.ArgumentTypeError("a path is not empty")
     return path_of(text)
@@ -43,7 +44,7 @@ def add_json(to: argparse.ArgumentParser) -> None:
 
 
 def given_workspace() -> str | None:
-    """The workspace that the environment names, if it does."""
+    """Return the workspace that the environment names, if it does."""
     return os.environ.get("PIONEER_WORKSPACE") or None
 
 
@@ -52,7 +53,7 @@ HERE = "(here)"
 
 
 def workspace_here() -> str:
-    """The workspace of a command that names none."""
+    """Return the workspace of a command that names none."""
     from gateway.home.repository import workspace_of  # noqa: PLC0415
 
     return workspace_of(named=given_workspace()).workspace_id
@@ -68,14 +69,21 @@ def add_place(to: argparse.ArgumentParser) -> None:
     add_home(to)
     project = to.add_mutually_exclusive_group()
     project.add_argument(
-        "--workspace", type=_workspace, default=HERE, metavar="ID",
+        "--workspace",
+        type=_workspace,
+        default=HERE,
+        metavar="ID",
         help="the project that this is about (default: $PIONEER_WORKSPACE, else that of the repository one is in, "
         f"else {DEFAULT_WORKSPACE})",
-    )  # fmt: skip
+    )
     project.add_argument(
-        "--folder", action=_OfFolder, type=path, default=argparse.SUPPRESS, metavar="DIR",
+        "--folder",
+        action=_OfFolder,
+        type=path,
+        default=argparse.SUPPRESS,
+        metavar="DIR",
         help="the project of the repository that this folder is in",
-    )  # fmt: skip
+    )
     add_json(to)
 
 
@@ -133,22 +141,24 @@ def add_filters(to: argparse.ArgumentParser) -> None:
 
 
 def present(**members: Any) -> dict[str, Any]:
-    """The members that were given."""
+    """Return the members that were given."""
     return {name: value for name, value in members.items() if value is not None}
 
 
 def context_of(given: argparse.Namespace) -> dict[str, Any]:
-    """The `context` of a call."""
+    """Return the `context` of a call."""
     return present(agent_id=getattr(given, "agent", None), thread_id=getattr(given, "thread", None))
 
 
 def scope_of(text: str, given: argparse.Namespace) -> dict[str, str]:
-    """A scope: `user`, `workspace`, or a kind with its key, as in `thread:thr_1`. Raises `Stop`."""
+    """Return a scope: `user`, `workspace`, or a kind with its key, as in `thread:thr_1`. Raises `Stop`."""
     kind, _, key = text.partition(":")
     own = {
-        "user": USER_SCOPE_KEY, "workspace": given.workspace, "agent": getattr(given, "agent", None),
+        "user": USER_SCOPE_KEY,
+        "workspace": given.workspace,
+        "agent": getattr(given, "agent", None),
         "thread": getattr(given, "thread", None),
-    }  # fmt: skip
+    }
     key = key or own.get(kind) or ""
     if kind not in {*own, "task"} or not key:
         raise Stop(USAGE, f"{text!r} is no scope: user, workspace, agent:ID, thread:ID or task:ID")
@@ -160,16 +170,21 @@ KEY_SCOPES = ("workspace", "user")
 
 
 def scopes_of(given: argparse.Namespace) -> list[dict[str, str]] | None:
-    """The scopes that were named, if any. Raises `Stop`."""
+    """Return the scopes that were named, if any. Raises `Stop`."""
     return [scope_of(text, given) for text in given.scope] if given.scope else None
 
 
 def filters_of(given: argparse.Namespace) -> dict[str, Any]:
-    """The members of `Filters`."""
+    """Return the members of `Filters`."""
     return present(
-        context=context_of(given), categories=given.category, tags=given.tag, statuses=given.status, scopes=scopes_of(given),
-        voices=["machine"] if given.notes else None, include_sensitive=given.sensitive or None,
-    )  # fmt: skip
+        context=context_of(given),
+        categories=given.category,
+        tags=given.tag,
+        statuses=given.status,
+        scopes=scopes_of(given),
+        voices=["machine"] if given.notes else None,
+        include_sensitive=given.sensitive or None,
+    )
 
 
 def stdin_file() -> BinaryIO:
@@ -180,7 +195,7 @@ def stdin_file() -> BinaryIO:
 
 
 def text_of(parts: list[str]) -> str:
-    """The words of the command line, or of stdin where they are a single dash. Raises `Stop`."""
+    """Return the words of the command line, or of stdin where they are a single dash. Raises `Stop`."""
     if parts != ["-"]:
         return " ".join(parts)
     text = _read_stdin()
@@ -204,7 +219,7 @@ _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 
 
 def time_of(text: str | None, *, is_future: bool = False) -> int | None:
-    """A time: `2026-05-19`, `2026-05-19 14:30`, or a span from now such as `30d`. Raises `Stop`."""
+    """Return a time: `2026-05-19`, `2026-05-19 14:30`, or a span from now such as `30d`. Raises `Stop`."""
     if text is None:
         return None
     now = datetime.now().astimezone().timestamp()

@@ -36,7 +36,7 @@ def limit_of(given: argparse.Namespace) -> int | None:
 
 
 def _sizes(limit: int | None) -> Iterator[int]:
-    """How much to ask for, page by page."""
+    """Yield how much to ask for, page by page."""
     while limit is None or limit > PAGE:
         yield PAGE
         limit = None if limit is None else limit - PAGE
@@ -46,7 +46,7 @@ def _sizes(limit: int | None) -> Iterator[int]:
 async def each_page(
     door: HomeMethods, method: Method[Any, T], params: dict[str, Any], sizes: Iterable[int | None] = repeat(None)
 ) -> AsyncIterator[T]:
-    """A method's answers from the first page on, for as long as there are more, each of the size that is asked for."""
+    """Yield a method's answers from the first page on, for as long as there are more, each of the size that is asked for."""
     cursor = None
     for size in sizes:
         page = await door.call(method, params | present(limit=size, cursor=cursor))
@@ -57,7 +57,7 @@ async def each_page(
 
 
 async def paged(door: HomeMethods, method: Method[Any, T], params: dict[str, Any], member: str, limit: int | None) -> T:
-    """A method's answer whose list `member` has at most so many entries. Raises `GatewayError`."""
+    """Return a method's answer whose list `member` has at most so many entries. Raises `GatewayError`."""
     pages = [page async for page in each_page(door, method, params, _sizes(limit))]
     found = [entry for page in pages for entry in getattr(page, member)]
     return msgspec.structs.replace(pages[-1], **{member: found})

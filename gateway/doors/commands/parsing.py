@@ -9,9 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.base.exit_codes import USAGE
 from gateway.doors.commands import COMMANDS, Command, load
-
-EXIT_USAGE = 64
 
 
 def tell_usage_error(message: str, arguments: Sequence[str]) -> None:
@@ -34,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         """Say what is wrong and how it is used."""
         tell_usage_error(message, self._given)
         self.print_usage(sys.stderr)
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+        self.exit(USAGE, f"{self.prog}: {message}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Write in letters that the console has."""
@@ -46,7 +45,7 @@ class CommandParser(Parser):
     """The parser of one command: what it does not know is told with its own usage, not with that of all commands."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Every argument is known, or the command line is wrong."""
+        """Return every argument is known, or the command line is wrong."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -54,7 +53,7 @@ class CommandParser(Parser):
 
 
 def parser(wanted: str | None = None) -> argparse.ArgumentParser:
-    """The commands; with the options of the one that is wanted, or of all."""
+    """Return the commands; with the options of the one that is wanted, or of all."""
     from gateway import __version__  # noqa: PLC0415
 
     top = Parser(
@@ -69,10 +68,13 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
     for name, entry in COMMANDS.items():
         command: Command | None = load(name) if wanted in {None, name} else None
         sub = commands.add_parser(
-            name, help=entry.summary, description=entry.summary[0].upper() + entry.summary[1:] + ".",
+            name,
+            help=entry.summary,
+            description=entry.summary[0].upper() + entry.summary[1:] + ".",
             epilog=f"examples:\n{command.examples}" if command and command.examples else None,
-            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-        )  # fmt: skip
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
         if command is not None:
             command.arrange(sub)
     return top

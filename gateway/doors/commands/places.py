@@ -3,11 +3,12 @@
 import argparse
 from collections.abc import Sequence
 
+from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness, present
 from gateway.doors.commands.paging import MORE, add_limit, limit_of, paged
-from gateway.doors.terminal.exits import NEGATIVE, OK, USAGE, Stop
+from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import confirm, hint, plain, readable, say, show_json, show_table, when
 from protocol import methods as m
 
@@ -65,10 +66,19 @@ def _list_threads(given: argparse.Namespace) -> int:
     if not result.threads:
         hint(_no_threads(given))
     else:
-        show_table(["id", "updated", "turns", "workspace", "title"], [
-            [thread.thread_id, when(thread.updated_at), str(thread.turn_count), thread.workspace_id, thread.name or ""]
-            for thread in result.threads
-        ])  # fmt: skip
+        show_table(
+            ["id", "updated", "turns", "workspace", "title"],
+            [
+                [
+                    thread.thread_id,
+                    when(thread.updated_at),
+                    str(thread.turn_count),
+                    thread.workspace_id,
+                    thread.name or "",
+                ]
+                for thread in result.threads
+            ],
+        )
         if result.next_cursor is not None:
             hint(MORE)
     return OK
@@ -135,13 +145,19 @@ def _workspaces(given: argparse.Namespace) -> int:
     if given.json:
         show_json(result)
     else:
-        show_table(["id", "made", "name", "folder", "state"], [
+        show_table(
+            ["id", "made", "name", "folder", "state"],
             [
-                workspace.workspace_id, when(workspace.created_at), workspace.name or "", workspace.root_path or "",
-                "" if workspace.state == "active" else workspace.state,
-            ]
-            for workspace in result.workspaces
-        ])  # fmt: skip
+                [
+                    workspace.workspace_id,
+                    when(workspace.created_at),
+                    workspace.name or "",
+                    workspace.root_path or "",
+                    "" if workspace.state == "active" else workspace.state,
+                ]
+                for workspace in result.workspaces
+            ],
+        )
     return OK if result.workspaces else NEGATIVE
 
 
@@ -162,11 +178,14 @@ def _delete_workspace(given: argparse.Namespace) -> int:
 
 COMMANDS = {
     "threads": Command(
-        _arrange_threads, _threads,
+        _arrange_threads,
+        _threads,
         '  pioneer threads\n  pioneer threads thr_… --limit 50\n  pioneer threads thr_… --rename "Timetables"\n'
         "  pioneer threads thr_… --delete",
     ),
     "workspaces": Command(
-        _arrange_workspaces, _workspaces, "  pioneer workspaces\n  pioneer workspaces ws_… --delete\n  pioneer workspaces --json"
+        _arrange_workspaces,
+        _workspaces,
+        "  pioneer workspaces\n  pioneer workspaces ws_… --delete\n  pioneer workspaces --json",
     ),
-}  # fmt: skip
+}

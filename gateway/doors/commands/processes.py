@@ -5,9 +5,9 @@ import os
 import sys
 from pathlib import Path
 
+from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.options import add_home, path
-from gateway.doors.terminal.exits import NEGATIVE, OK
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -30,17 +30,22 @@ def _serve(given: argparse.Namespace) -> int:
 
     return main(
         Options(
-            home=given.home or default_root(), config=given.config, clock_file=given.clock_file, log_level=given.log_level
+            home=given.home or default_root(),
+            config=given.config,
+            clock_file=given.clock_file,
+            log_level=given.log_level,
         )
-    )  # fmt: skip
+    )
 
 
 def _arrange_mcp(to: argparse.ArgumentParser) -> None:
     add_home(to)
     to.add_argument(
-        "--workspace", default=os.environ.get("PIONEER_WORKSPACE") or None, metavar="ID",
+        "--workspace",
+        default=os.environ.get("PIONEER_WORKSPACE") or None,
+        metavar="ID",
         help="made if missing (default: $PIONEER_WORKSPACE, else by the folder's git repository)",
-    )  # fmt: skip
+    )
     to.add_argument("--folder", type=path, metavar="DIR", help="the project's folder (default: where it was started)")
     to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
 
@@ -77,7 +82,7 @@ def _replay(given: argparse.Namespace) -> int:
 
 
 def own_tree() -> Path | None:
-    """The sources that this program runs from, never the folder in which somebody stands; None where it was installed."""
+    """Return the sources that this program runs from, never the folder in which somebody stands; None where it was installed."""
     root = Path(__file__).resolve().parents[3]
     return root if (root / "pyproject.toml").is_file() else None
 
@@ -92,8 +97,14 @@ def _arrange_schemas(to: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="for the schemas (default: schemas/ of the sources that this program runs from)",
     )
-    to.add_argument("--docs", type=path, required=tree is None, default=tree and tree / "docs", metavar="DIR",
-                    help="for the references (default: docs/ of the same)")  # fmt: skip
+    to.add_argument(
+        "--docs",
+        type=path,
+        required=tree is None,
+        default=tree and tree / "docs",
+        metavar="DIR",
+        help="for the references (default: docs/ of the same)",
+    )
     to.add_argument("--check", action="store_true", help="write nothing; fail when a folder is not current")
 
 
@@ -133,7 +144,8 @@ COMMANDS = {
     "replay": Command(_arrange_replay, _replay, "  pioneer replay tests/golden/ping.jsonl"),
     "schemas": Command(_arrange_schemas, _schemas),
     "completion": Command(
-        _arrange_completion, _completion,
+        _arrange_completion,
+        _completion,
         '  eval "$(pioneer completion bash)"\n  pioneer completion fish > ~/.config/fish/completions/pioneer.fish',
     ),
-}  # fmt: skip
+}

@@ -1,8 +1,8 @@
 """`pioneer why`: gate by gate, in plain words, why something was or was not saved or recalled.
 
 Rule 1: what is told was stored or is computed by the same code that decides; nothing is guessed.
-Rule 2: a question is looked at from every side: what would be recalled of it now, what was believed and is not any more,
-what an agent noted, what waits as a candidate or was refused, and what became of the turn in which it was said.
+Rule 2: a question is looked at from every side: what would be recalled of it now, what was believed and is not any
+more, what an agent noted, what waits as a candidate or was refused, and what became of the turn in which it was said.
 """
 
 import argparse
@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.conversations import find_said
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.options import add_context, add_place, context_of, text_of
 from gateway.doors.commands.paging import paged
-from gateway.doors.terminal.exits import NEGATIVE, OK
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
@@ -84,9 +84,11 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     add_place(to)
     add_context(to)
     to.add_argument(
-        "subject", nargs="+", metavar="TEXT|ID",
+        "subject",
+        nargs="+",
+        metavar="TEXT|ID",
         help="a question or a fact in plain words, or the id of a memory, a candidate, a turn or a hook run",
-    )  # fmt: skip
+    )
 
 
 def _why(given: argparse.Namespace) -> int:
@@ -96,10 +98,16 @@ def _why(given: argparse.Namespace) -> int:
         return _why_target(given, {"kind": kind, "id": subject})
     sides = through_door(given, lambda door: _look(door, given, subject), "ask")
     if given.json:
-        show_json({
-            "recall": sides.recall, "former": sides.former.hits, "notes": sides.notes.hits, "candidates": sides.candidates, "said": sides.said,
-            "turns": [{"turn_id": hit.turn_id, "explanation": told} for hit, told in sides.turns],
-        })  # fmt: skip
+        show_json(
+            {
+                "recall": sides.recall,
+                "former": sides.former.hits,
+                "notes": sides.notes.hits,
+                "candidates": sides.candidates,
+                "said": sides.said,
+                "turns": [{"turn_id": hit.turn_id, "explanation": told} for hit, told in sides.turns],
+            }
+        )
     else:
         _tell_sides(sides)
     return OK if sides.recall.outcome == "recalled" else NEGATIVE
@@ -128,8 +136,12 @@ async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Side
     former = await door.call(m.MEMORY_SEARCH, asked | {"statuses": FORMER}) if is_on else nothing
     notes = await door.call(m.MEMORY_SEARCH, asked | {"voices": ["machine"]}) if is_on else nothing
     asked_said = {
-        "workspace_id": given.workspace, "query": text, "roles": ["user"], "limit": 20, "count_elsewhere": True
-    }  # fmt: skip
+        "workspace_id": given.workspace,
+        "query": text,
+        "roles": ["user"],
+        "limit": 20,
+        "count_elsewhere": True,
+    }
     said = await find_said(door, asked_said)
     if is_on and recall.outcome != "recalled":
         await door.hint_at(await _elsewhere(door, text, context, said))
@@ -163,7 +175,7 @@ def _first_of_turns(hits: Iterable[ThreadHit]) -> list[ThreadHit]:
 
 
 async def _candidates(door: HomeMethods, context: dict[str, Any], text: str) -> list[Candidate]:
-    """Proposals of every state that say at least half of the question's words."""
+    """Return proposals of every state that say at least half of the question's words."""
     from retrieval.terms import SnowballLexicon  # noqa: PLC0415
 
     lexicon = SnowballLexicon()
@@ -187,9 +199,10 @@ def _tell(result: ExplainResult) -> None:
         say(
             f"decided: {decision.action}, {words(decision.reason_code)}; score {decision.score:.2f} ({decision.bucket})"
         )
-        show_table(["", "factor", "counts", "why"], [
-            ["", words(factor.name), f"{factor.contribution:+.2f}", factor.why] for factor in decision.factors
-        ])  # fmt: skip
+        show_table(
+            ["", "factor", "counts", "why"],
+            [["", words(factor.name), f"{factor.contribution:+.2f}", factor.why] for factor in decision.factors],
+        )
     for run in result.hook_runs:
         codes = ", ".join(words(entry.code) for entry in run.diagnostics)
         say(f"hook {run.hook_id}: {run.status}" + (f" ({codes})" if codes else ""))
@@ -199,22 +212,35 @@ def _tell(result: ExplainResult) -> None:
 
 
 def _tell_gates(gates: Sequence[Gate]) -> None:
-    show_table(["", "gate", "question", "why"], [
-        ["yes" if gate.passed else "NO", words(gate.gate), f"{QUESTIONS.get(gate.gate, words(gate.gate))}?",
-         " ".join(part for part in (words(gate.reason_code), gate.detail) if part)]
-        for gate in gates
-    ])  # fmt: skip
+    show_table(
+        ["", "gate", "question", "why"],
+        [
+            [
+                "yes" if gate.passed else "NO",
+                words(gate.gate),
+                f"{QUESTIONS.get(gate.gate, words(gate.gate))}?",
+                " ".join(part for part in (words(gate.reason_code), gate.detail) if part),
+            ]
+            for gate in gates
+        ],
+    )
 
 
 def _tell_ranked(result: ExplainResult, records: dict[str, Record]) -> None:
     if result.candidates:
-        show_table(["rank", "score", "memory", "what becomes of it", "text"], [
+        show_table(
+            ["rank", "score", "memory", "what becomes of it", "text"],
             [
-                str(one.rank), f"{one.score:.2f}", one.memory_id or one.chunk_id or "", CUTS.get(one.cut_by, words(one.cut_by)),
-                records[one.memory_id].content if one.memory_id in records else "",
-            ]
-            for one in result.candidates
-        ])  # fmt: skip
+                [
+                    str(one.rank),
+                    f"{one.score:.2f}",
+                    one.memory_id or one.chunk_id or "",
+                    CUTS.get(one.cut_by, words(one.cut_by)),
+                    records[one.memory_id].content if one.memory_id in records else "",
+                ]
+                for one in result.candidates
+            ],
+        )
     for budget in result.budgets:
         say(
             f"budget {words(budget.name)}: {budget.used} of {budget.limit} used"
@@ -229,19 +255,23 @@ def _tell_sides(sides: Sides) -> None:
     _tell_ranked(sides.recall, sides.records)
     if sides.former.hits:
         say("\nWhat was believed, and is not any more", "bold")
-        show_table(["memory", "status", "replaced by", "text"], [
-            [hit.record.memory_id, hit.record.status, hit.record.superseded_by or "", hit.record.content]
-            for hit in sides.former.hits
-        ])  # fmt: skip
+        show_table(
+            ["memory", "status", "replaced by", "text"],
+            [
+                [hit.record.memory_id, hit.record.status, hit.record.superseded_by or "", hit.record.content]
+                for hit in sides.former.hits
+            ],
+        )
     if sides.notes.hits:
         say("\nWhat an agent noted, and nobody confirmed", "bold")
         show_table(["memory", "text"], [[hit.record.memory_id, hit.record.content] for hit in sides.notes.hits])
         hint("`pioneer confirm` takes one for your own word")
     if sides.candidates:
         say("\nWhat was proposed", "bold")
-        show_table(["candidate", "status", "why", "text"], [
-            [one.candidate_id, one.status, words(one.reason_code), one.content] for one in sides.candidates
-        ])  # fmt: skip
+        show_table(
+            ["candidate", "status", "why", "text"],
+            [[one.candidate_id, one.status, words(one.reason_code), one.content] for one in sides.candidates],
+        )
     say("\nWhere it was said", "bold")
     if not sides.turns:
         say("nowhere in this workspace, as far as it is indexed")
@@ -260,7 +290,5 @@ def _tell_sides(sides: Sides) -> None:
 
 
 COMMANDS = {
-    "why": Command(
-        _arrange, _why, '  pioneer why "Where do I live?"\n  pioneer why mem_…\n  pioneer why trn_… --json'
-    )
-}  # fmt: skip
+    "why": Command(_arrange, _why, '  pioneer why "Where do I live?"\n  pioneer why mem_…\n  pioneer why trn_… --json')
+}

@@ -2,12 +2,12 @@
 
 import argparse
 
+from gateway.base.exit_codes import OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.naming import name_memory
 from gateway.doors.commands.options import add_context, add_place, context_of, present, scopes_of
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, each_page, limit_of
-from gateway.doors.terminal.exits import OK
 from gateway.doors.terminal.screen import hint, plain, say, show_json
 from protocol import methods as m
 from protocol.memory import MergeResult, SimilarPair, SimilarResult
@@ -24,9 +24,11 @@ def _arrange_similar(to: argparse.ArgumentParser) -> None:
 def _similar(given: argparse.Namespace) -> int:
     limit = limit_of(given)
     params = present(
-        scopes=scopes_of(given), include_sensitive=given.sensitive or None, context=context_of(given),
+        scopes=scopes_of(given),
+        include_sensitive=given.sensitive or None,
+        context=context_of(given),
         limit=PAGE if limit is None else min(PAGE, limit),
-    )  # fmt: skip
+    )
 
     async def work(door: HomeMethods) -> SimilarResult:
         pairs: list[SimilarPair] = []

@@ -170,11 +170,11 @@ class ClientView(NamedTuple):
     zone: tzinfo
 
     def day(self, at: int) -> str:
-        """The day of a time."""
+        """Return the day of a time."""
         return datetime.fromtimestamp(at / 1000, self.zone).date().isoformat()
 
     def block(self, domain: BlockDomain, items: Sequence[ContextItem], max_item_chars: int) -> str:
-        """The items as data; empty if there are none."""
+        """Return the items as data; empty if there are none."""
         said = "\n".join(f"{item.ref.id} {item.text}" for item in items)
         shown = render_block(
             domain, items, nonce=self.nonce(said), max_chars=MAX_RESULT_CHARS, max_item_chars=max_item_chars
@@ -182,7 +182,7 @@ class ClientView(NamedTuple):
         return shown.text if shown is not None else ""
 
     def memories(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
-        """Remembered facts as data."""
+        """Return remembered facts as data."""
         return self.block("memory", [self._memory(row) for row in rows], max_item_chars)
 
     def _memory(self, row: Mapping[str, Any]) -> ContextItem:
@@ -192,7 +192,7 @@ class ClientView(NamedTuple):
         return ContextItem(ref=SourceRef(kind="memory", id=row["memory_id"]), text=row["content"], labels=labels)
 
     def said(self, rows: Sequence[Mapping[str, Any]], max_item_chars: int = 400) -> str:
-        """Quotations as data."""
+        """Return quotations as data."""
         items = [
             ContextItem(
                 ref=SourceRef(kind="thread", id=row["uri"]),
@@ -248,11 +248,15 @@ def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
-    "memory_search": _search, "memory_list": _list, "memory_get": _get, "memory_remember": _remember,
-    "memory_forget": _forget, "thread_search": _thread_search,
-}  # fmt: skip
+    "memory_search": _search,
+    "memory_list": _list,
+    "memory_get": _get,
+    "memory_remember": _remember,
+    "memory_forget": _forget,
+    "thread_search": _thread_search,
+}
 
 
 def text_of(name: str, data: Mapping[str, Any], view: ClientView) -> str:
-    """A tool's answer as a short text."""
+    """Return a tool's answer as a short text."""
     return _TEXTS[name](data, view)

@@ -1,8 +1,8 @@
 """What a model may do at this door: the tools of a turn, called without one.
 
-Rule 1: a call is judged by the very code that judges it in a turn. There is no message of the user here, so a model's word
-is a note of its own, unless the user's own words are known: they took the prompt `remember`, or said yes to a question that
-showed them the words whole.
+Rule 1: a call is judged by the very code that judges it in a turn. There is no message of the user here, so a model's
+word is a note of its own, unless the user's own words are known: they took the prompt `remember`, or said yes to a
+question that showed them the words whole.
 Rule 2: scopes are the user's and one workspace's; what lies elsewhere does not exist here.
 Rule 3: whatever happens, a call is answered; a defect is answered by its incident's id.
 """
@@ -39,9 +39,20 @@ MAX_CLIENT_NAME = 60
 CONFIRMATION_NEEDED = "confirmation_needed"
 
 BRIEF_ORDER = (
-    "identity", "communication_style", "recurring_instruction", "preference", "project_policy", "constraint",
-    "project_decision", "procedure", "project_fact", "todo", "relationship", "biography", "custom",
-)  # fmt: skip
+    "identity",
+    "communication_style",
+    "recurring_instruction",
+    "preference",
+    "project_policy",
+    "constraint",
+    "project_decision",
+    "procedure",
+    "project_fact",
+    "todo",
+    "relationship",
+    "biography",
+    "custom",
+)
 """What a session should know first: who it is for and how, then the project's rules, then the rest."""
 BRIEF_RECORDS = 100
 BRIEF_ITEM_CHARS = 280
@@ -88,13 +99,13 @@ class _Words(NamedTuple):
 
 
 def agent_id_of(client_name: str | None) -> str:
-    """The id under which a client's doings are noted, apart from every agent of an app."""
+    """Return the id under which a client's doings are noted, apart from every agent of an app."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", (client_name or "").casefold()).strip("-")[:MAX_CLIENT_NAME]
     return f"mcp:{slug}" if slug else "mcp"
 
 
 def turn_uri(thread_id: str, number: int, start: int = 0) -> str:
-    """The resource of a turn, from a place in it on."""
+    """Return the resource of a turn, from a place in it on."""
     begins = f"?from={start}" if start else ""
     return f"memory://thread/{quote(thread_id, safe='')}/turn/{number}{begins}"
 
@@ -114,7 +125,7 @@ class McpDoor:
     # -- tools -----------------------------------------------------------------------------------------------------
 
     async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolAnswer:
-        """The answer of one of `ANSWERS`."""
+        """Return the answer of one of `ANSWERS`."""
         try:
             run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(name, self._read)
             return await self._answer(name, await run(name, arguments, caller))
@@ -136,7 +147,7 @@ class McpDoor:
         return ToolAnswer(text_of(name, plain, self._view), plain)
 
     async def _placed(self, hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The hits, each with the number of its turn and the page of it that holds the hit."""
+        """Return the hits, each with the number of its turn and the page of it that holds the hit."""
         numbers = await self._app.episodic.turns.numbers(hit["thread_id"] for hit in hits)
         placed: list[dict[str, Any]] = []
         texts: dict[tuple[str, int], list[str]] = {}  # several hits may be of one turn
@@ -152,18 +163,33 @@ class McpDoor:
         return await self._app.episodic.turns.read(self._workspace_id, thread_id, number)
 
     def turn(self, client_name: str | None) -> TurnContext:
-        """Where a call is as if it were made: a conversation of the user's own, whose words are not kept."""
+        """Return where a call is as if it were made: a conversation of the user's own, whose words are not kept."""
         return TurnContext(
-            workspace_id=self._workspace_id, thread_id=self._conversation, turn_id=self._app.base.ids.new("call"),
-            agent_id=agent_id_of(client_name), task_id=None, parent_thread_id=None, mode="agent", memory_mode="normal",
-            origin="user", driver="host", options=TurnOptions(), now=self._app.base.clock.now(),
+            workspace_id=self._workspace_id,
+            thread_id=self._conversation,
+            turn_id=self._app.base.ids.new("call"),
+            agent_id=agent_id_of(client_name),
+            task_id=None,
+            parent_thread_id=None,
+            mode="agent",
+            memory_mode="normal",
+            origin="user",
+            driver="host",
+            options=TurnOptions(),
+            now=self._app.base.clock.now(),
             time_zone=self._time_zone,
-        )  # fmt: skip
+        )
 
     async def _run(
-        self, name: str, arguments: dict[str, Any], caller: Caller, words: str = "", *, agreed: bool = False,
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        words: str = "",
+        *,
+        agreed: bool = False,
         may_note: bool = False,
-    ) -> ToolReply:  # fmt: skip
+    ) -> ToolReply:
         turn = self.turn(caller.name)
         asked = Intents(forget=bool(words)) if name == "memory_forget" else Intents(remember=bool(words))
         policy = turn_policy(turn, asked)
@@ -205,9 +231,7 @@ class McpDoor:
             return await self._run(name, arguments, caller, may_note=True)
         return await self._run(name, arguments, caller, agreed=True) if said else _declined()
 
-    async def _propose(
-        self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool
-    ) -> ToolReply:  # fmt: skip
+    async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool) -> ToolReply:
         """Propose it with the words of the prompt, and count what they kept."""
         words = self._words_now()
         reply = await self._run(name, arguments, caller, words, may_note=may_note)
@@ -234,7 +258,7 @@ class McpDoor:
         return await self._run(name, arguments, caller, agreed=True) if said else _kept()
 
     async def _question_of(self, memory_id: str, caller: Caller) -> str | None:
-        """What the user is asked before a memory is forgotten; None where it cannot be shown whole."""
+        """Return what the user is asked before a memory is forgotten; None where it cannot be shown whole."""
         turn = self.turn(caller.name)
         record = (await self._app.memory.turns.get_in_turn(turn, GetParams(memory_id=memory_id))).record
         seen = UNSEEN.sub("", record.content) if record is not None else ""
@@ -259,7 +283,7 @@ class McpDoor:
     # -- what is read ----------------------------------------------------------------------------------------------
 
     async def brief(self) -> str:
-        """What a session should know at its beginning, as data."""
+        """Return what a session should know at its beginning, as data."""
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
@@ -270,7 +294,7 @@ class McpDoor:
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
 
     async def said(self, thread_id: str, number: int, start: int = 0) -> str:
-        """What was said in a turn, as data, from a place on. Raises `CallerError` for what may not be shown."""
+        """Return what was said in a turn, as data, from a place on. Raises `CallerError` for what may not be shown."""
         messages = await self._messages(thread_id, number)
         page = page_of([shown(message.text) for message in messages], start)
         if start and not page.pieces:
@@ -293,7 +317,7 @@ def _kept() -> ToolReply:
 
 
 def question_of(arguments: Mapping[str, Any]) -> str | None:
-    """What the user is asked before a model's proposal is kept; None where it cannot be shown whole."""
+    """Return what the user is asked before a model's proposal is kept; None where it cannot be shown whole."""
     content = arguments.get("content")
     if not isinstance(content, str):
         return None

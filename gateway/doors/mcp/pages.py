@@ -1,7 +1,7 @@
 """A turn read page by page: as much of its messages as a block holds, and where the next page begins.
 
-Rule 1: pure. A place is a number of characters of the turn as it is shown, its messages one after another; the same turn has
-the same places.
+Rule 1: pure. A place is a number of characters of the turn as it is shown, its messages one after another; the same
+turn has the same places.
 Rule 2: room that short messages leave goes to long ones; what is cut is said, never silently missing.
 """
 
@@ -38,12 +38,12 @@ class ShownPage(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """A message's text as a block has it."""
+    """Return a message's text as a block has it."""
     return plain(text, line_break=LINE_BREAK)
 
 
 def page_of(texts: Sequence[str], start: int) -> ShownPage:
-    """The page that begins at a place. The texts are as they are shown."""
+    """Return the page that begins at a place. The texts are as they are shown."""
     pieces: list[Piece] = []
     room, before, end = ROOM, 0, start
     for message, text in enumerate(texts):
@@ -72,7 +72,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def place_of(texts: Sequence[str], quotation: str) -> int:
-    """Where the page begins that holds a quotation, however it was shortened; the first page where it holds it, or none does."""
+    """Return where the page begins that holds a quotation, however it was shortened; the first page where it holds it, or none does."""
     told = max((shown(part).strip(f"{LINE_BREAK} ") for part in quotation.split(ELLIPSIS)), key=len)
     before = 0
     for text in texts:

@@ -1,7 +1,8 @@
 """`pioneer mcp`: one process for one MCP client, on a home that others may serve at the same time.
 
 Rule 1: standard output is claimed before anything heavy is imported; a library that prints prints to stderr.
-Rule 2: the workspace is the one that is named, else the configuration's, else that of the launch folder's repository, else the default.
+Rule 2: the workspace is the one that is named, else the configuration's, else that of the launch folder's repository,
+else the default.
 """
 
 import asyncio
@@ -15,8 +16,9 @@ import anyio
 
 from agent.threads.unstored import refusal_of
 from gateway.base import logs
+from gateway.base.exit_codes import UNAVAILABLE, USAGE
 from gateway.base.time_zone import system_zone
-from gateway.foundations import EXIT_UNUSABLE, Options, UnusableError
+from gateway.foundations import Options, UnusableError
 from gateway.home.keys import HomeKey
 from gateway.home.repository import Project, workspace_of
 from gateway.process import flush, running, until_parent_is_gone, until_stopped
@@ -29,7 +31,6 @@ from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.threads import WorkspaceCreateParams, WorkspaceParams
 from thread_episodic.search.time_words import zone_of
 
-EXIT_USAGE = 64
 HINT = "its library `mcp` is missing: install pioneer anew from its clone, by `uv tool install --reinstall .` or `pipx install --force .`"
 SDK = frozenset({"mcp", "mcp_types", "pydantic"})
 
@@ -70,7 +71,7 @@ async def serve(options: Options, wish: McpOptions, pipes: Pipes) -> int:
         try:
             await ensure(app, project)
         except GatewayError as error:
-            return _told(EXIT_UNUSABLE, error.message)
+            return _told(UNAVAILABLE, error.message)
         app.spawner.spawn(app.embedding.warm, "warm")
         door = McpDoor(app, project.workspace_id, zone, ClientView(_marker(key), zone_of(zone)))
         reader, writer, limits = PipeReader(pipes.read), PipeWriter(pipes.write), config.limits
@@ -95,9 +96,9 @@ def _marker(key: HomeKey) -> Callable[[str], str]:
 def main(options: Options, wish: McpOptions) -> int:
     """Run the process to its end; return its exit code."""
     if wish.workspace_id is not None and not re.fullmatch(ID_TEXT, wish.workspace_id):
-        return _told(EXIT_USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
+        return _told(USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
     if wish.folder is not None and not wish.folder.is_dir():  # perhaps a variable that the client did not fill in
-        return _told(EXIT_USAGE, "the folder given by --folder does not exist")
+        return _told(USAGE, "the folder given by --folder does not exist")
     pipes = claim()
     try:
         return asyncio.run(serve(options, wish, pipes))
@@ -106,7 +107,7 @@ def main(options: Options, wish: McpOptions) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in SDK:
             raise
-        return _told(EXIT_UNUSABLE, HINT)
+        return _told(UNAVAILABLE, HINT)
     except KeyboardInterrupt:
         return 0
     finally:

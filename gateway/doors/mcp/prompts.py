@@ -1,6 +1,7 @@
 """What a client may read without a tool, and what its user may begin a message with.
 
-Rule 1: a prompt is taken by the user: that is what the protocol makes it for. The words given to `remember` and `forget` are theirs.
+Rule 1: a prompt is taken by the user: that is what the protocol makes it for. The words given to `remember` and
+`forget` are theirs.
 Rule 2: an address that we never gave, and one of something that may not be shown, are not found alike.
 """
 
@@ -67,7 +68,7 @@ PROMPTS: Mapping[str, Offer] = {
 
 
 async def read(door: McpDoor, uri: str, caller: Caller) -> str:
-    """A resource's text. Raises `CallerError("not_found")`, or what else the service answers."""
+    """Return a resource's text. Raises `CallerError("not_found")`, or what else the service answers."""
     if uri == BRIEF_URI:
         return await door.brief()
     turn = _TURN.match(uri)
@@ -85,7 +86,7 @@ async def read(door: McpDoor, uri: str, caller: Caller) -> str:
 
 
 async def _recalled(door: McpDoor, words: str, caller: Caller) -> str:
-    """Both searches side by side: where one is late or fails, the other is there."""
+    """Return both searches side by side: where one is late or fails, the other is there."""
     found: dict[str, str] = dict.fromkeys(("memory_search", "thread_search"), "")
 
     async def search(name: str) -> None:
@@ -111,7 +112,10 @@ _FINDERS: Mapping[str, Callable[[McpDoor, str, Caller], Awaitable[str]]] = {
 
 
 async def render(door: McpDoor, name: str, arguments: Mapping[str, str], caller: Caller) -> str:
-    """A prompt's message. Raises `CallerError` for a prompt or an argument that does not exist, or is missing."""
+    """Return a prompt's message.
+
+    Raises `CallerError` for a prompt or an argument that does not exist, or is missing.
+    """
     offer = PROMPTS.get(name)
     if offer is None:
         raise CallerError.missing("prompt")

@@ -32,9 +32,13 @@ RESOURCE_NOT_FOUND = -32002
 """As revisions with a handshake say it; the newer ones say that the parameters are invalid."""
 
 TITLES: Mapping[str, str] = {
-    "memory_search": "Search memory", "memory_list": "List memory", "memory_get": "Read one memory",
-    "memory_remember": "Remember", "memory_forget": "Forget", "thread_search": "Search earlier conversations",
-}  # fmt: skip
+    "memory_search": "Search memory",
+    "memory_list": "List memory",
+    "memory_get": "Read one memory",
+    "memory_remember": "Remember",
+    "memory_forget": "Forget",
+    "thread_search": "Search earlier conversations",
+}
 READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 ANNOTATIONS: Mapping[str, types.ToolAnnotations] = {
     "memory_remember": types.ToolAnnotations(
@@ -54,18 +58,25 @@ Digest = Callable[[str], str]
 def _tool(name: str) -> types.Tool:
     spec = tool_spec(name)
     return types.Tool(
-        name=name, title=TITLES[name], description=spec.description, input_schema=spec.parameters,
-        output_schema=whole_schema(ANSWERS[name]), annotations=ANNOTATIONS.get(name, READS),
-    )  # fmt: skip
+        name=name,
+        title=TITLES[name],
+        description=spec.description,
+        input_schema=spec.parameters,
+        output_schema=whole_schema(ANSWERS[name]),
+        annotations=ANNOTATIONS.get(name, READS),
+    )
 
 
 TOOLS = [_tool(name) for name in ANSWERS]
 RESOURCES = [
     types.Resource(
-        uri=prompts.BRIEF_URI, name="brief", title="What to know at the beginning", mime_type="text/plain",
+        uri=prompts.BRIEF_URI,
+        name="brief",
+        title="What to know at the beginning",
+        mime_type="text/plain",
         description="Who the user is, how they want to be answered, and what holds in this project.",
     )
-]  # fmt: skip
+]
 TEMPLATES = [
     types.ResourceTemplate(uri_template=t.uri, name=t.name, description=t.description, mime_type="text/plain")
     for t in prompts.TEMPLATES
@@ -108,7 +119,7 @@ def _can_be_asked(context: Context) -> bool:
 
 
 def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: FBT001  # the user's yes or no
-    """Who calls, and how their user is asked in this revision."""
+    """Return who calls, and how their user is asked in this revision."""
     params = context.session.client_params
     is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
@@ -129,7 +140,7 @@ def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: F
 
 
 def _error(error: GatewayError, context: Context, **data: str) -> MCPError:
-    """A refusal as the protocol says it."""
+    """Return a refusal as the protocol says it."""
     is_caller = isinstance(error, CallerError)
     code = types.INVALID_PARAMS if is_caller else types.INTERNAL_ERROR
     if data and is_caller and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -174,13 +185,11 @@ class Handlers:
             request = types.ElicitRequest(params=_form(asked.question))
             return types.InputRequiredResult(input_requests={QUESTION: request}, request_state=state)
         content = [types.TextContent(type="text", text=answer.text)]
-        return types.CallToolResult(
-            content=[*content], structured_content=answer.data, is_error=answer.data is None
-        )  # fmt: skip
+        return types.CallToolResult(content=[*content], structured_content=answer.data, is_error=answer.data is None)
 
     @staticmethod
     def _consent(params: types.CallToolRequestParams, state: str) -> bool | None:
-        """What the user answered to the question about this very call; an answer without our mark counts for nothing."""
+        """Return what the user answered to the question about this very call; an answer without our mark counts for nothing."""
         if params.request_state is None:
             return None
         if params.request_state != state:
@@ -210,7 +219,7 @@ class Handlers:
 
 
 def server_of(door: McpDoor, digest: Digest) -> Server[Any]:
-    """The SDK's server with everything that is offered."""
+    """Return the SDK's server with everything that is offered."""
     handlers = Handlers(door, digest)
     lasting = CacheHint(ttl_ms=LISTS_MS)
     return Server(
@@ -219,7 +228,9 @@ def server_of(door: McpDoor, digest: Digest) -> Server[Any]:
         title="Pioneer memory",
         instructions=load("mcp_instructions").text,
         cache_hints={
-            "tools/list": lasting, "prompts/list": lasting, "resources/list": lasting,
+            "tools/list": lasting,
+            "prompts/list": lasting,
+            "resources/list": lasting,
             "resources/templates/list": lasting,
         },
         on_list_tools=handlers.list_tools,
@@ -229,7 +240,7 @@ def server_of(door: McpDoor, digest: Digest) -> Server[Any]:
         on_read_resource=handlers.read_resource,
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
-    )  # fmt: skip
+    )
 
 
 async def converse(door: McpDoor, digest: Digest, wire: McpTransport) -> None:

@@ -1,6 +1,7 @@
 """The SDK's two streams over the claimed pipes: lines in, lines out.
 
-Rule 1: standard output carries protocol only; our own reader and writer can neither hang the end of the process nor tear a line.
+Rule 1: standard output carries protocol only; our own reader and writer can neither hang the end of the process nor
+tear a line.
 Rule 2: what is in flight at the end of input is answered, for a moment.
 Rule 3: a line that is no message is answered as JSON-RPC says, and costs no memory however long it is.
 """
@@ -86,7 +87,7 @@ class McpTransport:
 
 
 def _refusal(frame: bytes) -> bytes:
-    """The answer to a line that is no message, with its id where it has one."""
+    """Return the answer to a line that is no message, with its id where it has one."""
     try:
         message = message_of(decode(frame))
     except CallerError:

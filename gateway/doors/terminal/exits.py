@@ -1,7 +1,4 @@
-"""How a command ends: its exit codes.
-
-Rule 1: the codes are those of sysexits.h, where it has one; docs/cli.md lists them, and a test compares.
-"""
+"""The end of a command: the exit code of each error, and the exception that stops a command."""
 
 import errno
 from collections.abc import Generator, Mapping
@@ -9,25 +6,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
+from gateway.base.exit_codes import (
+    CANNOT_WRITE,
+    DATA,
+    DEFECT,
+    IO_ERROR,
+    NEGATIVE,
+    NO_INPUT,
+    REFUSED,
+    TRY_AGAIN,
+    UNAVAILABLE,
+    USAGE,
+)
 from protocol.errors import ErrorReason, GatewayError
-
-OK = 0
-NEGATIVE = 1
-"""Nothing was found, or the answer is no."""
-USAGE = 64
-DATA = 65
-NO_INPUT = 66
-UNAVAILABLE = 69
-DEFECT = 70
-CANNOT_WRITE = 73
-IO_ERROR = 74
-TRY_AGAIN = 75
-REFUSED = 77
-CONFIG = 78
-HUNG_UP = 129
-INTERRUPTED = 130
-BROKEN_PIPE = 141
-TERMINATED = 143
 
 OF_REASON: Mapping[ErrorReason, int] = {
     "invalid_params": USAGE,
@@ -52,15 +43,27 @@ class Stop(Exception):
         super().__init__(line)
 
 
-UNWRITABLE = frozenset({
-    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR,
-    errno.ENAMETOOLONG, errno.EINVAL,
-})  # fmt: skip
+UNWRITABLE = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ENAMETOOLONG,
+        errno.EINVAL,
+    }
+)
 """No room, no permission, or no such place: what a person can change; any other failure is the disk's."""
 
 
 def said_of(error: OSError) -> str:
-    """What the system says, without the path that it may name."""
+    """Return what the system says, without the path that it may name."""
     return error.strerror or type(error).__name__
 
 
@@ -85,17 +88,17 @@ def reading(path: Path) -> Generator[None]:
 
 
 def code_of_system(error: OSError) -> int:
-    """The exit code for an error of the system where no file of the command line is known to be its place."""
+    """Return the exit code for an error of the system where no file of the command line is known to be its place."""
     return CANNOT_WRITE if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS} else IO_ERROR
 
 
 def code_of(error: GatewayError) -> int:
-    """The exit code for an error of the contract; a store that fails is told from one that is busy."""
+    """Return the exit code for an error of the contract; a store that fails is told from one that is busy."""
     if getattr(error, "trouble", None) in {"io_error", "database_moved"}:
         return IO_ERROR
     return code_for(error.reason, UNAVAILABLE)
 
 
 def code_for(reason: str | None, otherwise: int) -> int:
-    """The exit code for a reason of the contract."""
+    """Return the exit code for a reason of the contract."""
     return OF_REASON.get(cast("ErrorReason", reason), otherwise)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
+from gateway.base.exit_codes import USAGE
 from gateway.doors.terminal import tables
-from gateway.doors.terminal.exits import USAGE, Stop
+from gateway.doors.terminal.exits import Stop
 from protocol.errors import GatewayError
 
 if TYPE_CHECKING:
@@ -42,24 +43,24 @@ def prepare(*, is_json: bool) -> None:
 
 
 def is_rich(stream: TextIO | None = None) -> bool:
-    """Whether a terminal reads (of stdout, where no other stream is named) that can show more than lines."""
+    """Return whether a terminal reads (of stdout, where no other stream is named) that can show more than lines."""
     return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
 
 
 def plain(text: str) -> str:
-    """A text on one line that no terminal stumbles over."""
+    """Return a text on one line that no terminal stumbles over."""
     return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
 
 
 def readable(text: str) -> str:
-    """A text with its lines that no terminal stumbles over."""
+    """Return a text with its lines that no terminal stumbles over."""
     return "\n".join(
         "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line) for line in text.split("\n")
     )
 
 
 def when(at: int | None) -> str:
-    """A time as the user's clock has it."""
+    """Return a time as the user's clock has it."""
     if at is None:
         return ""
     try:
@@ -69,7 +70,7 @@ def when(at: int | None) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes for a person."""
+    """Return a number of bytes for a person."""
     amount = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:
@@ -79,7 +80,7 @@ def size(count: int) -> str:
 
 
 def words(code: str | None) -> str:
-    """A code of the contract as a person reads it."""
+    """Return a code of the contract as a person reads it."""
     return (code or "").replace("_", " ")
 
 
@@ -188,12 +189,16 @@ def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def is_asked() -> bool:
-    """Whether somebody is there who can be asked."""
-    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # a shell may close it
+    """Return whether somebody is there who can be asked."""
+    # a shell may close it
+    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Go on only with the user's yes; not to be called in an event loop, which would keep Ctrl-C to itself. Raises `Stop`."""
+    """Go on only with the user's yes; not to be called in an event loop, which would keep Ctrl-C to itself.
+
+    Raises `Stop`.
+    """
     if is_sure:
         return
     if not is_asked():
@@ -206,7 +211,7 @@ def confirm(question: str, *, is_sure: bool) -> None:
 
 @contextmanager
 def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
-    """A bar on stderr for as long as this takes, where a terminal reads: call it with what is done and what is in all."""
+    """Yield a bar on stderr for as long as this takes, where a terminal reads: call it with what is done and what is in all."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda _done, _total: None
         return

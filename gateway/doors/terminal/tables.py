@@ -1,8 +1,8 @@
 """How a table fits a terminal of any width; `terminal` draws it.
 
 Rule 1: no cell is ever cut: an id that is shown can be copied.
-Rule 2: where there is no room, columns that help least are left out; where that is not enough, each row is a line of its short
-cells, with what is long below it.
+Rule 2: where there is no room, columns that help least are left out; where that is not enough, each row is a line of
+its short cells, with what is long below it.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(columns: Sequence[str], natural: Sequence[int], room: int) -> Layout:
-    """The layout for columns that would like to be so wide."""
+    """Return the layout for columns that would like to be so wide."""
     shown = list(range(len(columns)))
     leaving = [place for name in SPARE for place in shown if columns[place] == name]
     while True:
@@ -42,7 +42,7 @@ def layout_of(columns: Sequence[str], natural: Sequence[int], room: int) -> Layo
 
 
 def _shared(widths: dict[int, int], natural: Sequence[int], left: int) -> dict[int, int]:
-    """What is left of the room, given to the columns that could use it, the first one first but no more than its share."""
+    """Return what is left of the room, given to the columns that could use it, the first one first but no more than its share."""
     wanting = [place for place, width in widths.items() if width < natural[place]]
     for number, place in enumerate(wanting):
         more = min(natural[place] - widths[place], left // (len(wanting) - number))

@@ -26,7 +26,7 @@ OTHER_CONTENT = {
 
 
 def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
-    """The conversations of an export."""
+    """Return the conversations of an export."""
     return conversations(chunks, origin, KIND, _tell)
 
 
@@ -47,7 +47,7 @@ def _tell(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
 
 
 def _branch(nodes: dict[str, dict[str, Any]], leaf: str) -> list[str]:
-    """The nodes from the root to the leaf; without a leaf, to the newest node that has no answer."""
+    """Return the nodes from the root to the leaf; without a leaf, to the newest node that has no answer."""
     if leaf not in nodes:
         leaf = max(nodes, key=lambda name: (not entries(nodes[name].get("children")), _time_of(nodes[name])))
     branch: dict[str, None] = {}
@@ -84,7 +84,7 @@ def _say(message: dict[str, Any], draft: Draft) -> None:
 
 
 def _text_of(part: Any, draft: Draft) -> str:
-    """The words of a part: itself, or what was spoken; pictures and sounds are files."""
+    """Return the words of a part: itself, or what was spoken; pictures and sounds are files."""
     if isinstance(part, str):
         return part
     if spoken := words(members(part).get("text")):

@@ -25,7 +25,7 @@ OTHER_BLOCKS = {
 
 
 def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
-    """The conversations of an export."""
+    """Return the conversations of an export."""
     return conversations(chunks, origin, KIND, _tell)
 
 
@@ -44,7 +44,7 @@ def _tell(value: dict[str, Any], draft: Draft) -> tuple[str, str]:
 
 
 def _branch(messages: list[dict[str, Any]], leaf: str) -> set[int]:
-    """The places of the messages from the root to the leaf; all of them when there is no leaf."""
+    """Return the places of the messages from the root to the leaf; all of them when there is no leaf."""
     places = {words(message.get("uuid")): index for index, message in enumerate(messages)}
     if not leaf or leaf not in places:
         return set(range(len(messages)))
@@ -82,7 +82,7 @@ def _say(message: dict[str, Any], draft: Draft) -> None:
 
 
 def _attachment(entry: dict[str, Any]) -> str:
-    """An attachment's text below its name, or nothing."""
+    """Return an attachment's text below its name, or nothing."""
     text, name = words(entry.get("extracted_content")), words(entry.get("file_name"))
     if not text.strip():
         return ""

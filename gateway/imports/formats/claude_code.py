@@ -30,7 +30,7 @@ _SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOREC
 
 
 def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
-    """The session of a file."""
+    """Yield the session of a file."""
     draft = Draft(KIND, origin)
     titles: dict[str, str] = {}
     seen: set[str] = set()
@@ -76,7 +76,7 @@ def _say(record: dict[str, Any], role: Role | None, draft: Draft) -> None:
 
 
 def _reason_against(record: dict[str, Any]) -> str | None:
-    """Why the record is not a part of the conversation, or None."""
+    """Return why the record is not a part of the conversation, or None."""
     if record.get("isSidechain") is True:
         return "sidechain"
     if record.get("isMeta") is True or record.get("isCompactSummary") is True:

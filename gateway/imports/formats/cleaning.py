@@ -1,7 +1,7 @@
 """Imported text as a person read it: without the citation marks of an assistant's program and without control characters.
 
-Rule 1: pure. A mark in private-use characters is removed everywhere. One in plain characters is removed from an assistant's words
-outside code only: a user may speak about such marks, and code may look for them.
+Rule 1: pure. A mark in private-use characters is removed everywhere. One in plain characters is removed from an
+assistant's words outside code only: a user may speak about such marks, and code may look for them.
 Rule 2: words that a mark shows to a person stay: the name of an entity, the title of a link, a sentence that is cited.
 """
 
@@ -67,7 +67,7 @@ def clean(text: str, *, is_assistant: bool) -> Cleaned:
 
 
 def _shown(mark: re.Match[str]) -> str:
-    """The words that the mark shows to a person, behind the blanks before it; mostly none."""
+    """Return the words that the mark shows to a person, behind the blanks before it; mostly none."""
     name, *arguments = mark[1].split("\ue202")
     words = ""
     if name == "entity" and arguments:
@@ -78,7 +78,7 @@ def _shown(mark: re.Match[str]) -> str:
 
 
 def _name_of(argument: str) -> str:
-    """The name in `["kind", "name", …]`."""
+    """Return the name in `["kind", "name", …]`."""
     try:
         parts: Any = json.loads(argument)
     except (ValueError, RecursionError):

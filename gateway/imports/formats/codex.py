@@ -25,7 +25,7 @@ _BY_PROGRAM = re.compile(
 
 
 def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
-    """The session of a file."""
+    """Yield the session of a file."""
     draft = Draft(KIND, origin)
     session = ""
     for record in records(chunks, draft):

@@ -32,7 +32,7 @@ _SIGNS: dict[str, tuple[re.Pattern[bytes], dict[bytes, Reader]]] = {
 
 
 def reader_of(suffix: str, head: bytes) -> Reader | None:
-    """The reader of a file, or None when no format fits."""
+    """Return the reader of a file, or None when no format fits."""
     kind = ".jsonl" if suffix == ".ndjson" else suffix
     if kind not in _SIGNS:
         return markdown.read if kind in SUFFIXES else None

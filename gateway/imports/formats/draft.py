@@ -1,8 +1,8 @@
 """What every reader makes: a conversation with its messages, or a reason why there is none.
 
 Rule 1: foreign data has any shape: what is taken from it goes through the total functions here, which never raise.
-Rule 2: a text is kept as it was said; citation marks and control characters go, and what no database or message can hold is
-replaced. All of it is counted.
+Rule 2: a text is kept as it was said; citation marks and control characters go, and what no database or message can
+hold is replaced. All of it is counted.
 """
 
 import hashlib
@@ -82,22 +82,22 @@ class Unreadable(Exception):
 
 
 def members(value: Any) -> dict[str, Any]:
-    """The value if it is a JSON object, else an empty one."""
+    """Return the value if it is a JSON object, else an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def entries(value: Any) -> list[Any]:
-    """The value if it is a JSON array, else an empty one."""
+    """Return the value if it is a JSON array, else an empty one."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def words(value: Any) -> str:
-    """The value if it is a string, else an empty one."""
+    """Return the value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def moment(value: Any) -> int | None:
-    """Unix milliseconds of an ISO time (without a zone: UTC) or of seconds or milliseconds, or None."""
+    """Return Unix milliseconds of an ISO time (without a zone: UTC) or of seconds or milliseconds, or None."""
     if isinstance(value, str):
         try:
             when = datetime.fromisoformat(value.strip())
@@ -113,17 +113,17 @@ def moment(value: Any) -> int | None:
 
 
 def mended(text: str) -> tuple[str, int]:
-    """The text without what cannot be stored or sent (NUL, halves of a surrogate pair), and how much that was."""
+    """Return the text without what cannot be stored or sent (NUL, halves of a surrogate pair), and how much that was."""
     return _UNSTORABLE.subn("\ufffd", text)
 
 
 def shown(name: str) -> str:
-    """A name that no terminal and no encoder stumbles over."""
+    """Return a name that no terminal and no encoder stumbles over."""
     return "".join(char if char.isprintable() else "\ufffd" for char in name)
 
 
 def decoded(data: bytes) -> tuple[str, int]:
-    """UTF-8 as text, and how many characters had to be replaced."""
+    """Return UTF-8 as text, and how many characters had to be replaced."""
     try:
         return data.decode(), 0
     except UnicodeDecodeError:
@@ -132,7 +132,7 @@ def decoded(data: bytes) -> tuple[str, int]:
 
 
 def stable_id(*parts: Any) -> str:
-    """An id that is the same for the same parts."""
+    """Return an id that is the same for the same parts."""
     return hashlib.sha256(msgspec.json.encode([mended(str(part))[0] for part in parts])).hexdigest()
 
 
@@ -169,7 +169,9 @@ class Draft:
         return cleaned.text
 
     def finished(self, source_id: str, title: str = "") -> Found:
-        """The conversation; one without messages is skipped. Without an id of its own it is known by its beginning.
+        """Return the conversation; one without messages is skipped.
+
+        Without an id of its own it is known by its beginning.
 
         Without a time of its own it is as old as its first message that has one, else as its file.
         """

@@ -50,7 +50,7 @@ class ElementReceiver:
         self._found: list[bytes | Flaw] = []
 
     def feed(self, data: bytes) -> list[bytes | Flaw]:
-        """The elements that these bytes complete."""
+        """Return the elements that these bytes complete."""
         self._data, self._carry, self._begin = self._carry + data, b"", 0
         self._found = []
         position = 0
@@ -63,7 +63,7 @@ class ElementReceiver:
         return self._found
 
     def close(self) -> list[bytes | Flaw]:
-        """What is wrong at the end of the input."""
+        """Return what is wrong at the end of the input."""
         flaws: list[tuple[bytes | Flaw, bool]] = [
             (STRAY, self._is_stray),
             (TRUNCATED, self._depth > 0 or self._is_in_string),
@@ -132,7 +132,7 @@ class ElementReceiver:
 
 
 def elements(chunks: Iterable[bytes], max_bytes: int = MAX_CONVERSATION) -> Iterator[bytes | Flaw]:
-    """The elements of a list, and flaws where they stand."""
+    """Yield the elements of a list, and flaws where they stand."""
     receiver = ElementReceiver(max_bytes)
     for chunk in chunks:
         yield from receiver.feed(chunk)
@@ -142,7 +142,7 @@ def elements(chunks: Iterable[bytes], max_bytes: int = MAX_CONVERSATION) -> Iter
 def conversations(
     chunks: Iterable[bytes], origin: SourceOrigin, kind: str, tell: Callable[[dict[str, Any], Draft], tuple[str, str]]
 ) -> Iterator[Found]:
-    """A conversation for each element; `tell` fills the draft and gives the conversation's id and title."""
+    """Yield a conversation for each element; `tell` fills the draft and gives the conversation's id and title."""
     for number, element in enumerate(elements(chunks), 1):
         place = f"conversation {number}"
         if isinstance(element, str):

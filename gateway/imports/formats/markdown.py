@@ -56,7 +56,7 @@ class _Mark(NamedTuple):
 
 
 def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
-    """The transcript of a file. Raises `Unreadable` when nobody speaks in it."""
+    """Yield the transcript of a file. Raises `Unreadable` when nobody speaks in it."""
     draft = Draft(KIND, origin)
     lines = _lines(chunks, draft)
     front, start = _front_matter(lines)
@@ -92,7 +92,7 @@ def _lines(chunks: Iterable[bytes], draft: Draft) -> list[str]:
 
 
 def _front_matter(lines: list[str]) -> tuple[dict[str, str], int]:
-    """The simple members between two `---` at the top, and the line behind them."""
+    """Return the simple members between two `---` at the top, and the line behind them."""
     if lines[0].rstrip() != "---":
         return {}, 0
     end = next((i for i, line in enumerate(lines[1:MAX_FRONT_LINES], 1) if line.rstrip() in {"---", "..."}), 0)
@@ -101,7 +101,7 @@ def _front_matter(lines: list[str]) -> tuple[dict[str, str], int]:
 
 
 def _marks(lines: list[str], start: int) -> list[_Mark]:
-    """Where somebody speaks, in the first style in which both sides do."""
+    """Return where somebody speaks, in the first style in which both sides do."""
     outside = list(_outside_fences(lines, start))
     for style in _STYLES:
         marks = [mark for line in outside if (mark := _mark(style, line, lines[line])) is not None]
@@ -149,7 +149,7 @@ def _date_in(stem: str) -> str:
 
 
 def _body(lines: list[str]) -> str:
-    """What was said, without the blank lines and the rule that set it apart from the next speaker."""
+    """Return what was said, without the blank lines and the rule that set it apart from the next speaker."""
     first, last = 0, len(lines)
     while last and (not lines[last - 1].strip() or _is_rule(lines[last - 1])):
         last -= 1

@@ -52,7 +52,7 @@ class ImportFile(NamedTuple):
 
 
 def walk(root: Path) -> Iterator[ImportFile | Skipped]:
-    """The files at and below a path in order, and what is passed over."""
+    """Yield the files at and below a path in order, and what is passed over."""
     if not root.is_dir():
         yield _file(root, root.name)
         return
@@ -92,12 +92,12 @@ def _file(path: Path, name: str) -> ImportFile | Skipped:
 
 
 def _is_junction(path: Path) -> bool:
-    """Whether a folder of Windows stands for another one; `os.scandir` says so itself from Python 3.12 on."""
+    """Return whether a folder of Windows stands for another one; `os.scandir` says so itself from Python 3.12 on."""
     return os.name == "nt" and getattr(path.lstat(), "st_reparse_tag", 0) == MOUNT_POINT
 
 
 def read(source: ImportFile, advance: Progress) -> Iterator[Found]:
-    """What a file holds; of an archive, what its files hold. Raises `Unreadable`."""
+    """Yield what a file holds; of an archive, what its files hold. Raises `Unreadable`."""
     if source.suffix in ARCHIVES and not source.is_packed:
         yield from _unpacked(source, advance)
         return
@@ -150,7 +150,7 @@ def _member(origin: SourceOrigin, archive: zipfile.ZipFile, info: zipfile.ZipInf
 
 
 def _chunks(source: ImportFile, advance: Progress) -> Iterator[bytes]:
-    """The bytes of a file. Raises `Unreadable`."""
+    """Yield the bytes of a file. Raises `Unreadable`."""
     allowed = max(FREE_BYTES, source.size * MAX_RATIO)
     scale = source.size / source.length if source.length else 0.0
     size = 0
@@ -171,7 +171,7 @@ def _chunks(source: ImportFile, advance: Progress) -> Iterator[bytes]:
 
 
 def utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The bytes without a byte order mark, as UTF-8 whatever the mark says."""
+    """Yield the bytes without a byte order mark, as UTF-8 whatever the mark says."""
     stream = iter(chunks)
     first = b""
     for chunk in stream:

@@ -28,12 +28,12 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, max_message_bytes: int) -> "Sizes":
-        """A character takes six bytes at most when it is written as JSON."""
+        """Return a character takes six bytes at most when it is written as JSON."""
         return cls(min(MAX_ITEM_CHARS, max_message_bytes // 32), max_message_bytes // 4, max_message_bytes // 2)
 
 
 def pieces(text: str, max_chars: int) -> Iterator[str]:
-    """The text in parts that are not too long, cut behind a line's end where there is one; joined they are the text."""
+    """Yield the text in parts that are not too long, cut behind a line's end where there is one; joined they are the text."""
     start = 0
     while len(text) - start > max_chars:
         end = text.rfind("\n", start + max_chars // 2, start + max_chars) + 1 or start + max_chars
@@ -43,7 +43,7 @@ def pieces(text: str, max_chars: int) -> Iterator[str]:
 
 
 def turns(conversation: Conversation, sizes: Sizes) -> Iterator[ImportTurn]:
-    """The conversation's turns in order."""
+    """Yield the conversation's turns in order."""
     items: list[ImportItem] = []
     size, began_at, at = 0, 0, conversation.at
     for message in conversation.messages:
@@ -66,7 +66,7 @@ def turns(conversation: Conversation, sizes: Sizes) -> Iterator[ImportTurn]:
 
 
 def requests(these: Iterable[ImportTurn], sizes: Sizes) -> Iterator[list[ImportTurn]]:
-    """The turns in groups that fit a request each."""
+    """Yield the turns in groups that fit a request each."""
     group: list[ImportTurn] = []
     size = 0
     for turn in these:
