@@ -11,11 +11,20 @@ from pathlib import Path
 
 from agent.states import TURNS
 from gateway.jobs.states import TRANSITIONS
+from retrieval.vector_states import VECTORS
+from thread_episodic.states import CHUNKS, SEGMENTS, SOURCES
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
 """From the top layer to the lowest."""
-LIVES: dict[str, Mapping[str, Mapping[str, str]]] = {"job": TRANSITIONS, "turn": TURNS}
+LIVES: dict[str, Mapping[str, Mapping[str, str]]] = {
+    "job": TRANSITIONS,
+    "turn": TURNS,
+    "message in the index": SOURCES,
+    "chunk": CHUNKS,
+    "partition": SEGMENTS,
+    "vector of a row": VECTORS,
+}
 """Whatever is stored with a state, and its transition table."""
 PAGE = ROOT / "docs" / "architecture.md"
 

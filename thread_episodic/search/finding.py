@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from protocol.seams.ports import Meaning, Nearness, Tx, Vector
 from retrieval.weights import best_of
-from thread_episodic import store
-from thread_episodic.search import lookups
+from thread_episodic.rows import lookups
+from thread_episodic.rows.packing import unpack
+from thread_episodic.rows.vectors import TABLE
 from thread_episodic.search.ranking import SESSION_GAP_MS, Passage, Statistics, WeightedQuery
 from thread_episodic.search.text_scan import TermScan
-from thread_episodic.search.vectors import TABLE, nearest
+from thread_episodic.search.vectors import nearest
 from thread_episodic.values import Beside, ChunkCandidate, Filter, Places
 
 TERM_CAP = 10_000  # counting further would not change a term's weight much, and costs time with every search
@@ -67,7 +68,7 @@ def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[
 
 def _held(packed: bytes | None, spaced: Sequence[tuple[str, str]]) -> frozenset[str]:
     """Which of some terms stand among packed words."""
-    words = f" {store.unpack(packed)} "
+    words = f" {unpack(packed)} "
     return frozenset([term for term, between_blanks in spaced if between_blanks in words])
 
 

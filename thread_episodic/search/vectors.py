@@ -13,9 +13,7 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
-from protocol.seams.checks import digest_of
 from protocol.seams.ports import (
-    Coverage,
     JobQueue,
     Meaning,
     Nearness,
@@ -25,24 +23,13 @@ from protocol.seams.ports import (
     SqlValue,
     Transact,
     Tx,
-    VectorTable,
 )
-from retrieval.filling import FillingStatements, Made, VectorFilling, count_coverage
-from thread_episodic.search import lookups
+from retrieval.filling import Made, VectorFilling
+from thread_episodic.rows import lookups
+from thread_episodic.rows.vectors import FILLING, add_vector, refuse_vector, renew_vectors_of_turn, settle_vector
 from thread_episodic.search.ranking import USUAL_COSINE
-from thread_episodic.store import SQL
 from thread_episodic.values import ChunkCandidate, Filter, Places
 from thread_episodic.visibility import mask_range
-
-TABLE = VectorTable(
-    name="chunk", number_bytes=1, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
-    numbers=SQL["vectors_of_chunks"],
-)  # fmt: skip
-
-FILLING = FillingStatements(
-    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"], lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"], end_of_look=SQL["end_of_chunks"], drop=SQL["drop_vectors"], coverage=SQL["count_vectors_of_space"],
-)  # fmt: skip
 
 SUBJECT = "thread_episodic"
 """The subject of this house's `embed` job."""
@@ -106,22 +93,6 @@ def nearest(tx: Tx, near: Nearness, places: Places, wanted: Filter, limit: int) 
     return found[:limit]
 
 
-def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:
-    """Keep the vector of a chunk, with what vouches for it."""
-    tx.run(SQL["add_vector"], {"space": space, "row": row, "numbers": numbers, "digest": digest_of(numbers)})
-
-
-def coverage(tx: Tx, space_id: int) -> Coverage:
-    """Return how many chunks can have a vector of the space, and how many have one."""
-    return count_coverage(tx, FILLING, space_id)
-
-
-def count_waiting(tx: Tx) -> int:
-    """Return how many chunks wait for their vector; what that costs grows with their number alone."""
-    found = tx.one(SQL["count_waiting"])
-    return found[0] if found is not None else 0
-
-
 class ChunkVectors(VectorFilling[_Words]):
     """The vectors that this house holds."""
 
@@ -142,8 +113,7 @@ class ChunkVectors(VectorFilling[_Words]):
     def renew(self, tx: Tx, turn_id: str) -> None:
         """Drop the vectors of a turn, to be made anew; where there is no model they stay."""
         if self.are_made():
-            tx.run(SQL["drop_vectors_of_turn"], {"turn_id": turn_id})
-            tx.run(SQL["await_vectors_of_turn"], {"turn_id": turn_id})
+            renew_vectors_of_turn(tx, turn_id)
             self.queue(tx)
 
     def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[_Words]:
@@ -175,8 +145,8 @@ class ChunkVectors(VectorFilling[_Words]):
         """Keep the vectors. A chunk's words never change, and one that was hidden meanwhile takes none."""
         for one, numbers in made:
             if numbers is None:
-                tx.run(SQL["set_index_state"], {"row": one.row, "state": "repair_needed"})
+                refuse_vector(tx, one.row)
                 continue
             add_vector(tx, space.id, one.row, as_bytes(numbers))
             if is_searched:
-                tx.run(SQL["set_index_state"], {"row": one.row, "state": "indexed"})
+                settle_vector(tx, one.row)
