@@ -7,7 +7,6 @@ Rule 3: what means something is who said what; neighbours blur it, and secrets a
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import anyio.to_thread
@@ -16,7 +15,6 @@ from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.seams.ports import (
     JobQueue,
     Meaning,
-    Nearness,
     SecretScanner,
     SecretSpan,
     Space,
@@ -25,18 +23,12 @@ from protocol.seams.ports import (
     Tx,
 )
 from retrieval.filling import Made, VectorFilling
-from thread_episodic.rows import lookups
 from thread_episodic.rows.vectors import FILLING, add_vector, refuse_vector, renew_vectors_of_turn, settle_vector
-from thread_episodic.search.ranking import USUAL_COSINE
-from thread_episodic.values import ChunkCandidate, Filter, Places
 from thread_episodic.visibility import mask_range
 
 SUBJECT = "thread_episodic"
 """The subject of this house's `embed` job."""
-FEW = 2000  # chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on
-DEEPER = 4  # how many times as many are looked at when a filter left too few
 INT8_MOST = 127
-WALKED = 4000  # of the nearest, how many are looked at for some that pass the filter
 
 
 class _Wanted(NamedTuple):
@@ -78,19 +70,6 @@ def as_bytes(numbers: bytes) -> bytes:
     values: tuple[float, ...] = struct.unpack(f"<{len(numbers) // 2}e", numbers)
     step = (max(map(abs, values)) or 1.0) / INT8_MOST
     return struct.pack(f"{len(values)}b", *[round(value / step) for value in values])
-
-
-def nearest(tx: Tx, near: Nearness, places: Places, wanted: Filter, limit: int) -> list[ChunkCandidate]:
-    """The chunks nearest in meaning that pass the filter, nearest first."""
-    few = lookups.chunks_within(tx, places, wanted, FEW)
-    ranked = islice(near.ranked(USUAL_COSINE, few), WALKED)
-    found: list[ChunkCandidate] = []
-    batch = limit
-    while len(found) < limit and (rows := [row for row, _ in islice(ranked, batch)]):
-        passing = lookups.chunks_by_row(tx, rows, places, wanted)
-        found += [passing[row] for row in rows if row in passing]
-        batch = DEEPER * limit
-    return found[:limit]
 
 
 class ChunkVectors(VectorFilling[_Words]):
