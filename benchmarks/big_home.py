@@ -31,10 +31,12 @@ from protocol.hooks import ItemFact
 from protocol.seams.ports import Vector
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.terms import SnowballLexicon
-from thread_episodic import store
 from thread_episodic.index.indexing import WaitingMessage, header_of, plan_item, segment_room, sizes_of, source_hash_of
 from thread_episodic.index.remaking import lexicon_digest
-from thread_episodic.search.vectors import add_vector as add_chunk_vector
+from thread_episodic.rows.chunks import ChunkEntry, add_chunks, chunks_of
+from thread_episodic.rows.packing import pack
+from thread_episodic.rows.sources import Finished, find_source, finish_sources, put_source
+from thread_episodic.rows.vectors import add_vector as add_chunk_vector
 from thread_episodic.search.vectors import as_bytes
 from thread_episodic.values import NewChunk
 
@@ -203,7 +205,7 @@ class _Writer:
         terms = [*LEXICON.index_terms(header_of(fact)), *said.terms]
         words = " ".join(terms)
         chunk = NewChunk(
-            position=0, start=0, end=len(fact.text), words=words, terms=store.pack(words), term_count=len(terms),
+            position=0, start=0, end=len(fact.text), words=words, terms=pack(words), term_count=len(terms),
             asks=fact.text.endswith("?"), is_dated=False,
         )  # fmt: skip
         if is_checked:
@@ -213,21 +215,21 @@ class _Writer:
                 chunk
             ]:
                 raise RuntimeError("a chunk is not what the product makes")
-        store.put_source(tx, fact, fact.role, source_hash, fact.at)
-        known = store.find_source(tx, fact.item_id)
+        put_source(tx, fact, fact.role, source_hash, fact.at)
+        known = find_source(tx, fact.item_id)
         if known is None:
             raise RuntimeError("a message that was just added")
-        store.add_chunks(
+        add_chunks(
             tx,
-            [store.ChunkEntry(known.source, fact.at, chunk, is_excluded=False)],
+            [ChunkEntry(known.source, fact.at, chunk, is_excluded=False)],
             awaits_vector=False,
             capacity=segment_room(SETTINGS),
             now=fact.at,
         )
-        store.finish_sources(tx, [store.Finished(known.source, None)], fact.at, lexicon_digest(LEXICON))
+        finish_sources(tx, [Finished(known.source, None)], fact.at, lexicon_digest(LEXICON))
         numbers = self.next_vector()
         if numbers is not None and self._space is not None:
-            row = store.chunks_of(tx, known.source)[0].id
+            row = chunks_of(tx, known.source)[0].id
             add_chunk_vector(tx, self._space, row, as_bytes(numbers))
 
 

@@ -37,8 +37,8 @@ from protocol.seams.ports import Clock, Job, Nearness, Space, Tx, Vector, Vector
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.flat import FlatVectors
 from retrieval.terms import SnowballLexicon
-from thread_episodic import store
 from thread_episodic.ports import EpisodicMeans
+from thread_episodic.rows.scopes import find_scope
 from thread_episodic.search import ranking
 from thread_episodic.search.finding import ChunkFinder, ChunkQuery
 from thread_episodic.search.ranking import Passage, PassageGains, rank
@@ -184,7 +184,7 @@ class Index:
 
     def _found(self, workspace: str, asked: ChunkQuery, tx: Tx) -> "Listed":
         finder = ChunkFinder(
-            tx, self._meaning, IndexedWords(tx), Places(store.find_scope(tx, "workspace", workspace) or 0),
+            tx, self._meaning, IndexedWords(tx), Places(find_scope(tx, "workspace", workspace) or 0),
             Filter(workspace_id=workspace, mode="workspace_threads", thread_id=None),
             work=SETTINGS.max_candidate_work, max_segments=SETTINGS.max_segments,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from protocol.seams.ports import Tx, Vector
-from thread_episodic import store
+from thread_episodic.rows.packing import unpack
 
 SATURATION, LENGTH_PART = 1.2, 0.75  # the usual k1 and b
 WORDS_PART = 0.04  # what a BM25 score counts beside a cosine in the sum
@@ -44,7 +44,7 @@ class Shelf(NamedTuple):
     def of(cls, tx: Tx, workspace: str) -> "Shelf":
         """All of a workspace."""
         found = tx.all(CHUNKS, {"workspace": workspace})
-        words = [Counter(store.unpack(terms).split(" ")) for _, _, terms, _ in found]
+        words = [Counter(unpack(terms).split(" ")) for _, _, terms, _ in found]
         return cls([item for _, item, _, _ in found], words, [held.total() for held in words], [v for *_, v in found])
 
     def is_apart(self, terms: Sequence[str], evidence: frozenset[str]) -> bool:

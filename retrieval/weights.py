@@ -51,8 +51,16 @@ def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> I
 def best_of(
     weighted: Sequence[tuple[float, Sequence[int]]], enough: int, read: Callable[[Sequence[int]], Sequence[T]]
 ) -> list[T]:
-    """Return what the best rows are read as, up to `enough`; `read` keeps their order and leaves out what is not asked for."""
-    ranked, depth, found = by_weight(weighted, enough), enough, list[T]()
+    """Return what the best rows are read as, up to `enough`."""
+    return first_of(by_weight(weighted, enough), enough, read)
+
+
+def first_of(ranked: Iterator[int], enough: int, read: Callable[[Sequence[int]], Sequence[T]]) -> list[T]:
+    """Return what the first rows are read as, up to `enough`.
+
+    `read` keeps their order and leaves out what is not asked for; the more it leaves out, the more rows are read at once.
+    """
+    depth, found = enough, list[T]()
     while len(found) < enough and (rows := list(islice(ranked, depth))):
         found += read(rows)
         depth *= DEEPER

@@ -2,4 +2,5 @@
 
 search/  find, rank, gate, show
 index/   how messages come into the index, and how it is repaired
+rows/    the only SQL of this house
 """

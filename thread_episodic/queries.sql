@@ -76,13 +76,10 @@ INSERT INTO chunk (id, source, position, from_char, to_char, status, terms, term
 VALUES (:id, :source, :position, :from_char, :to_char, :status, :terms, :term_count, :asks, :dated, :index_state, :segment, :digest,
     :now, :now)
 
--- name: retire_chunk
--- A chunk whose text is not said any more.
-UPDATE chunk SET status = 'retired', terms = NULL, segment = NULL, index_state = 'indexed', updated_at = :now WHERE id = :id
-
--- name: set_chunk_status
--- A chunk is excluded, or is found again.
-UPDATE chunk SET status = :status, index_state = :index_state, updated_at = :now WHERE id = :id
+-- name: move_chunk_status
+-- A step of a chunk's life, from the status that it was decided on; what is retired has no words and no partition any more.
+UPDATE chunk SET status = :status, index_state = :index_state, terms = iif(:status = 'retired', NULL, terms),
+    segment = iif(:status = 'retired', NULL, segment), updated_at = :now WHERE id = :id AND status = :before
 
 -- name: add_fts_row
 -- The terms of a chunk become searchable.
@@ -253,9 +250,13 @@ UPDATE chunk SET index_state = 'pending' WHERE status = 'indexed' AND terms IS N
 UPDATE chunk SET index_state = 'indexed' WHERE index_state = 'pending'
   AND (:space IS NULL OR EXISTS (SELECT 1 FROM chunk_vec AS v WHERE v.chunk = chunk.id AND space_id = :space))
 
--- name: set_index_state
--- Whether a chunk's vector is made.
-UPDATE chunk SET index_state = :state WHERE id = :row
+-- name: settle_vector
+-- A chunk waits for no vector.
+UPDATE chunk SET index_state = 'indexed' WHERE id = :row
+
+-- name: refuse_vector
+-- No vector can be made of a chunk.
+UPDATE chunk SET index_state = 'repair_needed' WHERE id = :row
 
 -- name: look_for_lack
 -- Where a look at so many chunks ends, and whether any of them that can have one lacks a vector of the space.

@@ -12,8 +12,8 @@ from protocol.errors import CallerError, Unavailable
 from protocol.hooks import EchoSpans, ItemFact, ReadItems, ReadThread
 from protocol.seams.ports import SecretScanner, SecretSpan, Transact, Tx
 from protocol.threads import Role
-from thread_episodic import store
 from thread_episodic.ports import Settings, ThreadTurns, TurnItems
+from thread_episodic.rows.exclusions import exclusions_of
 from thread_episodic.visibility import mask_range
 
 EXCLUDED = "[excluded]"
@@ -86,7 +86,7 @@ class TurnReader:
         return await self._db.read(look)
 
     def _hidden_in(self, tx: Tx, fact: ItemFact) -> list[_Hidden]:
-        excluded = [_Hidden(*place, EXCLUDED) for place in store.exclusions_of(tx, fact.item_id)]
+        excluded = [_Hidden(*place, EXCLUDED) for place in exclusions_of(tx, fact.item_id)]
         return excluded + [_Hidden(*place, INJECTED) for place in self._echo_spans(tx, fact.workspace_id, fact.text)]
 
     def _shown(self, fact: ItemFact, hidden: list[_Hidden]) -> ShownMessage:

@@ -39,7 +39,6 @@ from protocol.thread_episodic import (
 )
 from retrieval.budget import floor_of, most_hits, room_of
 from retrieval.chunking import overlaps
-from thread_episodic import store
 from thread_episodic.index.indexing import Indexer, source_hash_of
 from thread_episodic.index.reasons import Reasons
 from thread_episodic.index.reindexing import Reindexer
@@ -50,6 +49,11 @@ from thread_episodic.ports import (
     EpisodicMeans,
 )
 from thread_episodic.reading import TurnReader
+from thread_episodic.rows.chunks import exclude_chunks, readmit_chunks
+from thread_episodic.rows.counts import size_of_workspace
+from thread_episodic.rows.exclusions import add_exclusion, exclusions_of, find_target, remove_exclusion
+from thread_episodic.rows.recall_events import add_recall_event
+from thread_episodic.rows.scopes import find_scope, list_workspaces
 from thread_episodic.search.display import Limits
 from thread_episodic.search.elsewhere import MOST_ELSEWHERE, count_hits
 from thread_episodic.search.finding import ChunkQuery
@@ -143,10 +147,10 @@ class EpisodicService:
     def size(self, tx: Tx, turn: TurnContext) -> ConversationSize:
         """How much a turn may search. Satisfies `MeasureConversation`."""
         settings = self._means.settings()
-        place = store.find_scope(tx, "workspace", turn.workspace_id)
+        place = find_scope(tx, "workspace", turn.workspace_id)
         if place is None or not (settings.enabled and settings.recall_enabled):
             return ConversationSize(threads=0, chunks=0, oldest_at=None)
-        chunks, oldest_at = tx.all(store.SQL["size_of_workspace"], {"workspace": place})[0]
+        chunks, oldest_at = size_of_workspace(tx, place)
         threads = len(self._means.workspace_threads(tx, turn.workspace_id))
         return ConversationSize(threads=threads, chunks=chunks, oldest_at=oldest_at)
 
@@ -157,7 +161,7 @@ class EpisodicService:
             turn_id, item_id, _ = parts_of_chunk(chunk_id) or ("", "", 0)
             fact = self._means.read_items(tx, [item_id]).get(item_id)
             if fact is not None and fact.indexable and fact.turn_id == turn_id:
-                marks[chunk_id] = self._hash_of(fact) + repr(store.exclusions_of(tx, item_id)).encode()
+                marks[chunk_id] = self._hash_of(fact) + repr(exclusions_of(tx, item_id)).encode()
         return marks
 
     async def index(self, handle: JobHandle) -> None:
@@ -208,7 +212,7 @@ class EpisodicService:
         def find(key: str) -> Awaitable[FoundChunks]:
             return self._found(replace(wanted, workspace_id=key), query, limits, RECALL_PATIENCE, is_newest=is_newest)
 
-        others = await self._means.db.read(lambda tx: store.workspaces(tx, wanted.workspace_id, MOST_ELSEWHERE))
+        others = await self._means.db.read(lambda tx: list_workspaces(tx, wanted.workspace_id, MOST_ELSEWHERE))
         return await count_hits(others, find, self._means.clock.monotonic)
 
     async def _time_of(self, query: str, time_zone: str | None) -> TimeRange | None:
@@ -282,7 +286,7 @@ class EpisodicService:
             "candidates": found.candidates, "returned": len(found.hits), "cut_reason": found.cut_reason,
             "latency_us": round((self._means.clock.monotonic() - began) * MICROSECONDS),
         }  # fmt: skip
-        self._means.db.trace(partial(store.add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
+        self._means.db.trace(partial(add_recall_event, event=event, before=now - KEEP_EVENTS_MS))
         return found
 
     async def _found(
@@ -354,9 +358,9 @@ class EpisodicService:
         """`thread_episodic/exclude`: outlives a reindex and an edit."""
 
         def apply(tx: Tx) -> ExcludeResult:
-            target = store.find_target(tx, params.item_id, params.chunk_id)
-            store.add_exclusion(tx, target, reason, self._means.clock.now())
-            return ExcludeResult(excluded=store.exclude(tx, target.source, target.chunks, self._means.clock.now()))
+            target = find_target(tx, params.item_id, params.chunk_id)
+            add_exclusion(tx, target, reason, self._means.clock.now())
+            return ExcludeResult(excluded=exclude_chunks(tx, target.source, target.chunks, self._means.clock.now()))
 
         _check_target(params)
         reason = params.reason and self._means.scanner.mask(params.reason)
@@ -366,14 +370,14 @@ class EpisodicService:
         """`thread_episodic/unexclude`: of an item, all of it; of a chunk, unless its whole item is excluded."""
 
         def apply(tx: Tx) -> ExcludeResult:
-            target = store.find_target(tx, params.item_id, params.chunk_id)
-            store.remove_exclusion(tx, target)
-            still = store.exclusions_of(tx, target.item_id)
+            target = find_target(tx, params.item_id, params.chunk_id)
+            remove_exclusion(tx, target)
+            still = exclusions_of(tx, target.item_id)
             freed = [chunk for chunk in target.chunks if not overlaps(chunk.start, chunk.end, still)]
             awaits_vector = self.vectors.are_made()
             if awaits_vector and freed:
                 self.vectors.queue(tx)
-            changed = store.readmit(tx, target.source, freed, awaits_vector=awaits_vector, now=self._means.clock.now())
+            changed = readmit_chunks(tx, target.source, freed, awaits_vector=awaits_vector, now=self._means.clock.now())
             return ExcludeResult(excluded=changed)
 
         _check_target(params)

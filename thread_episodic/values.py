@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from protocol.hooks import EpisodicQuery
 from protocol.seams.checks import digest_of
+from protocol.seams.ports import Lexicon
 from protocol.thread_episodic import IndexedRole, SearchScope, chunk_id_of
 from retrieval.budget import Floor
+from thread_episodic.states import ChunkStatus
 
 WHOLE_ITEM = 2**31
 """The end of an exclusion that covers all of a message, however long it becomes."""
@@ -70,7 +72,7 @@ class StoredChunk:
     position: int
     start: int
     end: int
-    status: str
+    status: ChunkStatus
     terms: bytes | None
     term_count: int
     segment: int | None
@@ -96,6 +98,11 @@ def chunk_digest(
 ) -> int:  # fmt: skip
     """Return what vouches for a chunk's range and terms."""
     return digest_of(terms, position, start, end, term_count, asks, dated)
+
+
+def lexicon_digest(lexicon: Lexicon) -> int:
+    """Return the number by which a message's row names the lexicon that its terms are of."""
+    return digest_of(lexicon.version.encode())
 
 
 class NewChunk(NamedTuple):

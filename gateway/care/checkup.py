@@ -36,10 +36,11 @@ from memory.rows.withheld import count_numbers
 from protocol.errors import GatewayError
 from protocol.settings import ProviderConfig
 from retrieval.terms import SnowballLexicon
-from thread_episodic.index.counts import counts_by_status
-from thread_episodic.index.repair_checks import index_finds as episodic_finds
 from thread_episodic.index.repair_checks import missing_sources
-from thread_episodic.search.vectors import coverage as chunks_with_vector
+from thread_episodic.rows.counts import counts_by_status
+from thread_episodic.rows.damage import index_finds as episodic_finds
+from thread_episodic.rows.vectors import coverage as chunks_with_vector
+from thread_episodic.values import lexicon_digest
 
 ROOM_BYTES = 256 * 1024 * 1024
 """With less than this a home of ordinary size cannot be backed up beside itself."""
@@ -235,7 +236,9 @@ def _conversation(subject: Subject) -> Iterator[Finding]:
         text = f"triggers, indexes or derived tables are gone: {', '.join(lost)}"
         yield Finding("conversation", "warning", text, REPAIRED, "conversation")
     else:
-        finds = episodic_finds(SnowballLexicon()) | {"missing_sources": missing_sources(items_after, read_items)}
+        finds = episodic_finds(lexicon_digest(SnowballLexicon())) | {
+            "missing_sources": missing_sources(items_after, read_items)
+        }
         yield from find_wrong_parts(subject, "conversation", finds)
     if missing:
         yield Finding(

@@ -18,7 +18,7 @@ from gateway.store.derived import TABLES, add_shadows, tables_to_empty
 from gateway.store.sqlite import Handle, connect
 from memory.rows.record_terms import FORMAT as FORMAT_OF_RECORDS
 from protocol.seams.ports import Tx
-from thread_episodic.store import FORMAT as FORMAT_OF_CHUNKS
+from thread_episodic.rows.statements import FORMAT as FORMAT_OF_CHUNKS
 
 HOUSES = ("gateway", "agent", "memory", "thread_episodic")
 """Each keeps its tables in `schema.sql`; version 1 is their sum, in this order."""

@@ -9,10 +9,13 @@ from cases import each
 
 from agent.states import BEGINNINGS, TURNS
 from gateway.jobs.states import TRANSITIONS
+from protocol.memory import IndexState
 from protocol.seams.ports import JobState
 from protocol.seams.transitions import IllegalMoveError, after
 from protocol.statements import Statements
 from protocol.threads import TurnStatus
+from retrieval.vector_states import VECTORS
+from thread_episodic.states import CHUNKS, SEGMENTS, SOURCES, ChunkStatus, SegmentState, SourceStatus
 
 
 class Life(NamedTuple):
@@ -40,6 +43,26 @@ LIVES = {
     ),
     "turn": Life(
         "agent", "turn", "status", TURNS, frozenset(BEGINNINGS.values()), get_args(TurnStatus), frozenset({"end_turn"})
+    ),
+    "source": Life("thread_episodic", "chunk_source", "state", SOURCES, frozenset({"pending"}), get_args(SourceStatus)),
+    "chunk": Life(
+        "thread_episodic",
+        "chunk",
+        "status",
+        CHUNKS,
+        frozenset({"indexed", "excluded"}),
+        get_args(ChunkStatus),
+        frozenset({"move_chunk_status"}),
+    ),
+    "segment": Life("thread_episodic", "segment", "state", SEGMENTS, frozenset({"open"}), get_args(SegmentState)),
+    "vector of a chunk": Life(
+        "thread_episodic",
+        "chunk",
+        "index_state",
+        VECTORS,
+        frozenset({"indexed", "pending"}),
+        get_args(IndexState),
+        frozenset({"move_chunk_status"}),
     ),
 }
 

@@ -13,6 +13,8 @@ from typing import Any
 from agent.states import TURNS
 from gateway.jobs.states import TRANSITIONS
 from memory.rules.lifecycle import CANDIDATES, RECORDS
+from retrieval.vector_states import VECTORS
+from thread_episodic.states import CHUNKS, SEGMENTS, SOURCES
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
@@ -22,6 +24,10 @@ STATES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
     "turn": TURNS,
     "record": RECORDS,
     "candidate": CANDIDATES,
+    "message in the index": SOURCES,
+    "chunk": CHUNKS,
+    "partition": SEGMENTS,
+    "vector of a row": VECTORS,
 }
 """The transition table of everything that has a status: state, event, next state."""
 PAGE = ROOT / "docs" / "architecture.md"

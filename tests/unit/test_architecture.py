@@ -28,7 +28,7 @@ TABLES = {"protocol/memory.py", "protocol/threads.py", "gateway/secrets/rules.py
 OF_ANY_TABLE = {"gateway/store/damaged_rows.py"}
 """What reads whichever table is damaged has no statement that could stand in a file."""
 
-SQL_ROOMS = {"agent": "agent/rows", "memory": "memory/rows"}
+SQL_ROOMS = {"agent": "agent/rows", "memory": "memory/rows", "thread_episodic": "thread_episodic/rows"}
 """Houses whose statements are run in one place only, where another engine than SQLite could stand: a folder, or a module without suffix."""
 
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core", "types"}

@@ -11,7 +11,8 @@ from gateway.store.derived import TABLE, TABLES, add_shadows, owner_of, part_of,
 from gateway.store.schema_shapes import scripts
 from memory.read.vectors import RecordVectors
 from memory.repair import RecordRepairer
-from thread_episodic.index.repair_checks import index_finds
+from thread_episodic.rows.damage import index_finds
+from thread_episodic.values import lexicon_digest
 
 OF_MEANING = frozenset(
     {
@@ -43,7 +44,7 @@ def test_every_check_has_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {check.name for check in RecordRepairer(means, RecordVectors(means)).checks()} - NOT_DERIVED
     assert names == {check for part in TABLE if part.house == "memory" for check in part.checks}
     lexicon: Any = type("Words", (), {"version": "1"})
-    assert all(part_of(name, "conversation") is not None for name in index_finds(lexicon))
+    assert all(part_of(name, "conversation") is not None for name in index_finds(lexicon_digest(lexicon)))
 
 
 class Looks(dict[str, Any]):

@@ -1,5 +1,6 @@
 """Candidates: what is not asked for takes no place, frequent words cost no more than they tell, lost terms are made again."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from memory.read.matching import BY_WORDS
 from memory.rows.search import match_of
 from protocol.base import Scope, ScopeKind
 from protocol.memory import SearchParams
-from retrieval.weights import by_weight
+from retrieval.weights import by_weight, first_of
 
 KINDS: tuple[ScopeKind, ...] = ("user", "workspace")
 
@@ -104,3 +105,17 @@ def test_pages_follow_one_another_over_equal_texts(home: MemoryHome) -> None:
         if cursor is None:
             break
     assert sorted(seen) == sorted(f"kettle {number}" for number in range(12))
+
+
+def test_the_first_rows_that_are_asked_for_come_in_their_order_whatever_is_left_out_between() -> None:
+    read: list[int] = []
+
+    def every_tenth(rows: Sequence[int]) -> list[int]:
+        read.extend(rows)
+        return [row for row in rows if row % 10 == 0]
+
+    assert first_of(iter(range(1, 1000)), 3, every_tenth) == [10, 20, 30]
+    assert read == [*range(1, len(read) + 1)]
+    assert len(read) < 300
+    assert first_of(iter(range(1, 15)), 3, every_tenth) == [10]
+    assert first_of(iter(range(1, 15)), 0, every_tenth) == []

@@ -13,7 +13,7 @@ from memory.rows.store import SQL as MEMORY_SQL
 from protocol.hooks import TurnContext
 from protocol.sizes import ConversationSize
 from protocol.threads import TurnOptions
-from thread_episodic.store import SQL as EPISODIC_SQL
+from thread_episodic.rows.statements import SQL as EPISODIC_SQL
 
 TURN = TurnContext(
     workspace_id="a", thread_id="a_1", turn_id="t_now", agent_id=None, task_id=None, parent_thread_id=None, mode="agent",

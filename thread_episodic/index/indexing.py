@@ -31,12 +31,26 @@ from protocol.seams.ports import (
 )
 from protocol.settings import ThreadEpisodicSettings
 from retrieval.chunking import ChunkSizes, Range, cut_text, overlaps
-from thread_episodic import store
-from thread_episodic.index.remaking import Remake, lexicon_digest
+from thread_episodic.index.remaking import Remake
 from thread_episodic.ports import Settings, TurnItems, WorkspaceThreads
+from thread_episodic.rows.chunks import ChunkEntry, add_chunks, chunks_of, remove_source, renew_chunk, retire_chunks
+from thread_episodic.rows.exclusions import exclusions_of, remove_exclusions_of_thread
+from thread_episodic.rows.packing import pack
+from thread_episodic.rows.recall_events import remove_events_of_thread, remove_events_of_workspace
+from thread_episodic.rows.scopes import ScopeKind, find_scope, remove_scope, threads_in
+from thread_episodic.rows.sources import (
+    Finished,
+    IndexedSource,
+    find_source,
+    find_sources,
+    finish_sources,
+    place_source,
+    put_source,
+    sources_in,
+)
 from thread_episodic.search.time_words import tells_time
 from thread_episodic.search.vectors import ChunkVectors, hidden_in
-from thread_episodic.values import NewChunk
+from thread_episodic.values import NewChunk, lexicon_digest
 from thread_episodic.visibility import mask_range
 
 MONTHS = (
@@ -152,7 +166,7 @@ def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scan
         words = " ".join(terms)
         chunks.append(
             NewChunk(
-                position=len(chunks), start=start, end=end, words=words, terms=store.pack(words), term_count=len(terms),
+                position=len(chunks), start=start, end=end, words=words, terms=pack(words), term_count=len(terms),
                 asks=is_question(said), is_dated=tells_time(said),
             )
         )  # fmt: skip
@@ -213,61 +227,60 @@ class Indexer:
 
     def _note_item(self, tx: Tx, fact: ItemFact) -> bool:
         """Whether the message has to be indexed."""
-        known = store.find_source(tx, fact.item_id)
+        known = find_source(tx, fact.item_id)
         if not fact.indexable:
             if known is not None:
-                store.remove(tx, known.source)
+                remove_source(tx, known.source)
             return False
         source_hash = source_hash_of(self._keyed, fact)
         if known is not None and known.source_hash == source_hash:
-            store.place_source(tx, fact)
+            place_source(tx, fact)
             return not known.is_indexed
         if known is not None:
-            store.retire(tx, known.source, store.chunks_of(tx, known.source), self._clock.now())
+            retire_chunks(tx, known.source, chunks_of(tx, known.source), self._clock.now())
         self.put(tx, fact)
         return True
 
     def put(self, tx: Tx, fact: ItemFact) -> None:
         """Note a message as it is; it waits to be indexed."""
         said_by = " ".join(self._lexicon.index_terms(fact.name or fact.role))
-        store.put_source(tx, fact, said_by, source_hash_of(self._keyed, fact), self._clock.now())
+        put_source(tx, fact, said_by, source_hash_of(self._keyed, fact), self._clock.now())
 
     def on_items_removed(self, tx: Tx, item_ids: Collection[str]) -> None:
         """Nothing of these messages stays in the index. Should they come again, what was excluded stays so."""
         for item_id in item_ids:
-            known = store.find_source(tx, item_id)
+            known = find_source(tx, item_id)
             if known is not None:
-                store.remove(tx, known.source)
+                remove_source(tx, known.source)
 
     def on_thread_deleted(self, tx: Tx, thread_id: str) -> Mapping[str, int]:
         """Nothing of the thread stays; what was removed, per store."""
         removed = self._remove_scope(tx, "thread", thread_id)
-        removed["exclusions"] = tx.run(store.SQL["remove_exclusions_of_thread"], {"thread_id": thread_id})
+        removed["exclusions"] = remove_exclusions_of_thread(tx, thread_id)
         removed["index_jobs"] = self._jobs.cancel(tx, kind="index", thread_id=thread_id)
-        removed["recall_events"] = tx.run(store.SQL["remove_recall_events_of_thread"], {"thread_id": thread_id})
+        removed["recall_events"] = remove_events_of_thread(tx, thread_id)
         return removed
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
         """Nothing of the workspace stays; what was removed, per store."""
-        threads = dict.fromkeys((*self._workspace_threads(tx, workspace_id), *store.threads_in(tx, workspace_id)))
+        threads = dict.fromkeys((*self._workspace_threads(tx, workspace_id), *threads_in(tx, workspace_id)))
         removed: Counter[str] = Counter()
         for thread_id in threads:
             removed.update(self.on_thread_deleted(tx, thread_id))
         removed.update(self._remove_scope(tx, "workspace", workspace_id))
-        gone = tx.run(store.SQL["remove_recall_events_of_workspace"], {"workspace_id": workspace_id})
-        removed["recall_events"] += gone
+        removed["recall_events"] += remove_events_of_workspace(tx, workspace_id)
         return removed
 
-    def _remove_scope(self, tx: Tx, kind: store.ScopeKind, key: str) -> dict[str, int]:
+    def _remove_scope(self, tx: Tx, kind: ScopeKind, key: str) -> dict[str, int]:
         removed = {"chunks": 0, "chunk_fts_rows": 0}
-        scope = store.find_scope(tx, kind, key)
+        scope = find_scope(tx, kind, key)
         if scope is None:
             return removed
-        for source in store.sources_in(tx, kind, scope):
-            chunks, rows = store.remove(tx, source)
+        for source in sources_in(tx, kind, scope):
+            chunks, rows = remove_source(tx, source)
             removed["chunks"] += chunks
             removed["chunk_fts_rows"] += rows
-        store.remove_scope(tx, kind, key, scope)
+        remove_scope(tx, kind, key, scope)
         return removed
 
     # -- the job -------------------------------------------------------------------------------------------------
@@ -316,14 +329,14 @@ class Indexer:
         before = accumulate((sum(items[turn_of(handle)].values()) for handle in handles), initial=0)
         taken = [handle for handle, size in zip(handles, before, strict=False) if size < PLANNED_TOGETHER]
         facts = self._read_items(tx, list(chain.from_iterable(items[turn_of(handle)] for handle in taken)))
-        sources = store.find_sources(tx, list(facts))
+        sources = find_sources(tx, list(facts))
         said: dict[str, list[ItemFact]] = {}
         for fact in facts.values():
             said.setdefault(fact.turn_id, []).append(fact)
         return [self._turn(tx, handle, said.get(turn_of(handle), []), sources) for handle in taken]
 
     def _turn(
-        self, tx: Tx, handle: JobHandle, facts: Sequence[ItemFact], sources: Mapping[str, store.IndexedSource]
+        self, tx: Tx, handle: JobHandle, facts: Sequence[ItemFact], sources: Mapping[str, IndexedSource]
     ) -> _Turn:  # fmt: skip
         found: list[WaitingMessage] = []
         is_known = True
@@ -355,43 +368,43 @@ class Indexer:
     def _apply(self, tx: Tx, steps: Sequence[_Step]) -> None:
         """Store some steps; a message that was edited, muted or deleted meanwhile is left to the job that this made."""
         now, awaits_vector = self._clock.now(), self._vectors.are_made()
-        sources = store.find_sources(tx, list(dict.fromkeys(step.plan.waiting.fact.item_id for step in steps)))
-        entries: list[store.ChunkEntry] = []
-        finished: list[store.Finished] = []
+        sources = find_sources(tx, list(dict.fromkeys(step.plan.waiting.fact.item_id for step in steps)))
+        entries: list[ChunkEntry] = []
+        finished: list[Finished] = []
         for item_id, group in groupby(steps, key=lambda step: step.plan.waiting.fact.item_id):
             batch = list(group)
             found = sources.get(item_id)
             if found is not None and found.known.source_hash == batch[0].plan.waiting.source_hash:
                 entries += self._fresh(tx, found, batch, now)
                 if batch[-1].is_last:
-                    finished.append(store.Finished(found.known.source, batch[-1].plan.left_out))
+                    finished.append(Finished(found.known.source, batch[-1].plan.left_out))
         capacity = segment_room(self._settings())
-        store.add_chunks(tx, entries, awaits_vector=awaits_vector, capacity=capacity, now=now)
-        store.finish_sources(tx, finished, now, lexicon_digest(self._lexicon))
+        add_chunks(tx, entries, awaits_vector=awaits_vector, capacity=capacity, now=now)
+        finish_sources(tx, finished, now, lexicon_digest(self._lexicon))
         if awaits_vector:
             self._vectors.queue(tx)
         _finish(tx, [step.ends.handle for step in steps if step.ends is not None])
 
-    def _fresh(self, tx: Tx, found: store.IndexedSource, batch: Sequence[_Step], now: int) -> list[store.ChunkEntry]:
+    def _fresh(self, tx: Tx, found: IndexedSource, batch: Sequence[_Step], now: int) -> list[ChunkEntry]:
         """The chunks that are to be added; those that they replace, and those that are too many, are retired."""
         source, plan = found.known.source, batch[0].plan
-        stored = {chunk.position: chunk for chunk in store.chunks_of(tx, source)} if found.has_chunks else {}
-        exclusions = store.exclusions_of(tx, plan.waiting.fact.item_id) if found.has_exclusions else []
-        fresh: list[store.ChunkEntry] = []
+        stored = {chunk.position: chunk for chunk in chunks_of(tx, source)} if found.has_chunks else {}
+        exclusions = exclusions_of(tx, plan.waiting.fact.item_id) if found.has_exclusions else []
+        fresh: list[ChunkEntry] = []
         for chunk in (step.chunk for step in batch if step.chunk is not None):
             old = stored.get(chunk.position)
             if old is not None:
                 if old.is_sound and old.digest == chunk.digest:
                     continue
                 if (old.start, old.end) == (chunk.start, chunk.end) or not old.is_known:
-                    store.renew(tx, source, old, chunk, now)
+                    renew_chunk(tx, source, old, chunk, now)
                     continue
-                store.retire(tx, source, [old], now)
+                retire_chunks(tx, source, [old], now)
             is_excluded = overlaps(chunk.start, chunk.end, exclusions)
-            fresh.append(store.ChunkEntry(source, plan.waiting.fact.at, chunk, is_excluded))
+            fresh.append(ChunkEntry(source, plan.waiting.fact.at, chunk, is_excluded))
         if batch[-1].is_last:
             surplus = [chunk for position, chunk in stored.items() if position >= len(plan.chunks)]
-            store.retire(tx, source, surplus, now)
+            retire_chunks(tx, source, surplus, now)
         return fresh
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from protocol.saying import Saying
 from protocol.seams.ports import Tx
 from protocol.seams.shelves import Mark, SayingRow
-from thread_episodic.store import SQL
+from thread_episodic.rows.exclusions import forget_reasons, list_reasons
 
 
 class Reasons:
@@ -17,10 +17,9 @@ class Reasons:
     def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
         """The messages whose exclusion says it. They are few: a person gave each."""
         del mark  # one look sees all of them
-        told = tx.all(SQL["reasons_of_exclusions"])
         found = {
             item_id: SayingRow("exclusion", 0, item_id, said)
-            for item_id, reason in told
+            for item_id, reason in list_reasons(tx)
             if (said := saying.said_in(reason))
         }
         return list(found.values()), None
@@ -29,4 +28,4 @@ class Reasons:
         """The reasons are gone."""
         for one in found if saying.phrases else ():
             if one.place == "exclusion":
-                tx.run(SQL["forget_reasons"], {"item_id": one.id})
+                forget_reasons(tx, one.id)

@@ -7,9 +7,9 @@ from protocol.errors import CallerError
 from protocol.hooks import ReadThread, WorkspaceExists
 from protocol.seams.ports import Clock, JobQueue, Transact, Tx
 from protocol.thread_episodic import ReindexParams, ReindexResult
-from thread_episodic import store
 from thread_episodic.index.repair import IndexRepairer
 from thread_episodic.ports import ThreadTurns, WorkspaceThreads
+from thread_episodic.rows.sources import repeat_turn
 from thread_episodic.search.vectors import ChunkVectors
 
 REINDEX_TURNS = 500  # turns queued in one transaction, so that a large thread does not hold the writer
@@ -60,9 +60,7 @@ class Reindexer:
     def _queue_again(self, tx: Tx, turns: Sequence[tuple[str, str]]) -> int:
         now, created = self._clock.now(), 0
         for thread_id, turn_id in turns:
-            tx.run(store.SQL["repeat_sources_of_turn"], {"turn_id": turn_id, "now": now})
-            tx.run(store.SQL["doubt_segments_of_turn"], {"turn_id": turn_id})
-            tx.run(store.SQL["doubt_chunks_of_turn"], {"turn_id": turn_id})
+            repeat_turn(tx, turn_id, now)
             self._vectors.renew(tx, turn_id)
             created += self._jobs.enqueue(tx, "index", turn_id, thread_id=thread_id, turn_id=turn_id) is not None
         return created

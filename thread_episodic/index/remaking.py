@@ -1,7 +1,6 @@
 """Work of repair that the indexer does as if a job had asked for it."""
 
-from protocol.seams.checks import digest_of
-from protocol.seams.ports import Job, Lexicon, Tx
+from protocol.seams.ports import Job, Tx
 
 
 class Remake:
@@ -15,8 +14,3 @@ class Remake:
 
     def finish(self, tx: Tx) -> None:
         """There is no mark to be set."""
-
-
-def lexicon_digest(lexicon: Lexicon) -> int:
-    """Return the number by which a message's row names the lexicon that its terms are of."""
-    return digest_of(lexicon.version.encode())

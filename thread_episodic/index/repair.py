@@ -12,11 +12,11 @@ from typing import cast, get_args
 from protocol.seams.checks import Check, Depth, look_through, mend_all
 from protocol.seams.ports import JobHandle, JobQueue, Transact, Tx
 from protocol.thread_episodic import IndexRepair, RepairReason
-from thread_episodic.index.repair_checks import cheap_finds
 from thread_episodic.ports import ReportDamage
+from thread_episodic.rows.counts import count_chunks
+from thread_episodic.rows.damage import cheap_finds
 from thread_episodic.search.search import FoundChunks
 from thread_episodic.search.vectors import SUBJECT
-from thread_episodic.store import SQL
 
 
 def as_repaired(found: FoundChunks) -> FoundChunks:
@@ -60,7 +60,7 @@ class IndexRepairer:
 
         Of a large index only sums are compared; the doctor, and whoever comes upon damage, has every row compared.
         """
-        size = await self._db.read(lambda tx: tx.all(SQL["count_in_all_segments"])[0][0])
+        size = await self._db.read(count_chunks)
         whole = {check.name: check.find for check in self._checks() if check.depth == "quick"}
         found = await look_through(self._db, whole if 0 <= size <= COMPARED_WHOLE else cheap_finds())
         if found:

@@ -22,9 +22,9 @@ from protocol.thread_episodic import (
     ThreadStatusParams,
     ThreadStatusResult,
 )
-from thread_episodic import store
-from thread_episodic.index import counts as index_counts
 from thread_episodic.ports import Paused, RepairState, Settings, WorkspaceThreads
+from thread_episodic.rows import counts as index_counts
+from thread_episodic.rows.scopes import ScopeKind, find_scope
 
 NOWHERE = -1  # no row has it: an unknown id in a filter matches nothing
 LISTED_PARTIAL_ITEMS = 100  # newest first; the count says how many there are
@@ -79,10 +79,10 @@ class StatusReader:
             repair=self._repair_state(tx),
         )
 
-    def _scope(self, tx: Tx, kind: store.ScopeKind, key: str | None) -> int | None:
+    def _scope(self, tx: Tx, kind: ScopeKind, key: str | None) -> int | None:
         if key is None:
             return None
-        found = store.find_scope(tx, kind, key)
+        found = find_scope(tx, kind, key)
         return NOWHERE if found is None else found
 
     def _job_counts(self, tx: Tx, params: ThreadStatusParams) -> dict[JobState, int]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from protocol.seams.ports import SqlValue, Tx
-from thread_episodic.store import SQL
+from thread_episodic.rows.statements import SQL
 from thread_episodic.values import Beside, ChunkCandidate, Filter, Places
 
 LAST = 2**62  # later than any time
@@ -27,7 +27,7 @@ def _common_values(wanted: Filter) -> dict[str, SqlValue]:
 
 
 def newest_chunks(tx: Tx, places: Places, wanted: Filter, saying: Sequence[int], limit: int) -> list[ChunkCandidate]:
-    """The newest chunks of a time range: first those of some rows that do not ask, then all others."""
+    """Return the newest chunks of a time range: first those of some rows that do not ask, then all others."""
     values: dict[str, SqlValue] = {"limit": limit} | places._asdict() | _common_values(wanted) | _span(wanted)
     said: list[ChunkCandidate] = []
     if saying:
@@ -39,14 +39,14 @@ def newest_chunks(tx: Tx, places: Places, wanted: Filter, saying: Sequence[int],
 
 
 def chunks_by_row(tx: Tx, rows: Sequence[int], places: Places, wanted: Filter) -> dict[int, ChunkCandidate]:
-    """Those of some chunks that a filter lets through and that have words, by row."""
+    """Return those of some chunks that a filter lets through and that have words, by row."""
     values = {"rows": json.dumps(list(rows))} | places._asdict()
     found = tx.all(SQL["chunks_by_row"], values | _common_values(wanted))
     return {row[0]: ChunkCandidate._make(row) for row in found}
 
 
 def chunks_within(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[int] | None:
-    """The rows of the few chunks that a filter may let through; None where they may be more than `limit`."""
+    """Return the rows of the few chunks that a filter may let through; None where they may be more than `limit`."""
     if places.thread is None and wanted.from_at is None and wanted.to_at is None:
         return None
     values = {"limit": limit + 1} | _span(wanted)
@@ -58,7 +58,7 @@ def chunks_within(tx: Tx, places: Places, wanted: Filter, limit: int) -> list[in
 
 
 def _span(wanted: Filter) -> dict[str, SqlValue]:
-    """The time that a filter lets through, with ends."""
+    """Return the time that a filter lets through, with ends."""
     return {
         "from_at": 0 if wanted.from_at is None else wanted.from_at,
         "to_at": LAST if wanted.to_at is None else wanted.to_at,
@@ -66,18 +66,18 @@ def _span(wanted: Filter) -> dict[str, SqlValue]:
 
 
 def chunks_beside(tx: Tx, rows: Sequence[int], gap: int) -> dict[int, Beside]:
-    """What was said just before and just after some chunks, not longer ago than `gap` milliseconds."""
+    """Return what was said just before and just after some chunks, not longer ago than `gap` milliseconds."""
     found = tx.all(SQL["chunks_beside"], {"rows": json.dumps(list(rows)), "gap": gap})
     return {row: Beside(before, after) for row, before, after in found}
 
 
 def words_by_row(tx: Tx, rows: Sequence[int]) -> list[tuple[int, bytes, int]]:
-    """Row, packed words and whether it asks, of those of some chunks that are in the index."""
+    """Return row, packed words and whether it asks, of those of some chunks that are in the index."""
     return [(row, terms, asks) for row, terms, asks in tx.all(SQL["words_by_row"], {"rows": json.dumps(list(rows))})]
 
 
 def segments_to_compare(tx: Tx, places: Places, wanted: Filter, limit: int) -> tuple[list[int], bool]:
-    """The partitions whose vectors are compared, and whether some had to be left out."""
+    """Return the partitions whose vectors are compared, and whether some had to be left out."""
     count = tx.all(SQL["count_workspace_segments"], {"workspace": places.workspace})[0][0]
     is_limited = count > limit  # only then it matters which come first
     values: dict[str, SqlValue] = {
@@ -93,28 +93,34 @@ def segments_to_compare(tx: Tx, places: Places, wanted: Filter, limit: int) -> t
 
 
 def has_pending(tx: Tx, places: Places, wanted: Filter) -> bool:
-    """Whether something there waits to be indexed."""
+    """Return whether something there waits to be indexed."""
     values = places._asdict() | {"excluded_turns": json.dumps(wanted.excluded_turns)}
     return tx.one(SQL["has_pending"], values) is not None
 
 
 def has_partial(tx: Tx, places: Places) -> bool:
-    """Whether some message there is too long to be indexed whole."""
+    """Return whether some message there is too long to be indexed whole."""
     values = {"workspace": places.workspace, "thread": places.thread}
     return tx.all(SQL["count_partial_sources"], values)[0][0] > 0
 
 
 def rows_with(tx: Tx, match: str, cap: int) -> list[int]:
-    """The newest chunks that fit a full-text expression, up to `cap`."""
+    """Return the newest chunks that fit a full-text expression, up to `cap`."""
     found = tx.one(SQL["rows_with_term"], {"match": match, "cap": cap})
     return msgspec.json.decode(found[0], type=list[int]) if found else []
 
 
+def newest_terms(tx: Tx, workspace: int, limit: int) -> list[tuple[int, int, bytes]]:
+    """Return row, thread and packed words of the newest chunks of a workspace."""
+    rows = tx.all(SQL["newest_terms"], {"workspace": workspace, "limit": limit})
+    return [(row, thread, terms) for row, thread, terms in rows]
+
+
 def count_matches(tx: Tx, match: str, cap: int) -> int:
-    """How many chunks fit a full-text expression, counted up to `cap`."""
+    """Return how many chunks fit a full-text expression, counted up to `cap`."""
     return tx.all(SQL["count_term"], {"match": match, "cap": cap})[0][0]
 
 
 def chunks_in(tx: Tx, workspace: int) -> int:
-    """How many chunks a workspace has."""
+    """Return how many chunks a workspace has."""
     return tx.all(SQL["count_in_segments"], {"workspace": workspace})[0][0]

@@ -9,21 +9,23 @@ edited, excluded or deleted is not found through its neighbours either.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from protocol.seams.ports import Meaning, Nearness, Tx, Vector
-from retrieval.weights import best_of
-from thread_episodic import store
-from thread_episodic.search import lookups
-from thread_episodic.search.ranking import SESSION_GAP_MS, Passage, Statistics, WeightedQuery
+from retrieval.weights import best_of, first_of
+from thread_episodic.rows import lookups
+from thread_episodic.rows.packing import unpack
+from thread_episodic.rows.vectors import TABLE
+from thread_episodic.search.ranking import SESSION_GAP_MS, USUAL_COSINE, Passage, Statistics, WeightedQuery
 from thread_episodic.search.text_scan import TermScan
-from thread_episodic.search.vectors import TABLE, nearest
 from thread_episodic.values import Beside, ChunkCandidate, Filter, Places
 
 TERM_CAP = 10_000  # counting further would not change a term's weight much, and costs time with every search
 RAREST = 64  # terms of a question that are looked for: a text without blanks has two for each word and more
 MATCH_BUDGET = 20_000  # places of terms that are looked at: the rarest terms choose, all terms rank
+FEW = 2000  # chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on
+WALKED = 4000  # of the nearest, how many are looked at for some that pass the filter
 BESIDE_PART = 8  # of the work: the best chunks whose neighbours are looked at, two for each
 NEAR_PART = 4  # of the work: chunks that are found by their meaning alone
 
@@ -67,7 +69,7 @@ def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[
 
 def _held(packed: bytes | None, spaced: Sequence[tuple[str, str]]) -> frozenset[str]:
     """Which of some terms stand among packed words."""
-    words = f" {store.unpack(packed)} "
+    words = f" {unpack(packed)} "
     return frozenset([term for term, between_blanks in spaced if between_blanks in words])
 
 
@@ -97,7 +99,7 @@ class ChunkFinder:
         by_words = self._by_words(asked.terms, statistics, self._work - near_room - 2 * beside_room)
         candidates = {one.id: one for one in by_words}
         if near is not None:
-            by_meaning = nearest(self._tx, near, self._places, self._wanted, near_room)
+            by_meaning = self._by_meaning(near, near_room)
             candidates |= {one.id: one for one in by_meaning}
         beside = self._beside(candidates.values())
         best = (beside[one.id] for one in by_words[:beside_room] if one.id in beside)
@@ -121,12 +123,18 @@ class ChunkFinder:
     def _by_words(self, terms: Sequence[str], statistics: Statistics, limit: int) -> list[ChunkCandidate]:
         """The best by the weights of their words, after every filter."""
         chosen = telling_terms(terms, statistics.frequencies)
+        return best_of(self._listed(chosen, statistics), limit, self._read)
 
-        def read(rows: Sequence[int]) -> list[ChunkCandidate]:
-            found = lookups.chunks_by_row(self._tx, rows, self._places, self._wanted)
-            return [found[row] for row in rows if row in found]
+    def _by_meaning(self, near: Nearness, limit: int) -> list[ChunkCandidate]:
+        """The nearest in meaning that pass the filter, nearest first."""
+        few = lookups.chunks_within(self._tx, self._places, self._wanted, FEW)
+        ranked = (row for row, _ in islice(near.ranked(USUAL_COSINE, few), WALKED))
+        return first_of(ranked, limit, self._read)
 
-        return best_of(self._listed(chosen, statistics), limit, read)
+    def _read(self, rows: Sequence[int]) -> list[ChunkCandidate]:
+        """Those of some chunks that pass the filter, in the order of the rows."""
+        found = lookups.chunks_by_row(self._tx, rows, self._places, self._wanted)
+        return [found[row] for row in rows if row in found]
 
     def _listed(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
         """Where each term is, with its weight; of what a filter lets through every place, however much was said since."""

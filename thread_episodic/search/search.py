@@ -14,9 +14,9 @@ from protocol.hooks import ItemFact, ReadItems, ReadThread, WorkspaceExists
 from protocol.seams.ports import Lexicon, Meaning, SecretScanner, Tx
 from protocol.thread_episodic import DiagnosticCode, SearchStatus, ThreadHit
 from protocol.threads import ArtifactRef
-from thread_episodic import store
 from thread_episodic.ports import ReadArtifacts
-from thread_episodic.search import lookups
+from thread_episodic.rows import lookups
+from thread_episodic.rows.scopes import find_scope
 from thread_episodic.search.display import Display, KnownSecrets, Limits, RankedChunks
 from thread_episodic.search.finding import SESSION_GAP_MS, ChunkFinder, ChunkQuery
 from thread_episodic.search.ranking import Ranked, rank
@@ -120,7 +120,7 @@ class Searcher:
         """Where to look; None where nothing can be."""
         if not self._workspace_exists(tx, wanted.workspace_id):
             return None
-        workspace = store.find_scope(tx, "workspace", wanted.workspace_id)
+        workspace = find_scope(tx, "workspace", wanted.workspace_id)
         if workspace is None:
             return None
         if wanted.mode == "workspace_threads" or wanted.thread_id is None:
@@ -128,7 +128,7 @@ class Searcher:
         fact = self._read_thread(tx, wanted.thread_id)
         if fact is None or fact.workspace_id != wanted.workspace_id:
             return None
-        thread = store.find_scope(tx, "thread", wanted.thread_id)
+        thread = find_scope(tx, "thread", wanted.thread_id)
         if wanted.mode == "related_threads":
             return Places(workspace, other_than=thread)
         return Places(workspace, thread=thread) if thread is not None else None

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from protocol.seams.ports import Tx
-from thread_episodic import store
-from thread_episodic.search import lookups
-from thread_episodic.store import SQL
+from thread_episodic.rows import lookups
+from thread_episodic.rows.packing import unpack
 from thread_episodic.values import Places, of_thread, placed
 
 LOOKED_THROUGH = 10_000
@@ -57,9 +56,8 @@ class LookedThrough:
 
     def __init__(self, tx: Tx, workspace: int) -> None:
         found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        values = {"workspace": workspace, "limit": LOOKED_THROUGH}
-        for row, thread, terms in tx.all(SQL["newest_terms"], values):
-            for word in set(store.unpack(terms).split(" ")):
+        for row, thread, terms in lookups.newest_terms(tx, workspace, LOOKED_THROUGH):
+            for word in set(unpack(terms).split(" ")):
                 found[word].append((row, thread))
         self._places: Mapping[str, Sequence[tuple[int, int]]] = found
 

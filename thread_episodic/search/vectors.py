@@ -7,49 +7,28 @@ Rule 3: what means something is who said what; neighbours blur it, and secrets a
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import anyio.to_thread
 
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
-from protocol.seams.checks import digest_of
 from protocol.seams.ports import (
-    Coverage,
     JobQueue,
     Meaning,
-    Nearness,
     SecretScanner,
     SecretSpan,
     Space,
     SqlValue,
     Transact,
     Tx,
-    VectorTable,
 )
-from retrieval.filling import FillingStatements, Made, VectorFilling, count_coverage
-from thread_episodic.search import lookups
-from thread_episodic.search.ranking import USUAL_COSINE
-from thread_episodic.store import SQL
-from thread_episodic.values import ChunkCandidate, Filter, Places
+from retrieval.filling import Made, VectorFilling
+from thread_episodic.rows.vectors import FILLING, add_vector, refuse_vector, renew_vectors_of_turn, settle_vector
 from thread_episodic.visibility import mask_range
-
-TABLE = VectorTable(
-    name="chunk", number_bytes=1, added=SQL["vectors_added"], present=SQL["vectors_present"], losses=SQL["vector_losses"],
-    numbers=SQL["vectors_of_chunks"],
-)  # fmt: skip
-
-FILLING = FillingStatements(
-    await_all=SQL["await_vectors"], settle=SQL["settle_vectors"], pending=SQL["pending_without_vector"], lacking=SQL["without_vector"],
-    look=SQL["look_for_lack"], end_of_look=SQL["end_of_chunks"], drop=SQL["drop_vectors"], coverage=SQL["count_vectors_of_space"],
-)  # fmt: skip
 
 SUBJECT = "thread_episodic"
 """The subject of this house's `embed` job."""
-FEW = 2000  # chunks of a thread or a time among which the nearest are looked for; more are walked through from the nearest on
-DEEPER = 4  # how many times as many are looked at when a filter left too few
 INT8_MOST = 127
-WALKED = 4000  # of the nearest, how many are looked at for some that pass the filter
 
 
 class _Wanted(NamedTuple):
@@ -93,35 +72,6 @@ def as_bytes(numbers: bytes) -> bytes:
     return struct.pack(f"{len(values)}b", *[round(value / step) for value in values])
 
 
-def nearest(tx: Tx, near: Nearness, places: Places, wanted: Filter, limit: int) -> list[ChunkCandidate]:
-    """The chunks nearest in meaning that pass the filter, nearest first."""
-    few = lookups.chunks_within(tx, places, wanted, FEW)
-    ranked = islice(near.ranked(USUAL_COSINE, few), WALKED)
-    found: list[ChunkCandidate] = []
-    batch = limit
-    while len(found) < limit and (rows := [row for row, _ in islice(ranked, batch)]):
-        passing = lookups.chunks_by_row(tx, rows, places, wanted)
-        found += [passing[row] for row in rows if row in passing]
-        batch = DEEPER * limit
-    return found[:limit]
-
-
-def add_vector(tx: Tx, space: int, row: int, numbers: bytes) -> None:
-    """Keep the vector of a chunk, with what vouches for it."""
-    tx.run(SQL["add_vector"], {"space": space, "row": row, "numbers": numbers, "digest": digest_of(numbers)})
-
-
-def coverage(tx: Tx, space_id: int) -> Coverage:
-    """Return how many chunks can have a vector of the space, and how many have one."""
-    return count_coverage(tx, FILLING, space_id)
-
-
-def count_waiting(tx: Tx) -> int:
-    """Return how many chunks wait for their vector; what that costs grows with their number alone."""
-    found = tx.one(SQL["count_waiting"])
-    return found[0] if found is not None else 0
-
-
 class ChunkVectors(VectorFilling[_Words]):
     """The vectors that this house holds."""
 
@@ -142,8 +92,7 @@ class ChunkVectors(VectorFilling[_Words]):
     def renew(self, tx: Tx, turn_id: str) -> None:
         """Drop the vectors of a turn, to be made anew; where there is no model they stay."""
         if self.are_made():
-            tx.run(SQL["drop_vectors_of_turn"], {"turn_id": turn_id})
-            tx.run(SQL["await_vectors_of_turn"], {"turn_id": turn_id})
+            renew_vectors_of_turn(tx, turn_id)
             self.queue(tx)
 
     def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[_Words]:
@@ -175,8 +124,8 @@ class ChunkVectors(VectorFilling[_Words]):
         """Keep the vectors. A chunk's words never change, and one that was hidden meanwhile takes none."""
         for one, numbers in made:
             if numbers is None:
-                tx.run(SQL["set_index_state"], {"row": one.row, "state": "repair_needed"})
+                refuse_vector(tx, one.row)
                 continue
             add_vector(tx, space.id, one.row, as_bytes(numbers))
             if is_searched:
-                tx.run(SQL["set_index_state"], {"row": one.row, "state": "indexed"})
+                settle_vector(tx, one.row)

@@ -92,7 +92,7 @@ class HomeMethods:
 
     async def pieces_without_vector(self) -> int:
         """Return how many pieces of conversations wait for a vector that this process could make."""
-        from thread_episodic.search.vectors import count_waiting  # noqa: PLC0415
+        from thread_episodic.rows.vectors import count_waiting  # noqa: PLC0415
 
         return await self._core.base.database.read(count_waiting) if self.embedding.searched() is not None else 0
 

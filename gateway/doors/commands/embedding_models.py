@@ -23,7 +23,7 @@ from gateway.store.copy import open_snapshot
 from memory.rows.vectors import coverage as facts_with_vector
 from protocol.memory import SpaceKind
 from protocol.seams.ports import Coverage, PauseQueue, Space, Tx
-from thread_episodic.search.vectors import coverage as chunks_with_vector
+from thread_episodic.rows.vectors import coverage as chunks_with_vector
 
 FAILURES = {
     "download_failed": "it cannot be fetched: is there a network, and a model of that name?",
