@@ -24,7 +24,6 @@ MODULES = [path for house in HOUSES for path in sorted((ROOT / house).rglob("*.p
 
 MADE_UP = """# A language that nobody speaks.
 spaced = true
-letters = 'a-z'
 
 [stop_words]
 words = 'kel zom drin'
