@@ -10,12 +10,14 @@ import hashlib
 import math
 import re
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from typing import TypeAlias
 
 import msgspec
 
 from gateway.secrets.engine import Pattern
+from gateway.secrets.tables import read_table
 
 Range: TypeAlias = tuple[int, int]
 
@@ -56,22 +58,11 @@ class RuleMatch(msgspec.Struct, frozen=True):
         return self.start > 0 and self.text[self.start - 1] in "\"'`" and self.text[self.end : self.end + 1] in "\"'`"
 
 
-_FORM_WORDS = """
-    required optional wrong incorrect invalid valid expired weak strong safe secure secret hidden unknown changed reset missing
-    empty none null nil true false string str text char varchar bytes int integer number bool boolean object any undefined void
-    password passwd passcode passphrase pass pwd token key secrets username user login email name value field input type yes no
-    forgotten lost stolen leaked exposed compromised encrypted hashed salted stored saved shared public private new old current
-    default same different correct protected disabled enabled necessary needed mandatory here there below above attached later
-    never always everything nothing something todo tbd n/a redacted masked removed omitted placeholder changeme example sample
-    test dummy foobar please what when where which this that these those with from your their mine ours about after before
-    must should could would will shall cannot longer shorter stronger weaker better newer older safer easier harder broken minimum maximum length characters short long easy hard simple complex unique
-    обязателен обязательно неверныи неправильныи забыл забыла забыт нужен нет есть слабыи надежныи изменен сброшен истек
-    erforderlich falsch ungultig abgelaufen vergessen sicher unsicher notig optional geandert
-    requerida incorrecta obligatoria olvidada segura caducada valida invalida
-    obligatoire incorrect oublie expire requis securise invalide
-"""
-_ORDINARY = frozenset(_FORM_WORDS.split())
-"""Words that follow `password:` in forms, messages and code."""
+@cache
+def _ordinary() -> frozenset[str]:
+    """Return the words that follow `password:` in forms, messages and code."""
+    return frozenset(read_table("words")["ordinary"].split())
+
 
 _TECHNICAL = Pattern(
     r"^(?:sha-?[0-9]{1,3}|sha3-[0-9]+|md[45]|hs[0-9]+|rs[0-9]+|es[0-9]+|base[0-9]+|utf-?[0-9]+|aes-?[0-9]+.*|argon2(?:id|i|d)?|pbkdf2|scrypt2?|oauth-?2?(?:\.[0-9])?"
@@ -141,7 +132,7 @@ def is_jagged(value: str) -> bool:
 def _is_something_else(value: str) -> bool:
     """A word, a quantity, an address, a version, a placeholder: none of them a password though they stand like one."""
     low = value.lower()
-    return low in _ORDINARY or any(p.occurs(low) for p in (_TECHNICAL, _QUANTITY, _MOMENT, _REFERENCE, _PLACEHOLDER))
+    return low in _ordinary() or any(p.occurs(low) for p in (_TECHNICAL, _QUANTITY, _MOMENT, _REFERENCE, _PLACEHOLDER))
 
 
 def _is_fingerprint(value: str) -> bool:
@@ -247,7 +238,7 @@ def quoted_password(found: RuleMatch) -> Range | None:
 
 
 def stated_password(found: RuleMatch) -> Range | None:
-    """A value that no dictionary has, after `password is`, `пароль:`, `mot de passe est`."""
+    """A value that no dictionary has, after `password is` in any language."""
     start, end = _trimmed(found)
     value = found.text[start:end]
     if end - start < 4 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
@@ -290,7 +281,7 @@ def literal(found: RuleMatch) -> Range | None:
     """What a command or a file of settings takes as it stands, unless it is a variable or a placeholder."""
     return (
         None
-        if _PLACEHOLDER.occurs(found.value.lower()) or found.value.lower() in _ORDINARY
+        if _PLACEHOLDER.occurs(found.value.lower()) or found.value.lower() in _ordinary()
         else (found.start, found.end)
     )
 

@@ -5,7 +5,7 @@ Rule 2: pattern and text are UTF-8 seen as bytes: a letter beyond ASCII is two o
 one (alternatives can), and for `\b` it is no letter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
@@ -36,8 +36,13 @@ def _library() -> tuple[Any, Any]:
 class Pattern:
     """A regular expression in RE2's dialect: no look-around, no back-reference, repeats of at most 1,000."""
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self, source: str | Callable[[], str]) -> None:
+        self._source = source
+
+    @property
+    def source(self) -> str:
+        """The expression; words of a table are read for it when it is first asked for."""
+        return self._source if isinstance(self._source, str) else self._source()
 
     @cached_property
     def _compiled(self) -> Any:

@@ -8,29 +8,25 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 
 import msgspec
 
 from gateway.secrets.checks import Range, RuleMatch
 from gateway.secrets.engine import Pattern
+from gateway.secrets.tables import any_word
 
 NAMED_CHARS = 48
 """A number is named in the same breath."""
 
-OTHER_NUMBERS = Pattern(
-    r"order|track|parcel|shipment|courier|fedex|\bups\b|\bdhl\b|usps|phone|\btel\b|\btel[.:]|mobile|cell|\bcall|fax|whatsapp|\bsms\b|invoice|receipt|ticket|booking|reserv"
-    r"|isbn|issn|\bean\b|\bupc\b|gtin|bar-?code|\bsku\b|serial|\bpart\b|imei|iccid|\bimsi|timestamp|epoch|unix|\btime\b|nanos|micros|millis|hash|commit|\bsha|md5|checksum|build|version"
-    r"|u?uid\b|\b[a-z]*_?id[\"']?[ :=]|\bref\b|\bref[.:]|referenc|flight|coordinat|latitud|longitud|\blat\b|\blon\b|\blng\b|population|bytes|pixels|\brow|offset|seed|doi\b|arxiv|pmid|vin\b"
-    r"|bestell|sendung|rechnung|telefon|handy|auftrag|artikel|pedido|seguimiento|factura|movil|envio|commande|suivi|facture|colis|zamowien|przesyl|faktur|paczk"
-    r"|encomenda|rastre|fatura|celular|ordine|spedizion|fattura|siparis|kargo|fatura|bestelling|заказ|трек|телефон|тел\.|счет|посылк|накладн|звон|номер заявки|обращени"
-    r"|订单|單號|单号|运单|快递|电话|手机|電話|注文|追跡|伝票|주문|송장|전화|ऑर्डर|फोन"
-)
+
+def _called(name: str) -> Pattern:
+    """Return the pattern of words that stand in `words.toml`."""
+    return Pattern(partial(any_word, name))
+
+
+OTHER_NUMBERS = _called("other_number")
 """Names of what is counted, sent, called and stored: their numbers pass a check digit by chance."""
-_PERSON = (
-    r"national id|\bid (?:number|card|no)|identity|identif|personal(?:nummer| number| id)|citizen|\btax|fiscal|social sec|insurance|"
-    r"ausweis|dokument|documento|documento|passport|паспорт|удостоверен"
-)
-"""What any such number may be called."""
 
 
 def _sum(digits: str, weights: Sequence[int]) -> int:
@@ -138,19 +134,20 @@ class _Id(msgspec.Struct, frozen=True):
 
 _SPACED_4 = Pattern(r"^[0-9]{4}([ -])[0-9]{4}[ -][0-9]{4}$")
 _IDS = (
-    _Id(11, Pattern(r"^[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}$"), _german, Pattern(r"steuer|\bidnr|identifikation|\btin\b")),
-    _Id(11, Pattern(r"^$"), _polish, Pattern("pesel")),
-    _Id(11, Pattern(r"^[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}$"), _snils, Pattern("снилс|snils")),
-    _Id(11, Pattern(r"^[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}$"), _brazilian, Pattern(r"\bcpf\b|cadastro")),
-    _Id(12, Pattern(r"^$"), _inn, Pattern(r"инн|\binn\b")),
-    _Id(10, Pattern(r"^$"), _inn, Pattern(r"инн|\binn\b"), "name"),
-    _Id(12, _SPACED_4, _indian, Pattern("aadhaa?r|uidai|आधार"), "groups"),
-    _Id(12, _SPACED_4, _japanese, Pattern("my ?number|mynumber|マイナンバー|個人番号"), "groups"),
-    _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), _american, Pattern(r"\bssn\b|social"), "name"),
+    _Id(11, Pattern(r"^[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}$"), _german, _called("of_german")),
+    _Id(11, Pattern(r"^$"), _polish, _called("of_polish")),
+    _Id(11, Pattern(r"^[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}$"), _snils, _called("of_snils")),
+    _Id(11, Pattern(r"^[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}$"), _brazilian, _called("of_brazilian")),
+    _Id(12, Pattern(r"^$"), _inn, _called("of_inn")),
+    _Id(10, Pattern(r"^$"), _inn, _called("of_inn"), "name"),
+    _Id(12, _SPACED_4, _indian, _called("of_indian"), "groups"),
+    _Id(12, _SPACED_4, _japanese, _called("of_japanese"), "groups"),
+    _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), _american, _called("of_american"), "name"),
 )  # fmt: skip
 _PHONE = Pattern("^(?:[78]9[0-9]{9}|1[2-9][0-9]{9})$")
 """A mobile phone of Russia, any phone of North America."""
-_ANY_PERSON = Pattern(_PERSON)
+_ANY_PERSON = _called("person")
+"""What any such number may be called."""
 
 
 def stands_alone(found: RuleMatch, end: int) -> bool:

@@ -5,14 +5,14 @@ Rule 1: check digits decide where there are any; where there are none, the words
 
 import hashlib
 import re
+from functools import partial
 
 from gateway.secrets.checks import MIN_ENTROPY, NOT_ITSELF, Range, RuleMatch, entropy, is_jagged
 from gateway.secrets.engine import Pattern
 from gateway.secrets.ids import around, named_otherwise, stands_alone
+from gateway.secrets.tables import any_word
 
-_CARD_WORDS = Pattern(
-    r"card|visa|master|amex|maestro|debit|credit|cvv|cvc|карт|karte|kreditk|tarjeta|carte|cartao|\bpan\b|卡|カード|expir|exp\b"
-)
+_CARD_WORDS = Pattern(partial(any_word, "card"))
 _CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4], [4, 4, 4, 4, 3])
 _CARD_FORMS = Pattern(
     r"^(?:4[0-9]{15}|(?:5[1-5]|2[3-6])[0-9]{14}|22(?:0[0-4]|2[1-9]|[3-9][0-9])[0-9]{12}|27(?:[01][0-9]|20)[0-9]{12}|3[47][0-9]{13}"
@@ -29,11 +29,11 @@ _IBAN_LENGTHS = {
         "PT25QA29RO24RS22RU33SA24SC31SE24SI19SK24SM27ST25SV28TL23TN24TR26UA29VA22VG24XK20",
     )
 }
-_NOT_A_LOCK = Pattern(
-    r"postal|post|zip|area|country|pais|bar-?code|barras|qr|source|fuente|status|error|exit|http|product|article|booking|promo|discount|coupon|ticket|tracking|order"
-    r"|товара|региона|ошибк|postleit|gpio|arduino|connector"
-)
+_NOT_A_LOCK = Pattern(partial(any_word, "not_a_lock"))
 """Codes and pins that open nothing."""
+
+
+_WALLET_WORDS = Pattern(partial(any_word, "wallet"))
 
 
 def base58_checked(found: RuleMatch) -> Range | None:
@@ -49,7 +49,7 @@ def base58_checked(found: RuleMatch) -> Range | None:
 def named_wallet(found: RuleMatch) -> Range | None:
     """64 hex digits after `0x` are a transaction as often as a key: a word for the key tells."""
     near = found.lowered[max(0, found.start - 80) : found.end + 60]
-    return (found.start, found.end) if re.search(r"priv|secret key|signing key|ключ|私钥|秘密鍵", near) else None
+    return (found.start, found.end) if _WALLET_WORDS.occurs(near) else None
 
 
 def pin(found: RuleMatch) -> Range | None:
@@ -58,10 +58,7 @@ def pin(found: RuleMatch) -> Range | None:
     return None if other else (found.start, found.end)
 
 
-_CODE_WORDS = Pattern(
-    r"otp|2fa|mfa|one-?time|verif|sms|text(?:ed)? |login|sign-?in|security|confirm|authent|bank|access|bestatig|sicherheit|einmal|confirmaci|securit|acceso"
-    r"|подтвержд|никому|смс|доступ|验证码|驗證碼|認証|確認|인증|\btan\b|safe|tresor|door|alarm|gate\b|porte|coffre|puerta|caja fuerte|сеиф|двер|домофон|подъезд|замк|门|锁|保险|金庫|玄関|expires in|do not share|don't share"
-)
+_CODE_WORDS = Pattern(partial(any_word, "sent_code"))
 
 
 def one_time_code(found: RuleMatch) -> Range | None:

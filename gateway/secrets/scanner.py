@@ -14,20 +14,14 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from gateway.secrets.checks import Range, RuleMatch, is_documented, is_jagged
 from gateway.secrets.engine import Hints, Pattern
-from gateway.secrets.prose import CODES, KEYS, LISTS, LOGINS
-from gateway.secrets.rules import NUMBERS, VENDORS, WALLET, Rule
-from gateway.secrets.settings import SETTINGS
+from gateway.secrets.rules import WALLET, Rule, find_rules
 from protocol.seams.ports import SecretSpan
-
-RULES: tuple[Rule, ...] = (*VENDORS, *CODES, *LOGINS, *SETTINGS, *KEYS, *LISTS, WALLET, *NUMBERS)
-"""Every rule, most telling first."""
-KINDS = tuple(dict.fromkeys(rule.kind for rule in RULES))
 
 MAX_PACKED_RUNS = 64
 """A message with more blobs than this is a file; its first ones are looked into."""
@@ -173,7 +167,7 @@ def _cleaned(text: str) -> _View:
     plain = _PLAIN_ASCII.fullmatch(text) is not None
     read = text if plain else text.translate(_READING)
     if "[secret:" in read:
-        read = _MARKER.sub(lambda m: _BARRIER * len(m[0]) if m[1] in KINDS else m[0], read)
+        read = _MARKER.sub(lambda m: _BARRIER * len(m[0]) if m[1] in find_kinds() else m[0], read)
     return _View(read) if plain else _Read(read, text)
 
 
@@ -288,9 +282,28 @@ def _characters(data: bytes) -> int:
     return len(data.translate(None, _CONTINUATION))
 
 
-_WALLET = RULES.index(WALLET)
-_ALL = _Rules((rank, rule) for rank, rule in enumerate(RULES) if rule is not WALLET)
-_TOKENS = _Rules((rank, rule) for rank, rule in enumerate(RULES) if rule.view == "token")
+@cache
+def find_kinds() -> frozenset[str]:
+    """Return what finds are called."""
+    return frozenset(rule.kind for rule in find_rules())
+
+
+class _Ranked(NamedTuple):
+    """The rules that are asked of a text, those of tokens, and the rank of the rule of wallets."""
+
+    usual: _Rules
+    tokens: _Rules
+    wallet: int
+
+
+@cache
+def _ranked() -> _Ranked:
+    ranked = list(enumerate(find_rules()))
+    return _Ranked(
+        _Rules(one for one in ranked if one[1].group != WALLET),
+        _Rules(one for one in ranked if one[1].view == "token"),
+        next(rank for rank, rule in ranked if rule.group == WALLET),
+    )
 
 
 def _packed_hits(view: _View) -> Iterator[Hit]:
@@ -308,15 +321,16 @@ def _packed_hits(view: _View) -> Iterator[Hit]:
             inner = raw.decode("ascii")
         except (binascii.Error, ValueError):
             continue
-        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_ALL.hits(_View(inner)), None)):
+        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_ranked().usual.hits(_View(inner)), None)):
             yield *view.original(m.start(), m.end()), hit[2]
 
 
 def _listed_hits(view: _View) -> Iterator[Hit]:
     """Words in a row that may be the words of a wallet, as their lengths tell: most texts have a shorter word, or a longer one, among twelve."""
     if _WORDS.search(view.words()[2]) or view.text.count("\n") >= MIN_LISTED:
-        for start, end in _matches(RULES[_WALLET], view):
-            yield *view.original(start, end), _WALLET
+        wallet = _ranked().wallet
+        for start, end in _matches(find_rules()[wallet], view):
+            yield *view.original(start, end), wallet
 
 
 def _merged(hits: list[Hit]) -> list[Hit]:
@@ -361,17 +375,17 @@ class RuleScanner:
     def find(self, text: str) -> list[SecretSpan]:
         """Spans in order, not overlapping; a marker that `mask` wrote is never part of one."""
         view = _cleaned(text)
-        hits = list(_ALL.hits(view))
+        hits = list(_ranked().usual.hits(view))
         known = _merged(hits)
         for edits in (_joints, _escapes, _spaces):
             if (undone := view.edited(edits(view))) is not None:
-                hits += [hit for hit in _TOKENS.hits(undone) if _adds(hit, known, text)]
+                hits += [hit for hit in _ranked().tokens.hits(undone) if _adds(hit, known, text)]
         hits += _packed_hits(view)
         hits += _listed_hits(view)
         if "[secret:" in text:
             hits = list(_beside_markers(hits, text))
         return [
-            SecretSpan(kind=RULES[rank].kind, start=start, end=end)
+            SecretSpan(kind=find_rules()[rank].kind, start=start, end=end)
             for start, end, rank in _merged(hits)
             if not is_documented(text[start:end])
         ]

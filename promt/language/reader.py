@@ -1,6 +1,7 @@
 """Reads the languages: one TOML file each, one section a use. `grammar.md` says what each section and key is for.
 
-Rule 1: a file of this folder is a language. No code names one; `order` in the file decides which comes first, then the name.
+Rule 1: a file of this folder is a language. No code names one, but where its words are stemmed; `order` in the file decides
+which comes first, then the name.
 Rule 2: a section is parsed when a use first asks for it: a start needs the function words, a turn needs hardly more.
 Rule 3: rows of text are regular expressions, or parts of one. Those of a language that writes blanks are sought as whole words.
 """
@@ -25,7 +26,7 @@ class Language(NamedTuple):
     code: str
     spaced: bool
     """Words stand between blanks, and nothing is hung on them."""
-    letters: str = ""
+    letters: str = "a-z"
     """The body of a class of characters: nothing is said in the language without one of these."""
     foreign: str = ""
     """The body of a class of characters: nothing is said in the language with one of these."""

@@ -170,7 +170,9 @@ def test_the_wheel_holds_the_houses_and_nothing_else(tmp_path: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
     assert tops == {"gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol"}
-    assert {"memory/schema.sql", "memory/queries.sql", "promt/language/en.toml", "promt/extraction.md"} <= set(names)
+    assert {"memory/schema.sql", "memory/queries.sql", "promt/language/en.toml", "gateway/secrets/rules.toml"} <= set(
+        names
+    )
 
 
 def test_an_installed_wheel_serves_an_assistant_without_any_extra(tmp_path: Path) -> None:
