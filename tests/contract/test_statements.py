@@ -33,7 +33,8 @@ def words_in_quotes(house: str) -> set[str]:
 
 
 HERE = [house for house in HOUSES if (folder(house) / "queries.sql").exists()]
-CASES = [(house, name) for house in HERE for name in Statements(house)]
+OF_HOUSE = {house: Statements(house) for house in HERE}
+CASES = [(house, name) for house, statements in OF_HOUSE.items() for name in statements]
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +59,14 @@ def test_there_is_something_to_look_at() -> None:
 
 @each(("house", "name"), CASES)
 def test_each_statement_is_prepared(house: str, name: str, schema: Any) -> None:
-    statement = Statements(house)[name]
+    statement = OF_HOUSE[house][name]
     bindings = dict.fromkeys(PARAMETER.findall(statement))
     assert schema.execute(f"EXPLAIN {statement}", bindings).fetchall()
 
 
 @each(("house", "name"), CASES)
 def test_each_statement_is_one_statement(house: str, name: str, schema: Any) -> None:
-    statement = Statements(house)[name]
+    statement = OF_HOUSE[house][name]
     seen: list[str] = []
 
     def trace(_cursor: Any, sql: str, _bindings: Any) -> bool:
@@ -81,7 +82,7 @@ def test_each_statement_is_one_statement(house: str, name: str, schema: Any) -> 
 
 @each(("house", "name"), CASES)
 def test_each_statement_says_what_it_does(house: str, name: str) -> None:
-    about = Statements(house).abouts[name]
+    about = OF_HOUSE[house].abouts[name]
     assert re.fullmatch(r"[A-Z`(].*[.?!]", about), "a sentence"
     assert 10 <= len(about) <= 140
 
@@ -89,7 +90,7 @@ def test_each_statement_says_what_it_does(house: str, name: str) -> None:
 @pytest.mark.parametrize("house", HERE)
 def test_no_block_is_lost_or_doubled(house: str) -> None:
     names = NAME.findall(text_of(house))
-    assert names == list(Statements(house))
+    assert names == list(OF_HOUSE[house])
 
 
 @each(("house", "name"), CASES)
@@ -158,6 +159,6 @@ def test_the_state_of_an_index_is_told_without_reading_all_of_it(
     house: str, name: str, index: str, schema: Any
 ) -> None:
     """The planner reads everything where that saves it a sort."""
-    statement = Statements(house)[name]
+    statement = OF_HOUSE[house][name]
     plan = schema.execute(f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(PARAMETER.findall(statement), 1)).fetchall()
     assert [row[3] for row in plan if index in row[3]]

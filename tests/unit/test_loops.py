@@ -1,6 +1,5 @@
 """Every test is run by somebody: each file is collected, each test is in a loop, each loop is a command that CI runs."""
 
-import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,8 @@ ROOT = TESTS.parent
 
 
 def named_in(path: Path) -> list[str]:
-    """The names of what looks like a test in a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return [node.name for node in functions if node.name.startswith("test")]
+    """Return the names of what looks like a test in a file."""
+    return re.findall(r"^(?:async )?def (test\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_every_test_stands_in_a_file_of_a_folder_that_is_collected() -> None:
