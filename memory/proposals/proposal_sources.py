@@ -13,8 +13,8 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.notes import end_confirmed, is_note
 from memory.rows.store import Stored, encoded
+from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.quotes import Borne, Claim, bear_out, compared, find_sentence
-from memory.rules.scopes import PROJECT_CATEGORIES
 from memory.rules.sensitivity import clean
 from promt.intents import detect
 from protocol.errors import CallerError

@@ -16,6 +16,7 @@ from memory.proposals.candidate_rows import APPROVER
 from memory.proposals.proposal_sources import EXTRACTOR, RULES
 from memory.read.vectors import records_by_row
 from memory.rows.store import SQL, Stored, scope_ids_of
+from memory.rules.categories import STANDING
 from memory.rules.visibility import ACTIVE, View, is_visible
 from promt.brief import Brief, StandingStatement, compose
 from protocol.base import Scope
@@ -132,5 +133,5 @@ def _statement(stored: Stored) -> StandingStatement:
     record = stored.record
     key = record.key.removeprefix(f"{record.scope.kind}:{record.scope.key}:")
     return StandingStatement(
-        record.memory_id, record.category, key, record.content, record.updated_at, record.created_at
+        record.memory_id, STANDING.index(record.category), key, record.content, record.updated_at, record.created_at
     )
