@@ -10,6 +10,7 @@ from memory.forget.own_terms import ForgottenPhrases, KeptRecords, MemoryWords, 
 from memory.ports import Collaborators
 from memory.proposals.candidate_rows import lift_doubt
 from memory.rows.notices import Notice
+from memory.rows.record_columns import WORDS
 from memory.rows.store import SQL, Stored, known_candidate
 from protocol.errors import Unavailable
 from protocol.memory import Actor, LeftPlace
@@ -19,7 +20,7 @@ from protocol.seams.shelves import FIRST, Column, Mark, SayingRow, Searched, She
 TELLING_WORD = "zebrafish"  # any word that is no function word in any language
 
 SHELVES = (
-    Shelf("memory", "record", "said_in_records", "", (), ("content", "value", "tags", "metadata", "key", "alias")),
+    Shelf("memory", "record", "said_in_records", "", (), WORDS),
     Shelf("candidate", "candidate", "said_in_candidates", "",
           (Column("content"), Column("value"), Column("key"), Column("proposal"))),
     Shelf("evidence", "evidence", "said_in_evidence", "keep_said_evidence", (Column("quote"),)),

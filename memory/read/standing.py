@@ -20,7 +20,7 @@ from memory.rules.categories import STANDING
 from memory.rules.visibility import ACTIVE, View, is_visible
 from promt.brief import Brief, StandingStatement, compose
 from protocol.base import Scope
-from protocol.memory import ActorKind, Provenance, SourceKind
+from protocol.record import ActorKind, Provenance, SourceKind
 from protocol.seams.ports import Tx
 
 KEPT_BRIEFS = 64

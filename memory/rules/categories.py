@@ -1,13 +1,13 @@
 """Every fact about a category of records, one row a category.
 
-Rule 1: a row here and the name in `protocol.memory.Category` are all that a new category needs; the rest is derived.
+Rule 1: a row here and the name in `protocol.record.Category` are all that a new category needs; the rest is derived.
 Rule 2: pure, and without a word of any language: the words by which a category is recognised are data of `promt/`.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple
 
-from protocol.memory import Category, Sensitivity
+from protocol.record import Category, Sensitivity
 
 
 class CategoryFacts(NamedTuple):

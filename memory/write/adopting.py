@@ -12,6 +12,7 @@ from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
 from memory.rows.notes import is_note
 from memory.rows.notices import Notice, changed, note_change
+from memory.rows.record_columns import ADOPTED, to_columns
 from memory.rows.store import SQL, Change, Stored, add_event, add_text, get_record, scope_id_of, seal, set_status
 from memory.rules.identity import FactIdentity, text_hash_of
 from protocol.base import Scope
@@ -19,15 +20,13 @@ from protocol.errors import Defect
 from protocol.memory import Actor
 from protocol.seams.ports import Lexicon, Tx
 
-_COLUMNS = (
-    "category", "kind", "key", "alias", "is_single", "fingerprint", "sensitivity", "confidence", "importance", "provenance",
-    "thread_id", "turn_id", "valid_from", "expires_at", "value", "tags",
-)  # fmt: skip
-
 
 def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now: int, lexicon: Lexicon) -> Stored:
-    """Write the columns that say whose word a record is and where it is filed; return it as it is now, sealed and findable."""
-    tx.run(SQL["adopt_record"], {name: values[name] for name in _COLUMNS} | {"memory_id": memory_id, "now": now})
+    """Write the fields and columns that say whose word a record is and where it is filed; return it as it is now, sealed and findable."""
+    tx.run(
+        SQL["adopt_record"],
+        to_columns({name: values.get(name) for name in ADOPTED}) | {"memory_id": memory_id, "now": now},
+    )
     seal(tx, memory_id)
     found = get_record(tx, memory_id)
     if found is None:

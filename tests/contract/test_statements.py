@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import pytest
 from cases import each
+from statements_of import statements_of
 
 from gateway.store.schema_shapes import HOUSES
 from protocol.statements import Statements
@@ -33,7 +34,7 @@ def words_in_quotes(house: str) -> set[str]:
 
 
 HERE = [house for house in HOUSES if (folder(house) / "queries.sql").exists()]
-CASES = [(house, name) for house in HERE for name in Statements(house)]
+CASES = [(house, name) for house in HERE for name in statements_of(house)]
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +59,14 @@ def test_there_is_something_to_look_at() -> None:
 
 @each(("house", "name"), CASES)
 def test_each_statement_is_prepared(house: str, name: str, schema: Any) -> None:
-    statement = Statements(house)[name]
+    statement = statements_of(house)[name]
     bindings = dict.fromkeys(PARAMETER.findall(statement))
     assert schema.execute(f"EXPLAIN {statement}", bindings).fetchall()
 
 
 @each(("house", "name"), CASES)
 def test_each_statement_is_one_statement(house: str, name: str, schema: Any) -> None:
-    statement = Statements(house)[name]
+    statement = statements_of(house)[name]
     seen: list[str] = []
 
     def trace(_cursor: Any, sql: str, _bindings: Any) -> bool:
@@ -81,7 +82,7 @@ def test_each_statement_is_one_statement(house: str, name: str, schema: Any) -> 
 
 @each(("house", "name"), CASES)
 def test_each_statement_says_what_it_does(house: str, name: str) -> None:
-    about = Statements(house).abouts[name]
+    about = statements_of(house).abouts[name]
     assert re.fullmatch(r"[A-Z`(].*[.?!]", about), "a sentence"
     assert 10 <= len(about) <= 140
 
@@ -89,7 +90,7 @@ def test_each_statement_says_what_it_does(house: str, name: str) -> None:
 @pytest.mark.parametrize("house", HERE)
 def test_no_block_is_lost_or_doubled(house: str) -> None:
     names = NAME.findall(text_of(house))
-    assert names == list(Statements(house))
+    assert names == list(statements_of(house))
 
 
 @each(("house", "name"), CASES)
@@ -119,10 +120,12 @@ def test_each_table_is_strict(house: str, schema: Any) -> None:
 # -- the loader ------------------------------------------------------------------------------------------------------
 
 
-def loaded(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Statements:
+def loaded(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch, lists: dict[str, str] | None = None
+) -> Statements:
     monkeypatch.setattr("protocol.statements.files", lambda _package: tmp_path)
     (tmp_path / "queries.sql").write_text(text, encoding="utf-8")
-    return Statements("anywhere")
+    return Statements("anywhere", lists)
 
 
 def test_blocks_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +139,12 @@ def test_blocks_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (len(found), found.package) == (2, "anywhere")
     with pytest.raises(KeyError, match="three"):
         found["three"]
+
+
+def test_a_list_of_columns_is_filled_in_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "-- name: one\n-- First.\nSELECT {names}, '{}' FROM t"
+    found = loaded(tmp_path, text, monkeypatch, {"names": "a, b"})
+    assert found["one"] == "SELECT a, b, '{}' FROM t"
 
 
 @pytest.mark.parametrize(
@@ -158,6 +167,6 @@ def test_the_state_of_an_index_is_told_without_reading_all_of_it(
     house: str, name: str, index: str, schema: Any
 ) -> None:
     """The planner reads everything where that saves it a sort."""
-    statement = Statements(house)[name]
+    statement = statements_of(house)[name]
     plan = schema.execute(f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(PARAMETER.findall(statement), 1)).fetchall()
     assert [row[3] for row in plan if index in row[3]]

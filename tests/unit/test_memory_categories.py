@@ -16,7 +16,7 @@ from protocol.memory import Category
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = frozenset(get_args(Category))
 WORKSPACE = Scope(kind="workspace", key="ws")
-PLACES = {"memory/rules/categories.py", "protocol/memory.py"}
+PLACES = {"memory/rules/categories.py", "protocol/record.py"}
 """What is touched for a new category."""
 KINDS_OF_STATEMENTS = {"memory/extraction/rule_extraction.py", "memory/extraction/wordings.py"}
 """Tables of the kinds of statements that a rule finds, two of which are named like a category."""
