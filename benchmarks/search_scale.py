@@ -24,7 +24,7 @@ from gateway.base.ids import SortableIds
 from gateway.store.sqlite import Handle, Transaction
 from gateway.wire.client import GatewayClient, console_script
 from memory.rows import store
-from memory.rows.store import add_first_text, encoded, ensure_scope
+from memory.rows.store import add_first_text, ensure_scope
 from memory.rules.identity import FactIdentity
 from protocol.base import Scope
 from protocol.memory import Provenance
@@ -163,10 +163,10 @@ def add_record(
     mark = number.to_bytes(16, "big")
     identity = FactIdentity(f"{scope.kind}:{scope.key}:custom:{number}", None, mark, mark, is_single=False)
     values: dict[str, Any] = {
-        "memory_id": memory_id, "scope_id": scope_id, "category": "custom", "kind": "semantic", "key": identity.key, "alias": None,
-        "is_single": 0, "content": content, "value": None, "sensitivity": "normal", "confidence": 1.0, "importance": 0.5,
-        "tags": "[]", "provenance": encoded(Provenance(source_kind="explicit_user_request")), "thread_id": None, "turn_id": None,
-        "created_at": (now := SystemClock().now()), "updated_at": now, "valid_from": None, "expires_at": None, "supersedes": None, "metadata": "{}",
+        "memory_id": memory_id, "scope_id": scope_id, "category": "custom", "key": identity.key, "alias": None,
+        "is_single": 0, "content": content, "value": None, "sensitivity": "normal", "confidence": 1.0,
+        "provenance": Provenance(source_kind="explicit_user_request"),
+        "created_at": (now := SystemClock().now()), "updated_at": now, "supersedes": None,
         "fingerprint": identity.fingerprint, "text_hash": identity.text_hash,
     }  # fmt: skip
     stored = store.add_record(tx, scope, values)

@@ -8,12 +8,7 @@ SELECT id FROM scope WHERE kind = :kind AND key = :key
 
 -- name: add_record
 -- A new record.
-INSERT INTO record (memory_id, scope_id, category, kind, key, alias, is_single, content, value, status, sensitivity, confidence, importance, tags, provenance,
-    thread_id, turn_id, evidence_count, created_at, updated_at, valid_from, expires_at, last_accessed_at, access_count, supersedes, superseded_by,
-    contested, index_state, metadata, fingerprint, text_hash, checksum, deleted_at)
-VALUES (:memory_id, :scope_id, :category, :kind, :key, :alias, :is_single, :content, :value, :status, :sensitivity, :confidence, :importance, :tags, :provenance,
-    :thread_id, :turn_id, :evidence_count, :created_at, :updated_at, :valid_from, :expires_at, :last_accessed_at, :access_count, :supersedes, :superseded_by,
-    :contested, :index_state, :metadata, :fingerprint, :text_hash, :checksum, :deleted_at)
+INSERT INTO record ({columns}) VALUES ({values})
 
 -- name: generation_of_recall
 -- What a recall rests on beside its query: a number that every change of a scope raises, and one that every new vector raises.
@@ -21,7 +16,7 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'), 
 
 -- name: get_record
 -- A record by id.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id WHERE memory_id = :memory_id
 
 -- name: standing_state
 -- A mark of each standing record of some scopes, its row first: another one once the record is another. Their index is all that is read.
@@ -34,12 +29,12 @@ SELECT memory_id, text_hash FROM record WHERE memory_id IN (SELECT value FROM js
 
 -- name: record_by_key
 -- The newest record of a key, canonical or the caller's own; active ones first.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE scope_id = :scope_id AND (record.key = :key OR alias = :alias) ORDER BY status = 'active' DESC, updated_at DESC, record.id DESC LIMIT 1
 
 -- name: active_by_key
 -- The active record of a canonical key or alias.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id IN (
     SELECT id FROM record WHERE scope_id = :scope_id AND status = 'active' AND record.key = :key
     UNION ALL SELECT id FROM record WHERE scope_id = :scope_id AND status = 'active' AND alias IS NOT NULL AND alias = :alias
@@ -47,7 +42,7 @@ WHERE record.id IN (
 
 -- name: active_by_fingerprint
 -- The active record that says the same, by fingerprint or by its words; `+` keeps the planner from the index of the scope's statuses.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id IN (
     SELECT id FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'active'
     UNION ALL SELECT id FROM record
@@ -194,15 +189,11 @@ UPDATE record SET status = :status, updated_at = :now, superseded_by = :supersed
 
 -- name: update_record
 -- What may change in place.
-UPDATE record SET value = :value, tags = :tags, category = :category, importance = :importance, expires_at = :expires_at, metadata = :metadata,
-    sensitivity = :sensitivity, updated_at = :now, key = :key, fingerprint = :fingerprint WHERE memory_id = :memory_id
+UPDATE record SET {updated}, sensitivity = :sensitivity, updated_at = :now, key = :key, fingerprint = :fingerprint WHERE memory_id = :memory_id
 
 -- name: adopt_record
 -- An agent's note is the user's word from now on, filed as that is.
-UPDATE record SET category = :category, kind = :kind, key = :key, alias = :alias, is_single = :is_single, fingerprint = :fingerprint,
-    sensitivity = :sensitivity, confidence = :confidence, importance = :importance, provenance = :provenance, thread_id = :thread_id,
-    turn_id = :turn_id, valid_from = :valid_from, expires_at = :expires_at, value = :value, tags = :tags, updated_at = :now
-WHERE memory_id = :memory_id
+UPDATE record SET {adopted}, updated_at = :now WHERE memory_id = :memory_id
 
 -- name: notes_saying
 -- Active notes of agents in a scope with these words; `+` keeps the planner from the index of the scope's statuses.
@@ -691,12 +682,12 @@ SELECT id, scope_id, content FROM record WHERE index_state = 'pending' AND statu
 
 -- name: records_by_row
 -- Records by their row numbers.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id IN (SELECT value FROM json_each(:rows))
 
 -- name: export_records
 -- Records of a scope set, forgotten ones left out, from a place on.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id >= :row AND status <> 'deleted' AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY record.id LIMIT :limit
 
 -- name: export_candidates
@@ -706,7 +697,7 @@ WHERE candidate.id >= :row AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORD
 
 -- name: export_forgotten
 -- What is forgotten and can still be restored, from a place on.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id >= :row AND status = 'deleted' AND instr(:scope_ids, ',' || scope_id || ',') > 0 ORDER BY record.id LIMIT :limit
 
 -- name: export_tombstones
@@ -793,8 +784,7 @@ SELECT 1 FROM record LIMIT 1
 
 -- name: records_after
 -- Records in the order of their rows.
-SELECT whole.*, scope.kind AS scope_kind, scope.key AS scope_key
-FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
 WHERE record.id > :after ORDER BY record.id LIMIT :limit
 
 -- name: terms_after
@@ -1004,8 +994,7 @@ INSERT OR REPLACE INTO memory_fts_config (k, v) VALUES ('version', 5), ('secure-
 
 -- name: said_in_records
 -- What records say, between two rows.
-SELECT id, memory_id, CAST(content AS BLOB), CAST(value AS BLOB), CAST(tags AS BLOB), CAST(metadata AS BLOB), CAST(key AS BLOB), CAST(alias AS BLOB)
-FROM record WHERE id BETWEEN :first AND :last ORDER BY id
+SELECT id, memory_id, {words} FROM record WHERE id BETWEEN :first AND :last ORDER BY id
 
 -- name: said_in_candidates
 -- What proposals say, between two rows.

@@ -176,7 +176,7 @@ class MemoryService:
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
         wish = explicit_wish(params, provenance, place.workspace_id)
-        proposed = await self.vectors.meant(wish._replace(began=place.began))
+        proposed = await self.vectors.meant(msgspec.structs.replace(wish, began=place.began))
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         outcome = await write_once(self._means, params.idempotency_key, ["remember", params], place.workspace_id, write)
         return remembered(outcome)
@@ -186,7 +186,7 @@ class MemoryService:
         self._door.require_enabled()
         check_bounds(params.content, params.value, params.metadata)
         place = await self._door.place(params.context, writes=True)
-        given = from_write(params, place.workspace_id)._replace(began=place.began)
+        given = msgspec.structs.replace(from_write(params, place.workspace_id), began=place.began)
         proposed = await self.vectors.meant(given)
         write = partial(self._write, proposed=proposed, context=params.context, place=place)
         return (

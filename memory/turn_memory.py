@@ -125,7 +125,7 @@ class TurnMemory:
         if params.scope is not None:
             required(scopes, params.scope)
         began = await self._means.db.read(read_generation)
-        proposed = from_tool(turn, params, explicit=explicit, said=said)._replace(began=began)
+        proposed = msgspec.structs.replace(from_tool(turn, params, explicit=explicit, said=said), began=began)
         if is_note:
             proposed = await to_thread.run_sync(note_of_tool, proposed, params, turn.agent_id, scopes)
         proposed = await self._vectors.meant(proposed)
@@ -160,7 +160,7 @@ class TurnMemory:
             said = self._means.generation_of_turn(tx, turn.turn_id)
             began = GONE if said is None else said
             for proposed in proposals:
-                outcomes.append(self._writer.write(tx, proposed._replace(began=began), scopes))
+                outcomes.append(self._writer.write(tx, msgspec.structs.replace(proposed, began=began), scopes))
                 tell_after(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
             keep_answer(tx, key, KeptAnswer(b"", encoded(stats)), self._means.clock.now())

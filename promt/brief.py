@@ -6,17 +6,14 @@ delimiters need no nonce.
 Rule 3: what does not fit is skipped and named, the next may fit.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from promt import load
 from promt.render import line_of
 from protocol.hooks import ContextItem, ShownLine
-from protocol.memory import Category
 from protocol.threads import SourceRef
 
-ORDER: Mapping[Category, int] = {"recurring_instruction": 0, "communication_style": 1, "identity": 2}
-"""The categories of a brief, what comes first first."""
 BESIDE_WORDS = len("- []: \n")  # of a line, beside its id and its words
 MAX_LINE_CHARS = 280  # of a statement's own words, as of a recalled one
 
@@ -25,7 +22,8 @@ class StandingStatement(NamedTuple):
     """Something that stands until it is changed. `key` is what it is about, whichever scope it was said in."""
 
     memory_id: str
-    category: Category
+    place: int
+    """Where its category stands in a brief; the smallest is first."""
     key: str
     text: str
     said_at: int
@@ -71,9 +69,9 @@ def _newest(
 
 
 def choose(statements: Iterable[StandingStatement]) -> list[StandingStatement]:
-    """What stands, in its order: of each key, and of equal words, the newest; by category, then the oldest first."""
+    """What stands, in its order: of each key, and of equal words, the newest; by place, then the oldest first."""
     chosen = _newest(_newest(statements, lambda one: one.key), lambda one: " ".join(one.text.casefold().split()))
-    return sorted(chosen, key=lambda one: (ORDER[one.category], one.first_said_at, one.memory_id))
+    return sorted(chosen, key=lambda one: (one.place, one.first_said_at, one.memory_id))
 
 
 def compose(statements: Iterable[StandingStatement], max_chars: int, frame: Frame = STANDING) -> Brief:

@@ -4,7 +4,7 @@ Rule 1: input refuses unknown members (`Params`), output may grow (`Wire`).
 Rule 2: an absent optional member and null mean the same, except in a settings patch.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias, cast, dataclass_transform
+from typing import Annotated, Any, Literal, TypeAlias, cast, dataclass_transform, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -56,12 +56,27 @@ DEFAULT_WORKSPACE = "ws_default"
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
 class _Message(msgspec.StructMeta):
-    """Makes every subclass frozen and keyword-only (msgspec itself does not inherit `kw_only`)."""
+    """Makes every subclass frozen and keyword-only (msgspec itself does not inherit `kw_only`).
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+    A class that is not `bounded` has the members of its bases without their bounds and descriptions, and none of its own.
+    """
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, bounded: bool = True, **options: Any
+    ) -> Any:
         options.setdefault("kw_only", True)
         options.setdefault("frozen", True)
+        if not bounded:
+            plain = {member: kind for base in bases for member, kind in get_type_hints(base).items()}
+            defaults = {
+                one.name: one.default for base in bases for one in msgspec.structs.fields(base) if not one.required
+            }
+            namespace |= {"__annotations__": plain, **defaults}
         return super().__new__(mcs, name, bases, namespace, **options)
+
+
+class Fields(msgspec.Struct, metaclass=_Message):
+    """Members that several messages share; it is no message by itself."""
 
 
 class Wire(msgspec.Struct, metaclass=_Message):

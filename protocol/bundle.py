@@ -9,34 +9,16 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
-from protocol.base import Id, Millis, Params, Scope, Unit, matching
-from protocol.memory import (
-    Action,
-    Actor,
-    Bucket,
-    CandidateStatus,
-    Category,
-    Content,
-    EventName,
-    Kind,
-    Metadata,
-    Provenance,
-    ReasonCode,
-    SemanticFields,
-    Sensitivity,
-    SourceKind,
-    Status,
-    Tags,
-)
+from protocol.base import Id, Millis, Params, Scope, matching
+from protocol.memory import Action, Bucket, CandidateStatus, EventName, ProposalFields, ReasonCode
+from protocol.record import Actor, Category, Content, Count, RecordFields, SourceKind, Status, StoredKey
 
 BUNDLE_VERSION = 1
 BUNDLE_FORMAT: Literal["pioneer.memory"] = "pioneer.memory"
 
 KeptStatus: TypeAlias = Literal["active", "superseded", "expired", "archived"]
 Level: TypeAlias = Literal["normal", "personal", "regulated"]
-StoredKey: TypeAlias = Annotated[str, Meta(min_length=1, max_length=8192, description="As the record shows it.")]
 Code: TypeAlias = Annotated[str, matching("[a-z0-9_]{1,64}")]
-Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 KeyedHex: TypeAlias = Annotated[str, matching("[0-9a-f]{64}", "HMAC-SHA-256 under the key `key_id`.")]
 KeyId: TypeAlias = Annotated[str, matching("[0-9a-f]{32}", "Names the key of a home; tells nothing of it.")]
 
@@ -105,56 +87,23 @@ class BundledDecision(Params):
     run_id: Id | None = None
 
 
-class BundleRecord(Params, tag_field="type", tag="record"):
+class BundleRecord(RecordFields, Params, tag_field="type", tag="record"):
     """A record with its evidence, history and decisions.
 
     One that is too large for a line is on several, each with another part of the three lists.
     """
 
-    memory_id: Id
-    scope: Scope
-    category: Category
-    kind: Kind
-    key: StoredKey
     alias: StoredKey | None
     is_single: bool
-    content: Content
-    value: Any
     status: KeptStatus
     sensitivity: Level
-    confidence: Unit
-    importance: Unit
-    tags: Tags
-    provenance: Provenance
-    created_at: Millis
-    updated_at: Millis
-    valid_from: Millis | None
-    expires_at: Millis | None
-    last_accessed_at: Millis | None
-    access_count: Count
-    supersedes: Id | None
-    superseded_by: Id | None
-    contested: bool
-    metadata: Metadata
     events: list[BundledEvent] = []
     decisions: list[BundledDecision] = []
     evidence: list[BundledEvidence] = []
 
 
-class BundledProposal(Params):
+class BundledProposal(ProposalFields, Params):
     """What a candidate's record would need beside the text."""
-
-    semantic: SemanticFields = SemanticFields()
-    alias: StoredKey | None = None
-    kind: Kind = "semantic"
-    tags: Tags = []
-    confidence: Unit | None = None
-    importance: Unit = 0.5
-    valid_from: Millis | None = None
-    expires_at: Millis | None = None
-    metadata: Metadata | None = None
-    provenance: Provenance = Provenance(source_kind="user_statement")
-    declared: Sensitivity | None = None
 
 
 class BundleCandidate(Params, tag_field="type", tag="candidate"):

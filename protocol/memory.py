@@ -19,26 +19,28 @@ from protocol.base import (
     Unit,
     Wire,
 )  # fmt: skip
+from protocol.record import (
+    Actor,
+    Category,
+    Content,
+    GivenDetails,
+    Kind,
+    Metadata,
+    Provenance,
+    Record,
+    Sensitivity,
+    SourceKind,
+    Status,
+    StoredKey,
+    Tags,
+    Voice,
+)
 
-MAX_CONTENT_BYTES = 16 * 1024
 MAX_VALUE_BYTES = 1024
 MAX_METADATA_BYTES = 8 * 1024
 MAX_EVIDENCE = 8
 MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 
-Category: TypeAlias = Literal[
-    "identity", "preference", "biography", "relationship", "recurring_instruction", "project_policy", "project_fact",
-    "project_decision", "procedure", "todo", "constraint", "communication_style", "custom",
-]  # fmt: skip
-Kind: TypeAlias = Literal["semantic", "episodic", "procedural", "observation", "session_summary"]
-Status: TypeAlias = Literal["active", "superseded", "expired", "archived", "deleted"]
-Sensitivity: TypeAlias = Literal["normal", "personal", "secret_like", "regulated"]
-SourceKind: TypeAlias = Literal[
-    "explicit_user_request", "user_statement", "user_correction", "assistant_inference", "background_extractor",
-    "tool_observation", "import", "file", "system", "agent_note",
-]  # fmt: skip
-Voice: TypeAlias = Literal["user", "machine"]
-"""Whose word a record is: the user's, or that of an agent whose note no person has confirmed."""
 Relation: TypeAlias = Literal["duplicate", "compatible_update", "contradiction", "novel", "suppressed_by_rejection"]
 Intent: TypeAlias = Literal["explicit_store", "implicit_candidate", "explicit_forget", "explicit_no_memory"]
 Explicitness: TypeAlias = Literal["explicit", "implicit", "unclear"]
@@ -65,7 +67,6 @@ ReasonCode: TypeAlias = Literal[
     "not_own_words", "quote_too_short", "beyond_quote", "stored_as_said", "agent_note_created", "agent_notes_disabled",
     "note_would_instruct", "note_confirmed", "source_forgotten",
 ]  # fmt: skip
-IndexState: TypeAlias = Literal["pending", "indexed", "repair_needed"]
 SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
 SpaceKind: TypeAlias = Literal["static", "model"]
@@ -76,22 +77,15 @@ EventName: TypeAlias = Literal[
     "restored", "erased", "imported", "confirmed",
 ]  # fmt: skip
 ChangeKind: TypeAlias = Literal["created", "updated", "superseded", "deleted", "restored", "expired"]
-ActorKind: TypeAlias = Literal["user", "assistant", "extractor", "system", "tool", "import"]
 AgentKind: TypeAlias = Literal["assistant", "tool", "system"]
 NoteStatus: TypeAlias = Literal["noted", "duplicate", "rejected"]
 
-Content: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=MAX_CONTENT_BYTES, description="One fact in plain words; at most 16 KiB.")
-]
 Key: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=256, description="The caller's own name for the fact, or a canonical key.")
 ]
-Tag: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
-Tags: TypeAlias = Annotated[list[Tag], Meta(max_length=32)]
 IdempotencyKey: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=128, description="A repeat of the same request answers the same; 30 days.")
 ]
-Metadata: TypeAlias = Annotated[dict[str, Any], Meta(description="The host's own data; at most 8 KiB of JSON.")]
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
@@ -103,23 +97,6 @@ class Context(Params):
     agent_id: Id | None = None
     task_id: Id | None = None
     include_user: bool = False
-
-
-class Actor(Params):
-    """Who did something."""
-
-    kind: ActorKind
-    id: Annotated[str, Meta(max_length=128)] | None = None
-
-
-class Provenance(Params):
-    """Where a record comes from; set at creation and never changed."""
-
-    source_kind: SourceKind = "explicit_user_request"
-    thread_id: Id | None = None
-    turn_id: Id | None = None
-    item_id: Id | None = None
-    created_by: Actor | None = None
 
 
 class SemanticFields(Params):
@@ -139,6 +116,17 @@ class SemanticFields(Params):
     cardinality: Cardinality | None = None
 
 
+class ProposalFields(GivenDetails):
+    """What a proposal says beside its words; kept of a candidate for the day on which it becomes a record."""
+
+    semantic: SemanticFields = SemanticFields()
+    alias: StoredKey | None = None
+    confidence: Unit | None = None
+    metadata: Metadata | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # null came with older bundles
+    provenance: Provenance = Provenance(source_kind="user_statement")
+    declared: Sensitivity | None = None
+
+
 class Evidence(Params):
     """Words that support a fact. With `item_id` they must occur in that item, whose role then says who spoke."""
 
@@ -148,38 +136,6 @@ class Evidence(Params):
     item_id: Id | None = None
     source_kind: SourceKind | None = None
     at: Millis | None = None
-
-
-class Record(Wire):
-    """One durable memory."""
-
-    memory_id: str
-    scope: Scope
-    namespace: str | None
-    category: Category
-    kind: Kind
-    key: str
-    content: str
-    value: Any
-    status: Status
-    sensitivity: Sensitivity
-    confidence: float
-    importance: float
-    tags: list[str]
-    provenance: Provenance
-    evidence_count: int
-    created_at: int
-    updated_at: int
-    valid_from: int | None
-    expires_at: int | None
-    last_accessed_at: int | None
-    access_count: int
-    supersedes: str | None
-    superseded_by: str | None
-    contested: bool
-    index_state: IndexState
-    metadata: dict[str, Any]
-    voice: Voice = "user"
 
 
 class Factor(Wire):
@@ -322,7 +278,7 @@ class SimilarResult(Wire):
 # -- writes --------------------------------------------------------------------------------------------------------
 
 
-class RememberParams(Params):
+class RememberParams(GivenDetails, Params):
     """`memory/remember`: an explicit wish to keep something."""
 
     content: Content
@@ -331,18 +287,12 @@ class RememberParams(Params):
     """What of its subject it says, such as `home` or `favourite colour`: there is one at a time, so a later one replaces it."""
     scope: Scope | None = None
     key: Key | None = None
-    kind: Kind = "semantic"
     value: Any = None
-    tags: Tags = []
     sensitivity: Sensitivity | None = None
     confidence: Unit = 1.0
-    importance: Unit = 0.5
-    expires_at: Millis | None = None
-    valid_from: Millis | None = None
     supersedes: Id | None = None
     idempotency_key: IdempotencyKey | None = None
     provenance: Provenance | None = None
-    metadata: Metadata = {}
     context: Context = field(default_factory=Context)
 
 
@@ -356,7 +306,7 @@ class RememberResult(Wire):
     superseded_memory_id: str | None = None
 
 
-class WriteParams(Params):
+class WriteParams(GivenDetails, Params):
     """`memory/write`: a proposal with its semantics and evidence."""
 
     semantic: SemanticFields
@@ -367,14 +317,8 @@ class WriteParams(Params):
     evidence: Annotated[list[Evidence], Meta(max_length=MAX_EVIDENCE)] = []
     disposition: Disposition = "route_to_candidate_policy"
     confidence: Unit | None = None
-    importance: Unit = 0.5
     idempotency_key: IdempotencyKey | None = None
     provenance: Provenance | None = None
-    tags: Tags = []
-    kind: Kind = "semantic"
-    valid_from: Millis | None = None
-    expires_at: Millis | None = None
-    metadata: Metadata = {}
     context: Context = field(default_factory=Context)
 
 

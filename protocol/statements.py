@@ -1,7 +1,8 @@
 """Named SQL from a package's `queries.sql`.
 
 A file is a list of blocks: `-- name: verb_noun`, one comment line that says what it does, the statement. A misspelt
-name is a `KeyError` at import, and no SQL is ever built from text of the outside.
+name is a `KeyError` at import, and no SQL is ever built from text of the outside. A house may name a list of its own
+columns `{name}` in the file; it is filled once, when the file is loaded.
 """
 
 import re
@@ -17,8 +18,10 @@ _BLOCK = re.compile(
 class Statements(Mapping[str, str]):
     """The statements of one package by name."""
 
-    def __init__(self, package: str, file: str = "queries.sql") -> None:
-        text = files(package).joinpath(file).read_text(encoding="utf-8")
+    def __init__(self, package: str, lists: Mapping[str, str] | None = None) -> None:
+        text = files(package).joinpath("queries.sql").read_text(encoding="utf-8")
+        for name, names in (lists or {}).items():
+            text = text.replace(f"{{{name}}}", names)
         self._blocks = {m["name"]: m["sql"].strip().rstrip(";") for m in _BLOCK.finditer(text)}
         self.abouts = {m["name"]: m["about"] for m in _BLOCK.finditer(text)}
         self.package = package

@@ -8,7 +8,7 @@ repair_needed  the model makes none of its words
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from protocol.memory import IndexState
+from protocol.record import IndexState
 
 VectorEvent: TypeAlias = Literal["await", "settle", "refuse"]
 

@@ -22,7 +22,7 @@ MAX_QUERIES: Final = 3
 MAX_TEXT_CHARS: Final = 256
 MAX_CHARS: Final = 20_000  # more than any block of the prompt takes
 _CATEGORIES: Final = frozenset(cast("tuple[str, ...]", get_args(Category)))
-_MAX_CATEGORIES: Final = 6  # half of all: who wants more wants everything
+_MAX_CATEGORIES: Final = len(_CATEGORIES) // 2  # half of all: who wants more wants everything
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.DOTALL)
 _WORD = re.compile(r"\w")
 

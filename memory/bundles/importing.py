@@ -14,6 +14,7 @@ from memory.bundles.text import open_bundle
 from memory.ports import Collaborators
 from memory.read.vectors import RecordVectors
 from memory.rows.forgetting import read_generation
+from memory.rows.record_columns import texts_of_details
 from memory.rows.store import encoded
 from memory.rules.identity import FactIdentity, identify, identity_at, value_text
 from memory.rules.sensitivity import clean, judge
@@ -106,8 +107,7 @@ def _texts(entry: BundleRecord | BundleCandidate) -> Iterator[str]:
     if entry.value is not None:
         yield value_text("", entry.value)
     yield about.alias or ""
-    yield from about.tags
-    yield encoded(about.metadata) if about.metadata else ""
+    yield from texts_of_details(about)
     yield (about.provenance.created_by.id or "") if about.provenance.created_by is not None else ""
     yield from (one.quote for one in entry.evidence)
     yield from (encoded(decision.factors) for decision in entry.decisions if decision.factors)

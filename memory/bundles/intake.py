@@ -23,6 +23,7 @@ from memory.rows.bundles import (
 )
 from memory.rows.evidence import add_evidence
 from memory.rows.notices import expire, note_change
+from memory.rows.record_columns import FIELDS
 from memory.rows.store import (
     Change,
     Stored,
@@ -196,16 +197,9 @@ class Intake:
         status = effective_status(entry.status, entry.expires_at, self._now)
         superseded_by = entry.superseded_by or ("" if status == "superseded" else None)
         stored = add_record(tx, entry.scope, {
-            "memory_id": memory_id, "scope_id": scope_id, "category": entry.category, "kind": entry.kind,
-            "key": identity.key, "alias": entry.alias, "is_single": int(entry.is_single), "content": entry.content,
-            "value": encoded(entry.value) if entry.value is not None else None, "status": status,
-            "sensitivity": entry.sensitivity, "confidence": entry.confidence, "importance": entry.importance,
-            "tags": encoded(entry.tags), "provenance": encoded(entry.provenance),
-            "thread_id": entry.provenance.thread_id, "turn_id": entry.provenance.turn_id,
-            "created_at": entry.created_at, "updated_at": entry.updated_at, "valid_from": entry.valid_from,
-            "expires_at": entry.expires_at, "last_accessed_at": entry.last_accessed_at,
-            "access_count": entry.access_count, "supersedes": entry.supersedes, "superseded_by": superseded_by,
-            "contested": int(entry.contested), "metadata": encoded(entry.metadata), "fingerprint": identity.fingerprint,
+            **{name: getattr(entry, name) for name in FIELDS if name in entry.__struct_fields__},
+            "scope_id": scope_id, "key": identity.key, "alias": entry.alias, "is_single": entry.is_single,
+            "status": status, "superseded_by": superseded_by, "fingerprint": identity.fingerprint,
             "text_hash": identity.text_hash,
         })  # fmt: skip
         self._attach(entry, memory_id=memory_id, is_new=True)

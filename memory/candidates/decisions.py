@@ -7,6 +7,8 @@ Rule 3: a candidate outside the active scopes is answered exactly like one that 
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from memory.doorway import Doorway
 from memory.ports import Collaborators
 from memory.proposals.kept_proposals import approved_proposal
@@ -203,7 +205,7 @@ class Candidates:
         def approve(tx: Tx) -> tuple[Outcome, StoredCandidate]:
             found = self._pending(tx, params, scopes)
             content, value = (edit.content, edit.value) if edit else (found.candidate.content, found.candidate.value)
-            proposed = approved_proposal(tx, found, content, value, workspace_id)._replace(began=began)
+            proposed = replace(approved_proposal(tx, found, content, value, workspace_id), began=began)
             outcome = self._writer.write(tx, proposed, scopes)
             tell_after(tx, self._means, outcome.notices)
             return outcome, _found(tx, params.candidate_id, scopes)

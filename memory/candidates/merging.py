@@ -7,6 +7,8 @@ Rule 2: what the merged record rests upon stays with it, so that `memory/restore
 from collections.abc import Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from memory.doorway import Doorway
 from memory.ports import Collaborators
 from memory.proposals.proposal_sources import explicit_wish
@@ -58,7 +60,7 @@ class Merger:
             sensitivity=stays.sensitivity, supersedes=merged.record.memory_id,
         )  # fmt: skip
         proposed = explicit_wish(wish, Provenance(thread_id=params.context.thread_id), params.context.workspace_id)
-        outcome = self._writer.write(tx, proposed._replace(same_as=stays.memory_id), scopes)
+        outcome = self._writer.write(tx, replace(proposed, same_as=stays.memory_id), scopes)
         kept(outcome)  # a refusal changes nothing
         return outcome
 

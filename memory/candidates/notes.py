@@ -6,7 +6,6 @@ Rule 2: what is the user's already is confirmed as it is; confirming twice is co
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 from anyio import to_thread
@@ -22,7 +21,8 @@ from memory.read.vectors import RecordVectors
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.notes import end_confirmed, is_note, may_note
 from memory.rows.notices import changed, note_change
-from memory.rows.store import Change, Stored, encoded
+from memory.rows.record_columns import ADOPTED
+from memory.rows.store import Change, Stored
 from memory.rows.withheld import find_kept
 from memory.write.adopting import adopt
 from memory.write.answers import note_answer, refusal
@@ -65,7 +65,7 @@ class Notes:
         context = msgspec.structs.replace(params.context, agent_id=agent_id)
         scopes, workspace_id, began = await self._door.place(context, writes=True)
         noted = await to_thread.run_sync(from_note, params, scopes, workspace_id)
-        proposed = await self._vectors.meant(noted._replace(began=began))
+        proposed = await self._vectors.meant(msgspec.structs.replace(noted, began=began))
         write = partial(self._write, proposed=proposed, context=context, scopes=scopes)
         request = ["note", msgspec.structs.replace(params, context=context)]
         outcome = await write_once(self._means, params.idempotency_key, request, workspace_id, write)
@@ -100,15 +100,9 @@ class Notes:
         provenance = msgspec.structs.replace(
             old.provenance, source_kind="explicit_user_request", created_by=APPROVER
         )  # fmt: skip
-        same: dict[str, Any] = {
-            name: getattr(old, name)
-            for name in ("category", "kind", "key", "sensitivity", "confidence", "importance", "valid_from")
-        }
-        values = same | {
-            "alias": note.alias, "is_single": int(note.is_single), "fingerprint": note.fingerprint,
-            "provenance": encoded(provenance), "thread_id": provenance.thread_id, "turn_id": provenance.turn_id,
-            "expires_at": end_confirmed(old), "tags": encoded(old.tags),
-            "value": encoded(old.value) if old.value is not None else None,
+        values = {name: getattr(old, name, None) for name in ADOPTED} | {
+            "alias": note.alias, "is_single": note.is_single, "fingerprint": note.fingerprint, "provenance": provenance,
+            "expires_at": end_confirmed(old),
         }  # fmt: skip
         change = Change("confirmed", APPROVER, CONFIRMED.reason_code, "active", "active")
         record = adopt(tx, old.memory_id, values, change, now, self._means.lexicon).record

@@ -22,7 +22,7 @@ from promt.layout import SENTENCE_END, mask_quotes
 from promt.own_words import mask_material
 from promt.patterns import compile_late
 from promt.render import shorten
-from protocol.memory import Category, Fact, FactEvidence, SemanticFields
+from protocol.memory import Category, Durability, Fact, FactEvidence, ScopeHint, SemanticFields, SensitivityHint
 
 MAX_QUOTE_CHARS = 500
 MAX_CONTENT_CHARS = 800
@@ -31,7 +31,22 @@ MAX_SENTENCE_CHARS = 1500  # a longer "sentence" is no prose
 MAX_STATEMENTS = 4  # of one sentence: "My name is Anna, I live in Graz and I'm vegan"
 
 
-def _meaning(category: Category, attribute: str = "custom", *, said: bool = False) -> SemanticFields:
+class _Whose(NamedTuple):
+    """Whose fact a statement is, and so where and how long it holds."""
+
+    scope_hint: ScopeHint
+    durability: Durability
+    sensitivity: SensitivityHint
+
+
+_OF_USER = _Whose("user_global", "long_lived", "none")
+_OF_SELF = _Whose("user_global", "long_lived", "personal")
+_OF_PROJECT = _Whose("project_workspace", "project_lifetime", "none")
+
+
+def _meaning(
+    category: Category, attribute: str = "custom", *, whose: _Whose = _OF_USER, said: bool = False
+) -> SemanticFields:
     """What a kind means. What was only `said`, and not asked to be kept, is weighed like any statement of the user."""
     return SemanticFields(
         intent="implicit_candidate" if said else "explicit_store",
@@ -39,27 +54,25 @@ def _meaning(category: Category, attribute: str = "custom", *, said: bool = Fals
         category=category,
         subject="current_user",
         attribute=attribute,
-        scope_hint="project_workspace" if category.startswith("project_") else "user_global",
-        durability="project_lifetime" if category.startswith("project_") else "long_lived",
-        sensitivity="personal" if category in {"identity", "relationship"} else "none",
         certainty="high",
         cardinality="set" if attribute == "custom" else "single",
+        **whose._asdict(),
     )
 
 
 MEANING: Mapping[Kind, SemanticFields] = {
     "remember": _meaning("custom"),
-    "project": _meaning("project_fact"),
-    "decided": _meaning("project_decision"),
-    "name": _meaning("identity", "name"),
-    "nickname": _meaning("identity", "nickname"),
-    "pronouns": _meaning("identity", "pronouns"),
-    "age": _meaning("identity", "age", said=True),
-    "birthday": _meaning("identity", "birthday"),
-    "mother_tongue": _meaning("identity", "native_language", said=True),
+    "project": _meaning("project_fact", whose=_OF_PROJECT),
+    "decided": _meaning("project_decision", whose=_OF_PROJECT),
+    "name": _meaning("identity", "name", whose=_OF_SELF),
+    "nickname": _meaning("identity", "nickname", whose=_OF_SELF),
+    "pronouns": _meaning("identity", "pronouns", whose=_OF_SELF),
+    "age": _meaning("identity", "age", whose=_OF_SELF, said=True),
+    "birthday": _meaning("identity", "birthday", whose=_OF_SELF),
+    "mother_tongue": _meaning("identity", "native_language", whose=_OF_SELF, said=True),
     "home": _meaning("biography", "home", said=True),
     "job": _meaning("biography", "job_title", said=True),
-    "person": _meaning("relationship", said=True),
+    "person": _meaning("relationship", whose=_OF_SELF, said=True),
     "constraint": _meaning("constraint", said=True),
     "favourite": _meaning("preference", said=True),
     "preference": _meaning("preference"),
@@ -67,7 +80,7 @@ MEANING: Mapping[Kind, SemanticFields] = {
     "address": _meaning("communication_style", "form_of_address"),
     "language": _meaning("recurring_instruction", "preferred_language"),
     "instruction": _meaning("recurring_instruction"),
-    "policy": _meaning("project_policy"),
+    "policy": _meaning("project_policy", whose=_OF_PROJECT),
     "no_longer": _meaning("preference"),
     "no_longer_home": _meaning("biography", "home"),
     "no_longer_job": _meaning("biography", "job_title"),

@@ -6,9 +6,9 @@ import msgspec
 
 from memory.proposals.proposal import Checked, Proposed, actor_of
 from memory.rows.notes import end_of_note
-from memory.rows.store import encoded
 from memory.rules.identity import FactIdentity
 from memory.rules.sensitivity import level_of
+from protocol.record import details_of
 
 
 class RecordPlacement(NamedTuple):
@@ -23,20 +23,17 @@ class RecordPlacement(NamedTuple):
 def columns_of(
     p: Proposed, identity: FactIdentity, checked: Checked, place: RecordPlacement, *, is_regulated: bool
 ) -> dict[str, Any]:
-    """Return the columns of the record, as far as they are not those of any new one."""
+    """Return the fields and columns of the record, as far as they are not those of any new one."""
     provenance = msgspec.structs.replace(p.provenance, source_kind=checked.source_kind, created_by=actor_of(p))
     if p.provenance.source_kind in {"import", "user_correction"}:
         provenance = msgspec.structs.replace(provenance, source_kind=p.provenance.source_kind)
-    expires_at = end_of_note(place.now, p.expires_at) if p.is_note else p.expires_at
     level = level_of(p.declared, p.semantic.sensitivity, p.semantic.category, is_regulated=is_regulated)
-    return {
-        "memory_id": place.memory_id, "scope_id": place.scope_id, "category": p.semantic.category, "kind": p.kind,
-        "key": identity.key, "alias": identity.alias, "is_single": int(identity.is_single), "content": p.content,
-        "value": encoded(p.value) if p.value is not None else None, "sensitivity": level,
-        "confidence": 1.0 if p.confidence is None else p.confidence, "importance": p.importance,
-        "tags": encoded(list(p.tags)), "provenance": encoded(provenance), "thread_id": p.provenance.thread_id,
-        "turn_id": p.provenance.turn_id, "evidence_count": len(checked.evidence), "created_at": place.now,
-        "updated_at": place.now, "valid_from": p.valid_from, "expires_at": expires_at,
-        "supersedes": place.supersedes, "metadata": encoded(p.metadata or {}), "fingerprint": identity.fingerprint,
+    return details_of(p) | {
+        "memory_id": place.memory_id, "scope_id": place.scope_id, "category": p.semantic.category,
+        "key": identity.key, "alias": identity.alias, "is_single": identity.is_single, "content": p.content,
+        "value": p.value, "sensitivity": level, "confidence": 1.0 if p.confidence is None else p.confidence,
+        "provenance": provenance, "evidence_count": len(checked.evidence), "created_at": place.now,
+        "updated_at": place.now, "expires_at": end_of_note(place.now, p.expires_at) if p.is_note else p.expires_at,
+        "supersedes": place.supersedes, "metadata": p.metadata or {}, "fingerprint": identity.fingerprint,
         "text_hash": identity.text_hash,
     }  # fmt: skip

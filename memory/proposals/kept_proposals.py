@@ -10,27 +10,15 @@ import msgspec
 from memory.proposals.proposal import Checked, Proposed
 from memory.rows.evidence import evidence_of_candidate
 from memory.rows.store import StoredCandidate, encoded
-from protocol.memory import Actor, Kind, Provenance, SemanticFields, Sensitivity, SourceKind
+from protocol.memory import Actor, ProposalFields, SourceKind
 from protocol.seams.ports import Tx
 
 APPROVER = Actor(kind="user", id="approval")
 """Who wrote a record that was a candidate: the person who approved it stands for its words."""
 
 
-class KeptProposal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A proposal without its words."""
-
-    semantic: SemanticFields = SemanticFields()
-    alias: str | None = None
-    kind: Kind = "semantic"
-    tags: list[str] = []
-    confidence: float | None = None
-    importance: float = 0.5
-    valid_from: int | None = None
-    expires_at: int | None = None
-    metadata: dict[str, Any] | None = None
-    provenance: Provenance = Provenance(source_kind="user_statement")
-    declared: Sensitivity | None = None
+class KeptProposal(ProposalFields, omit_defaults=True):
+    """A proposal without its words, as a column keeps it."""
 
 
 _KEPT: Final = msgspec.json.Decoder(KeptProposal)
@@ -39,13 +27,9 @@ _KEPT: Final = msgspec.json.Decoder(KeptProposal)
 
 def kept_of(proposed: Proposed, source_kind: SourceKind) -> str:
     """Return what is kept of a proposal, as a column."""
-    p = proposed
-    provenance = msgspec.structs.replace(p.provenance, source_kind=source_kind)
-    return encoded(KeptProposal(
-        semantic=p.semantic, alias=p.alias, kind=p.kind, tags=list(p.tags), confidence=p.confidence,
-        importance=p.importance, valid_from=p.valid_from, expires_at=p.expires_at, metadata=p.metadata,
-        provenance=provenance, declared=p.declared,
-    ))  # fmt: skip
+    provenance = msgspec.structs.replace(proposed.provenance, source_kind=source_kind)
+    members: dict[str, Any] = {name: getattr(proposed, name) for name in KeptProposal.__struct_fields__}
+    return encoded(msgspec.structs.replace(KeptProposal(**members), provenance=provenance))
 
 
 def proposal_of(found: StoredCandidate) -> KeptProposal:
@@ -58,12 +42,11 @@ def proposal_of(found: StoredCandidate) -> KeptProposal:
 def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, workspace_id: str | None) -> Proposed:
     """Return the candidate as its approver's own wish."""
     kept, candidate = proposal_of(found), found.candidate
+    members: dict[str, Any] = msgspec.structs.asdict(kept)
+    members["provenance"] = msgspec.structs.replace(kept.provenance, created_by=APPROVER)
     return Proposed(
-        semantic=kept.semantic, content=content, workspace_id=workspace_id, scope=candidate.scope, value=value,
-        alias=kept.alias, evidence=evidence_of_candidate(tx, candidate.candidate_id), is_explicit=True,
-        disposition="accept_active", kind=kept.kind, tags=kept.tags, confidence=kept.confidence,
-        importance=kept.importance, valid_from=kept.valid_from, expires_at=kept.expires_at, metadata=kept.metadata,
-        provenance=msgspec.structs.replace(kept.provenance, created_by=APPROVER), declared=kept.declared,
+        **members, content=content, workspace_id=workspace_id, scope=candidate.scope, value=value,
+        evidence=evidence_of_candidate(tx, candidate.candidate_id), is_explicit=True, disposition="accept_active",
         approves=candidate.candidate_id,
     )  # fmt: skip
 

@@ -62,6 +62,6 @@ def _note(
     semantic = msgspec.structs.replace(semantic, subject="current_agent")  # a key that no word of the user has
     proposed = Proposed(
         semantic=semantic, content=content, workspace_id=workspace_id, evidence=[said], provenance=provenance,
-        is_note=True,
-    )._replace(**members)  # fmt: skip
-    return proposed._replace(ask=_ask_of(cleaned(proposed)))
+        is_note=True, **members,
+    )  # fmt: skip
+    return msgspec.structs.replace(proposed, ask=_ask_of(cleaned(proposed)))

@@ -7,16 +7,16 @@ Rule 2: a user's evidence is their own words; what they pasted, and what the gat
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from memory.ports import Collaborators
 from memory.rows.evidence import add_evidence
-from memory.rows.store import encoded
+from memory.rows.record_columns import CLEANED, texts_of_details
 from memory.rules.hygiene import UNSUPPORTED, Junk, find_junk, is_supported
 from memory.rules.identity import value_text
 from memory.rules.obligations import Ask
 from memory.rules.quotes import compared
-from memory.rules.sensitivity import Findings, clean, clean_value, judge
+from memory.rules.sensitivity import Findings, clean_value, judge
 from memory.rules.write_plan import ORIGINS, Origin
 from promt.own_words import own_stretches
 from protocol.base import Scope
@@ -25,11 +25,10 @@ from protocol.memory import (
     Actor,
     Disposition,
     Evidence,
-    Kind,
+    ProposalFields,
     Provenance,
     ReasonCode,
     SemanticFields,
-    Sensitivity,
     SourceKind,
 )
 from protocol.seams.ports import Lexicon, SecretScanner, Tx, Vector
@@ -49,27 +48,17 @@ _UNSAID = frozenset({"", SemanticFields().attribute})
 """What the contract says where nobody says anything."""
 
 
-class Proposed(NamedTuple):
+class Proposed(ProposalFields):
     """Everything that a door hands to the pipeline."""
 
-    semantic: SemanticFields
     content: str
     workspace_id: str | None
     scope: Scope | None = None
     value: Any = None
-    alias: str | None = None
     evidence: Sequence[Evidence] = ()
     is_explicit: bool = False
     disposition: Disposition = "route_to_candidate_policy"
-    kind: Kind = "semantic"
-    tags: Sequence[str] = ()
-    confidence: float | None = None
-    importance: float = 0.5
-    valid_from: int | None = None
-    expires_at: int | None = None
-    metadata: dict[str, Any] | None = None
     provenance: Provenance = Provenance()
-    declared: Sensitivity | None = None
     supersedes: str | None = None
     run_id: str | None = None
     heard: str | None = None
@@ -107,18 +96,17 @@ def actor_of(proposed: Proposed) -> Actor:
 
 
 def cleaned(proposed: Proposed) -> Proposed:
-    """The proposal without what nobody can see in its texts."""
-    p = proposed
-    return p._replace(content=clean(p.content), tags=[clean(tag) for tag in p.tags], value=clean_value(p.value))
+    """The proposal without what nobody can see in its texts; its host's own data stays as it is."""
+    return replace(proposed, **{name: clean_value(getattr(proposed, name)) for name in ("content", *CLEANED)})
 
 
 def texts_of(proposed: Proposed) -> list[str]:
     """Every text of a proposal that is stored when it is kept, once."""
     p = proposed
-    parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *p.tags]
+    parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *texts_of_details(p)]
     parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
     parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
-    parts += [encoded(p.metadata) if p.metadata else "", *(evidence.quote for evidence in p.evidence)]
+    parts += [evidence.quote for evidence in p.evidence]
     return [part for part in dict.fromkeys(parts) if part not in _UNSAID]
 
 
@@ -181,7 +169,7 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
         owners.add(thread.origin if thread is not None else "user")
         kind = default if item.role == "user" else ROLE_SOURCES[item.role]
         origins.append((ROLE_ORIGINS[item.role], kind))
-        kept.append(msgspec.structs.replace(evidence, thread_id=item.thread_id, turn_id=item.turn_id))
+        kept.append(replace(evidence, thread_id=item.thread_id, turn_id=item.turn_id))
         if item.role == "user":
             turns.add(item.turn_id)
     best = next((entry for entry in origins if entry[0] == "user"), origins[0] if origins else ("none", default))
@@ -223,4 +211,4 @@ def sourced(proposed: Proposed, checked: Checked) -> Proposed:
     if source is None:
         return proposed
     place = {"thread_id": source.thread_id, "turn_id": source.turn_id, "item_id": source.item_id}
-    return proposed._replace(provenance=msgspec.structs.replace(given, **place))
+    return replace(proposed, provenance=replace(given, **place))

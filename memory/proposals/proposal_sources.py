@@ -6,21 +6,20 @@ Rule 1: pure; a door never decides what becomes of a proposal.
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.notes import end_confirmed, is_note
 from memory.rows.store import Stored, encoded
+from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.quotes import Borne, Claim, bear_out, compared, find_sentence
-from memory.rules.scopes import PROJECT_CATEGORIES
 from memory.rules.sensitivity import clean
 from promt.intents import detect
 from protocol.errors import CallerError
 from protocol.hooks import TurnContext
 from protocol.memory import (
-    MAX_CONTENT_BYTES,
     MAX_METADATA_BYTES,
     MAX_VALUE_BYTES,
     Actor,
@@ -34,6 +33,7 @@ from protocol.memory import (
     UpdateParams,
     WriteParams,
 )
+from protocol.record import MAX_CONTENT_BYTES, details_of
 from protocol.seams.ports import Lexicon
 
 EXTRACTOR = Actor(kind="extractor")
@@ -83,9 +83,8 @@ def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: 
     return Proposed(
         semantic=explicit_fields(params), content=params.content, workspace_id=workspace_id, scope=params.scope,
         value=params.value, alias=params.key, evidence=[evidence], is_explicit=True, disposition="accept_active",
-        kind=params.kind, tags=params.tags, confidence=params.confidence, importance=params.importance,
-        valid_from=params.valid_from, expires_at=params.expires_at, metadata=params.metadata, provenance=provenance,
-        declared=params.sensitivity, supersedes=params.supersedes,
+        confidence=params.confidence, provenance=provenance, declared=params.sensitivity, supersedes=params.supersedes,
+        **details_of(params),
     )  # fmt: skip
 
 
@@ -128,7 +127,7 @@ def from_fact(
         refused = refused or borne
     is_asked = is_by_rule or corrects(sentence) or detect(user_items.get(item_id or "", "")).remember
     if semantic.intent == "explicit_store" and not is_asked:
-        semantic = msgspec.structs.replace(semantic, intent="implicit_candidate")
+        semantic = replace(semantic, intent="implicit_candidate")
     return Proposed(
         semantic=semantic, content=content, workspace_id=turn.workspace_id, value=value,
         evidence=[evidence], run_id=run_id, same_as=None if is_by_rule else fact.same_as, heard="\n".join(user_items.values()), forbidden=refused,
@@ -169,23 +168,14 @@ def _item_with(evidence: FactEvidence, user_items: Mapping[str, str]) -> str | N
 def correction(params: UpdateParams, stored: Stored, content: str, workspace_id: str | None) -> Proposed:
     """New words for a record: an explicit correction that keeps its scope, key, thread and everything not changed."""
     old = stored.record
-    lasting = end_confirmed(old) if is_note(old) else old.expires_at
+    kept: dict[str, Any] = details_of(old) | {"category": old.category, "value": old.value}
+    if is_note(old):
+        kept["expires_at"] = end_confirmed(old)
+    given: dict[str, Any] = {name: value for name in kept if (value := getattr(params, name, UNSET)) is not UNSET}
     remember = RememberParams(
-        content=content,
-        category=old.category if params.category is UNSET else params.category,
-        scope=old.scope,
-        key=stored.alias or (old.key if stored.is_single else None),
-        kind=old.kind,
-        value=old.value if params.value is UNSET else params.value,
-        tags=old.tags if params.tags is UNSET else params.tags,
-        sensitivity=old.sensitivity,
-        confidence=old.confidence,
-        importance=old.importance if params.importance is UNSET else params.importance,
-        valid_from=old.valid_from,
-        expires_at=lasting if params.expires_at is UNSET else params.expires_at,
-        metadata=old.metadata if params.metadata is UNSET else params.metadata,
-        supersedes=old.memory_id,
-    )
+        content=content, scope=old.scope, key=stored.alias or (old.key if stored.is_single else None),
+        sensitivity=old.sensitivity, confidence=old.confidence, supersedes=old.memory_id, **kept | given,
+    )  # fmt: skip
     thread_id = params.context.thread_id or old.provenance.thread_id
     return explicit_wish(remember, Provenance(source_kind="user_correction", thread_id=thread_id), workspace_id)
 
@@ -209,14 +199,9 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
         evidence=params.evidence,
         is_explicit=is_explicit(params),
         disposition=params.disposition,
-        kind=params.kind,
-        tags=params.tags,
         confidence=params.confidence,
-        importance=params.importance,
-        valid_from=params.valid_from,
-        expires_at=params.expires_at,
-        metadata=params.metadata,
         provenance=provenance,
+        **details_of(params),
     )
 
 
@@ -224,17 +209,20 @@ def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said
     """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn; `said` is their sentence."""
     given = params.provenance or Provenance()
     source = "explicit_user_request" if explicit else "assistant_inference"
-    provenance = msgspec.structs.replace(
+    provenance = replace(
         given,
         source_kind=source,
         thread_id=turn.thread_id,
         turn_id=turn.turn_id,
         created_by=Actor(kind="assistant", id=given.created_by.id if given.created_by is not None else None),
     )
-    proposed = explicit_wish(params, provenance, turn.workspace_id)._replace(
-        owner="user" if turn.origin == "user" else turn.origin, forbidden=forbidden_in(turn), retold=said
+    proposed = replace(
+        explicit_wish(params, provenance, turn.workspace_id),
+        owner="user" if turn.origin == "user" else turn.origin,
+        forbidden=forbidden_in(turn),
+        retold=said,
     )
     if not explicit:
-        semantic = msgspec.structs.replace(proposed.semantic, intent="implicit_candidate", explicitness="implicit")
-        proposed = proposed._replace(semantic=semantic, is_explicit=False)
+        semantic = replace(proposed.semantic, intent="implicit_candidate", explicitness="implicit")
+        proposed = replace(proposed, semantic=semantic, is_explicit=False)
     return proposed

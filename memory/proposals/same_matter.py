@@ -67,5 +67,5 @@ def without_foreign_key(
     if met is None or corrects(proposed.retold) or is_same_matter(met.record.content, proposed.content, means.lexicon):
         return proposed, identity
     semantic = msgspec.structs.replace(proposed.semantic, attribute="custom", custom_attribute=None, cardinality="set")
-    bare = proposed._replace(semantic=semantic, alias=None)
+    bare = msgspec.structs.replace(proposed, semantic=semantic, alias=None)
     return bare, identify(scope, semantic, bare.content, bare.value, None, means.keyed)

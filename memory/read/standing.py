@@ -16,10 +16,11 @@ from memory.proposals.proposal_sources import EXTRACTOR, RULES
 from memory.rows.listings import standing_marks
 from memory.rows.records import records_by_row
 from memory.rows.store import Stored, scope_ids_of
+from memory.rules.categories import STANDING
 from memory.rules.visibility import ACTIVE, View, is_visible
 from promt.brief import Brief, StandingStatement, compose
 from protocol.base import Scope
-from protocol.memory import ActorKind, Provenance, SourceKind
+from protocol.record import ActorKind, Provenance, SourceKind
 from protocol.seams.ports import Tx
 
 KEPT_BRIEFS = 64
@@ -131,5 +132,5 @@ def _statement(stored: Stored) -> StandingStatement:
     record = stored.record
     key = record.key.removeprefix(f"{record.scope.kind}:{record.scope.key}:")
     return StandingStatement(
-        record.memory_id, record.category, key, record.content, record.updated_at, record.created_at
+        record.memory_id, STANDING.index(record.category), key, record.content, record.updated_at, record.created_at
     )

@@ -67,7 +67,7 @@ class RecordVectors(VectorFilling[_Wanted]):
         content = clean(proposed.content)
         if self._means.meaning.state() != "ready" or not content.strip():
             return proposed  # a write does not wait for a model to be loaded
-        return proposed._replace(meant=await self._means.meaning.of_query(content, WRITE_PATIENCE))
+        return msgspec.structs.replace(proposed, meant=await self._means.meaning.of_query(content, WRITE_PATIENCE))
 
     def rows_of(self, tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[_Wanted]:
         """Return the records that a statement names."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from memory.rows.record_terms import SQL
+from memory.rows.record_columns import SQL
 from protocol.seams.ports import Tx
 
 

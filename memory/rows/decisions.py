@@ -6,7 +6,7 @@ Rule 1: a decision is added and never changed; what it is about may be taken fro
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memory.rows.record_terms import SQL
+from memory.rows.record_columns import SQL
 from memory.rows.store import decision_of, encoded
 from protocol.memory import Decision
 from protocol.seams.ports import Row, Tx

@@ -6,7 +6,7 @@ Rule 1: the same words of the same message support a record or a candidate once.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from memory.rows.record_terms import SQL
+from memory.rows.record_columns import SQL
 from protocol.memory import Evidence
 from protocol.seams.ports import Row, Tx
 

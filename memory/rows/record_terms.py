@@ -6,10 +6,9 @@ Rule 1: terms that are damaged are none: repair makes them anew, and no search e
 import zlib
 from functools import lru_cache
 
+from memory.rows.record_columns import SQL
 from protocol.seams.checks import digest_of
-from protocol.statements import Statements
 
-SQL = Statements("memory")
 FORMAT = SQL["find_format"], SQL["put_format"]
 """How the format of the full-text table is found, and written again."""
 WORDS_KEPT = 2000

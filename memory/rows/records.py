@@ -7,7 +7,7 @@ Rule 2: whatever changes a sealed column seals the record again, in the same fun
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from memory.rows.record_terms import SQL
+from memory.rows.record_columns import SQL
 from memory.rows.store import Change, Stored, add_event, encoded, get_record, seal, stored_of
 from memory.rules.lifecycle import RECORDS, RecordEvent, after
 from protocol.memory import Actor, EventName, Status

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from memory.rows.record_terms import SQL
+from memory.rows.record_columns import SQL, WORDS
 from protocol.seams.shelves import Column, Shelf, Shelves
 
 SHELVES: Final = (
-    Shelf("memory", "record", "said_in_records", "", (), ("content", "value", "tags", "metadata", "key", "alias")),
+    Shelf("memory", "record", "said_in_records", "", (), WORDS),
     Shelf("candidate", "candidate", "said_in_candidates", "",
           (Column("content"), Column("value"), Column("key"), Column("proposal"))),
     Shelf("evidence", "evidence", "said_in_evidence", "keep_said_evidence", (Column("quote"),)),

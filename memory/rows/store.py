@@ -4,87 +4,31 @@ Rule 1: every function is synchronous and works on the transaction it is given; 
 Rule 2: a record's full-text row is written and removed in the same transaction as the record.
 """
 
-import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from memory.rows.notes import noted_by, voice_of
-from memory.rows.record_terms import SQL, placed, terms_digest, unpacked
+from memory.rows.record_columns import (
+    SQL,
+    Stored,
+    checksum_in,
+    checksum_of,
+    encoded,
+    stored_of,
+    to_columns,
+    with_checksum,
+)
+from memory.rows.record_terms import placed, terms_digest, unpacked
 from memory.rules.identity import FactIdentity, value_text
-from memory.rules.visibility import WITHHELD, Seen
 from protocol.base import Scope
-from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Provenance, Record, Status
+from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Record, Status
+from protocol.record import GivenDetails, details_of
 from protocol.seams.ports import Lexicon, Row, Tx
-
-T = TypeVar("T")
-
-_json = msgspec.json.Encoder(order="sorted").encode
-
-_COLUMNS = (
-    "id", "memory_id", "scope_id", "category", "kind", "key", "alias", "is_single", "content", "value", "status",
-    "sensitivity", "confidence", "importance", "tags", "provenance", "thread_id", "turn_id", "evidence_count",
-    "created_at", "updated_at", "valid_from", "expires_at", "last_accessed_at", "access_count", "supersedes",
-    "superseded_by", "contested", "index_state", "metadata", "fingerprint", "text_hash", "checksum", "deleted_at",
-    "scope_kind", "scope_key",
-)  # fmt: skip
-"""The columns of `SELECT whole.*, scope…` in the order of schema.sql."""
 
 _FACTORS: Final = msgspec.json.Decoder(list[Factor])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
-
-
-class Stored(NamedTuple):
-    """A record as stored, with what never goes on the wire."""
-
-    row: int
-    scope_id: int
-    record: Record
-    alias: str | None
-    is_single: bool
-    fingerprint: bytes
-    text_hash: bytes
-    is_intact: bool
-    deleted_at: int | None
-    followed_by: str | None = None
-    """`superseded_by` as stored: empty where what replaced it was erased."""
-
-    @property
-    def seen(self) -> Seen:
-        """What visibility asks."""
-        r = self.record
-        return Seen(
-            self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata,
-            noted_by(r.provenance),
-        )  # fmt: skip
-
-
-def encoded(value: Any) -> str:
-    """JSON text for a column."""
-    return _json(value).decode()
-
-
-_UNSEALED = frozenset(
-    {"id", "evidence_count", "updated_at", "last_accessed_at", "access_count", "supersedes", "superseded_by", "contested",
-     "index_state", "checksum", "scope_kind", "scope_key"}
-)  # fmt: skip
-"""What may change without the checksum: bookkeeping, and what repair can tell from elsewhere."""
-
-_sealed = itemgetter(*(n for n, name in enumerate(_COLUMNS) if name not in _UNSEALED))
-_FIRST_BLOB = _COLUMNS.index("fingerprint")
-_CHECKSUM = _COLUMNS.index("checksum")
-_value_of = msgspec.json.Decoder().decode
-_tags_of = msgspec.json.Decoder(list[str]).decode
-_provenance_of = msgspec.json.Decoder(Provenance).decode
-_metadata_of = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-def checksum_of(row: Row) -> bytes:
-    """What a record's own bytes must give; a row that does not was damaged."""
-    return hashlib.sha256(repr(list(_sealed(row))).encode("utf-8", "surrogatepass")).digest()
 
 
 def seal(tx: Tx, memory_id: str) -> None:
@@ -94,63 +38,24 @@ def seal(tx: Tx, memory_id: str) -> None:
         tx.run(SQL["seal_record"], {"memory_id": memory_id, "checksum": checksum_of(row)})
 
 
-def _read(decode: Callable[[str], T], text: str, nothing: T, *, is_intact: bool) -> T:
-    """A JSON column; of a record whose bytes are not what was written, nothing where it cannot be read."""
-    try:
-        return decode(text)
-    except (msgspec.DecodeError, TypeError):
-        if is_intact:
-            raise
-        return nothing
-
-
-def stored_of(row: Row) -> Stored:
-    """A row of `SELECT whole.*, scope.kind, scope.key …`; of a damaged one, what can be read."""
-    columns: list[Any] = [
-        value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in row[:_FIRST_BLOB]
-    ]
-    (row_id, memory_id, scope_id, category, kind, key, alias, is_single, content, value, status, sensitivity, confidence, importance, tags,
-     provenance, _, _, evidence_count, created_at, updated_at, valid_from, expires_at, last_accessed_at, access_count, supersedes,
-     superseded_by, contested, index_state, metadata) = columns  # fmt: skip
-    intact = checksum_of(row) == row[_CHECKSUM]
-    origin = _read(_provenance_of, provenance, Provenance(), is_intact=intact)
-    fingerprint, text_hash, _, deleted_at, scope_kind, scope_key = row[_FIRST_BLOB : len(_COLUMNS)]
-    record = Record(
-        memory_id=memory_id, scope=Scope(kind=scope_kind, key=scope_key), namespace=None, category=category, kind=kind, key=key,
-        content=content, value=_read(_value_of, value, None, is_intact=intact) if value is not None else None, status=status,
-        sensitivity=sensitivity, confidence=confidence, importance=importance, tags=_read(_tags_of, tags, [], is_intact=intact),
-        provenance=origin, voice=voice_of(origin), evidence_count=evidence_count, created_at=created_at,
-        updated_at=updated_at, valid_from=valid_from, expires_at=expires_at, last_accessed_at=last_accessed_at,
-        access_count=access_count, supersedes=supersedes, superseded_by=superseded_by or None, contested=bool(contested),
-        index_state=index_state, metadata=_read(_metadata_of, metadata, {}, is_intact=intact),
-    )  # fmt: skip
-    return Stored(
-        row_id, scope_id, record, alias, bool(is_single), fingerprint, text_hash, intact, deleted_at,
-        superseded_by,
-    )  # fmt: skip
-
-
 def _one(tx: Tx, name: str, values: dict[str, Any]) -> Stored | None:
     row = tx.one(SQL[name], values)
     return stored_of(row) if row else None
 
 
-_FRESH: Mapping[str, Any] = {
-    "status": "active", "evidence_count": 0, "last_accessed_at": None, "access_count": 0, "superseded_by": None, "contested": 0,
+_FRESH: Mapping[str, Any] = details_of(GivenDetails()) | {
+    "status": "active", "evidence_count": 0, "last_accessed_at": None, "access_count": 0, "superseded_by": None, "contested": False,
     "index_state": "indexed", "deleted_at": None,
 }  # fmt: skip
 """What a record is unless something else is said of it."""
 
 
 def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
-    """A new record, sealed, as it would be read. `values` are its columns, as far as they are not those of any new record."""
-    given: dict[str, Any] = {**_FRESH, **values, "id": None, "checksum": b""}
-    given |= {name: float(given[name]) for name in ("confidence", "importance")}  # as their columns give them back
-    row: dict[str, Any] = {name: value.encode() if isinstance(value, str) else value for name, value in given.items()}
-    row |= {"scope_kind": scope.kind, "scope_key": scope.key}
-    checksum = checksum_of(tuple(row[name] for name in _COLUMNS))
-    row |= {"checksum": checksum, "id": tx.insert(SQL["add_record"], given | {"checksum": checksum})}
-    return stored_of(tuple(row[name] for name in _COLUMNS))
+    """A new record, sealed, as it would be read. `values` are its fields and columns, as far as they are not those of any new record."""
+    columns = to_columns({**_FRESH, **values})
+    row = with_checksum(columns, scope)
+    row_id = tx.insert(SQL["add_record"], columns | {"checksum": checksum_in(row)})
+    return stored_of((row_id, *row[1:]))
 
 
 def get_record(tx: Tx, memory_id: str) -> Stored | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory.rows.record_terms import SQL
+from memory.rows.record_columns import SQL
 from memory.rows.store import Stored, StoredCandidate, encoded
 from protocol.seams.ports import Tx
 

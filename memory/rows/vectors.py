@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from memory.rows.store import SQL, encoded
-from protocol.memory import IndexState
+from protocol.record import IndexState
 from protocol.seams.checks import digest_of
 from protocol.seams.ports import Coverage, Space, Tx, Vector, VectorTable
 from retrieval.filling import FillingStatements, count_coverage

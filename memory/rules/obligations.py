@@ -11,8 +11,9 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from memory.extraction.rule_extraction import extract_statements
+from memory.rules.categories import OBEYED
 from memory.rules.hygiene import find_junk
-from memory.rules.quotes import OBEYED, OBLIGES
+from memory.rules.quotes import OBLIGES
 from promt.intents import detect
 from promt.language.reader import either, whole
 from promt.layout import sentences

@@ -4,19 +4,9 @@ Rule 1: pure, and silent unless the user's own words ask for memory: determinist
 Rule 2: a plan names targets and tools; whether it may be carried out is the policy's matter.
 """
 
+from memory.rules.categories import ABOUT_THE_USER
 from promt.intents import detect
 from protocol.hooks import DurablePlan, TurnContext
-from protocol.memory import Category
-
-ABOUT_THE_USER: tuple[Category, ...] = (
-    "identity",
-    "preference",
-    "biography",
-    "relationship",
-    "communication_style",
-    "recurring_instruction",
-)
-"""What "what do you know about me" means: its words are in no record, so that a search for them finds nothing."""
 
 
 def propose_durable(text: str, context: TurnContext) -> tuple[DurablePlan, list[str]]:

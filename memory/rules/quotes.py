@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from memory.extraction.rule_extraction import extract_statements
 from memory.extraction.unspaced import UNSPACED, pieces_of
+from memory.rules.categories import OBEYED
 from memory.rules.hygiene import NOBODY, find_junk
 from memory.rules.identity import folded
 from memory.rules.same_words import denials_in, figures_in
@@ -36,10 +37,6 @@ ASKED_WORDS: Final = 12
 """So many words at a time are asked for their telling terms: the lexicon bounds a query."""
 STEM_CHARS: Final = 4
 
-OBEYED: Final[frozenset[Category]] = frozenset(
-    ("recurring_instruction", "communication_style", "procedure", "project_policy", "constraint")
-)
-"""Categories that a model obeys."""
 OBLIGES: Final = compile_late(lambda: whole("quotes", "obliges"), re.IGNORECASE)
 _TURNS: Final = compile_late(lambda: whole("quotes", "turns"), re.IGNORECASE)
 """Words without which a sentence says something else, though no index holds them."""

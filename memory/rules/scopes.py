@@ -6,6 +6,7 @@ Rule 2: a scope that is not active is refused; an unknown id matches nothing.
 
 from collections.abc import Mapping, Sequence
 
+from memory.rules.categories import CATEGORIES
 from protocol.base import USER_SCOPE_KEY, Scope, ScopeKind
 from protocol.errors import Refused
 from protocol.hooks import TurnContext
@@ -13,11 +14,6 @@ from protocol.memory import Category, Context, ScopeHint
 from protocol.settings import MemorySettings
 
 USER = Scope(kind="user", key=USER_SCOPE_KEY)
-
-PROJECT_CATEGORIES: frozenset[Category] = frozenset(
-    {"project_policy", "project_fact", "project_decision", "procedure", "constraint"}
-)
-"""Facts of a project belong to its workspace unless the caller says otherwise."""
 
 HINTED: Mapping[ScopeHint, ScopeKind | None] = {
     "user_global": "user", "agent_global": "agent", "agent_workspace": "agent", "project_workspace": "workspace",
@@ -83,7 +79,7 @@ def default_of(
     hinted = HINTED[hint]
     if hinted is not None and hinted in by_kind:
         return by_kind[hinted], True
-    natural = ("workspace", "user") if category in PROJECT_CATEGORIES else ("user", "workspace")
+    natural = ("workspace", "user") if CATEGORIES[category].default_scope == "workspace" else ("user", "workspace")
     if hinted is not None:
         natural = ("workspace", "user")
     place = next((by_kind[kind] for kind in natural if kind in by_kind), None)

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from memory.rules.categories import CATEGORIES
 from promt.language.reader import either
 from promt.patterns import compile_late
 from protocol.memory import Category, Sensitivity, SensitivityHint
@@ -24,8 +25,6 @@ CREDENTIAL_FOUND = "a credential of this kind was found"
 
 _REGULATED = compile_late(lambda: rf"(?<!\w)(?:{either('sensitivity', 'regulated')})(?!\w)", re.IGNORECASE)
 """Health, and numbers of accounts and papers."""
-
-PERSONAL_CATEGORIES: frozenset[Category] = frozenset({"identity", "biography", "relationship"})
 
 _UNSEEN = compile_late(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
@@ -68,6 +67,6 @@ def level_of(
     """The strictest of what was declared, hinted and found."""
     if "regulated" in {declared, hint} or is_regulated:
         return "regulated"
-    if "personal" in {declared, hint} or category in PERSONAL_CATEGORIES:
+    if "personal" in {declared, hint} or CATEGORIES[category].level == "personal":
         return "personal"
     return "normal"

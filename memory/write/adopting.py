@@ -13,6 +13,7 @@ from memory.proposals.proposal import Proposed
 from memory.rows.evidence import take_evidence
 from memory.rows.notes import is_note
 from memory.rows.notices import Notice, changed, note_change
+from memory.rows.record_columns import ADOPTED, to_columns
 from memory.rows.records import adopt_record, find_notes, set_status
 from memory.rows.store import Change, Stored, add_event, add_text, get_record, scope_id_of
 from memory.rules.identity import FactIdentity, text_hash_of
@@ -21,15 +22,10 @@ from protocol.errors import Defect
 from protocol.memory import Actor
 from protocol.seams.ports import Lexicon, Tx
 
-_COLUMNS = (
-    "category", "kind", "key", "alias", "is_single", "fingerprint", "sensitivity", "confidence", "importance", "provenance",
-    "thread_id", "turn_id", "valid_from", "expires_at", "value", "tags",
-)  # fmt: skip
-
 
 def adopt(tx: Tx, memory_id: str, values: Mapping[str, Any], change: Change, now: int, lexicon: Lexicon) -> Stored:
-    """Write the columns that say whose word a record is and where it is filed; return it as it is now, sealed and findable."""
-    adopt_record(tx, memory_id, {name: values[name] for name in _COLUMNS}, now)
+    """Write the fields and columns that say whose word a record is and where it is filed; return it as it is now, sealed and findable."""
+    adopt_record(tx, memory_id, to_columns({name: values.get(name) for name in ADOPTED}), now)
     found = get_record(tx, memory_id)
     if found is None:
         raise Defect

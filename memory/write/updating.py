@@ -13,6 +13,7 @@ from msgspec import UNSET
 from memory.ports import Collaborators
 from memory.proposals.proposal_sources import correction
 from memory.rows.notices import Notice, changed, expire, note_change
+from memory.rows.record_columns import CLEANED, UPDATABLE, to_columns
 from memory.rows.records import find_same, update_record
 from memory.rows.store import Change, Stored, add_event, add_text, encoded, get_record
 from memory.rows.withheld import find_kept
@@ -64,9 +65,8 @@ class Updater:
 
     def _annotate(self, tx: Tx, stored: Stored, params: UpdateParams, notices: list[Notice]) -> Record:
         old, now = stored.record, self._means.clock.now()
-        names = ("value", "tags", "category", "importance", "expires_at", "metadata")
-        new = {name: given for name in names if (given := getattr(params, name)) is not UNSET}
-        new |= {name: clean_value(new[name]) for name in ("value", "tags") if name in new}
+        new = {name: given for name in UPDATABLE if (given := getattr(params, name)) is not UNSET}
+        new |= {name: clean_value(new[name]) for name in CLEANED if name in new}
         texts = [encoded(entry) for entry in new.values()]
         findings = judge(texts, [span for text in texts for span in self._means.scanner.find(text)])
         if findings.secret_kinds:
@@ -75,9 +75,7 @@ class Updater:
         record = msgspec.structs.replace(old, **new, sensitivity=level)
         identity = self._identity(tx, stored, record, notices)
         update_record(tx, old.memory_id, {
-            "value": encoded(record.value) if record.value is not None else None,
-            "tags": encoded(record.tags), "category": record.category, "importance": record.importance,
-            "expires_at": record.expires_at, "metadata": encoded(record.metadata), "sensitivity": level,
+            **to_columns({name: getattr(record, name) for name in UPDATABLE}), "sensitivity": level,
             "key": identity.key, "fingerprint": identity.fingerprint,
         }, now)  # fmt: skip
         current = get_record(tx, old.memory_id)

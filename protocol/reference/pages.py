@@ -147,7 +147,8 @@ def _method(method: Method[Any, Any]) -> list[str]:
 
 def _members(params: type[msgspec.Struct]) -> Iterable[str]:
     shape = msgspec.json.schema_components([params], ref_template="{name}")[1][params.__name__]
-    for name, member in shape["properties"].items():
+    required_first = sorted(shape["properties"].items(), key=lambda member: member[0] not in shape["required"])
+    for name, member in required_first:
         is_required = name in shape["required"]
         default = "" if is_required or "default" not in member else f"`{json.dumps(member['default'])}`"
         yield f"| `{name}{'' if is_required else '?'}` | {_type(member)} | {default} |"

@@ -21,6 +21,7 @@ from protocol import (
     gateway,
     memory,
     notifications,
+    record,
     settings,
     thread_episodic,
     threads,
@@ -37,7 +38,10 @@ OPENRPC_VERSION = "1.3.2"
 BUNDLES: dict[str, tuple[tuple[ModuleType, ...], str]] = {
     "gateway": ((gateway, base, envelope, errors), "Envelopes, handshake, status, hooks and providers."),
     "threads": ((threads,), "Workspaces, threads, turns, items and artifacts."),
-    "memory": ((memory, bundle), "Durable memory: records, candidates, explanations, and the lines of a bundle."),
+    "memory": (
+        (memory, record, bundle),
+        "Durable memory: records, candidates, explanations, and the lines of a bundle.",
+    ),
     "thread_episodic": ((thread_episodic,), "Search of what was said."),
     "tools": ((tools,), "The arguments of the tools that a model may be offered."),
 }

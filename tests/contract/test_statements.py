@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import pytest
 from cases import each
+from statements_of import statements_of
 
 from gateway.store.schema_shapes import HOUSES
 from protocol.statements import Statements
@@ -33,7 +34,7 @@ def words_in_quotes(house: str) -> set[str]:
 
 
 HERE = [house for house in HOUSES if (folder(house) / "queries.sql").exists()]
-OF_HOUSE = {house: Statements(house) for house in HERE}
+OF_HOUSE = {house: statements_of(house) for house in HERE}
 CASES = [(house, name) for house, statements in OF_HOUSE.items() for name in statements]
 
 
@@ -120,10 +121,12 @@ def test_each_table_is_strict(house: str, schema: Any) -> None:
 # -- the loader ------------------------------------------------------------------------------------------------------
 
 
-def loaded(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Statements:
+def loaded(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch, lists: dict[str, str] | None = None
+) -> Statements:
     monkeypatch.setattr("protocol.statements.files", lambda _package: tmp_path)
     (tmp_path / "queries.sql").write_text(text, encoding="utf-8")
-    return Statements("anywhere")
+    return Statements("anywhere", lists)
 
 
 def test_blocks_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +140,12 @@ def test_blocks_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (len(found), found.package) == (2, "anywhere")
     with pytest.raises(KeyError, match="three"):
         found["three"]
+
+
+def test_a_list_of_columns_is_filled_in_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "-- name: one\n-- First.\nSELECT {names}, '{}' FROM t"
+    found = loaded(tmp_path, text, monkeypatch, {"names": "a, b"})
+    assert found["one"] == "SELECT a, b, '{}' FROM t"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Any
 
 import apsw
 import pytest
+from statements_of import statements_of
 from stored_text import SHELVES, TABLES
 
 from gateway.doors.commands.left_words import PLACES, WHY
@@ -57,7 +58,7 @@ def test_every_column_of_words_is_searched(table: str, schema: Any) -> None:
 
 
 def house_of(shelf: Shelf) -> Statements:
-    return next(sql for sql in map(Statements, ("agent", "memory")) if shelf.page in sql)
+    return next(sql for sql in map(statements_of, ("agent", "memory")) if shelf.page in sql)
 
 
 @pytest.mark.parametrize("table", sorted(SHELVES))

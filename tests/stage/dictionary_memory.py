@@ -4,7 +4,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from promt.brief import ORDER, Brief, StandingStatement, compose
+from memory.rules.categories import STANDING
+from promt.brief import Brief, StandingStatement, compose
 from protocol.base import Scope
 from protocol.errors import Refused
 from protocol.hooks import TurnContext
@@ -104,9 +105,9 @@ class DictionaryMemory:
 
     async def standing(self, turn: TurnContext) -> Brief:
         stated = [
-            StandingStatement(r.memory_id, r.category, r.key, r.content, r.updated_at, r.created_at)
+            StandingStatement(r.memory_id, STANDING.index(r.category), r.key, r.content, r.updated_at, r.created_at)
             for r in self.records.values()
-            if r.category in ORDER
+            if r.category in STANDING
         ]
         return compose(stated, 1200)
 

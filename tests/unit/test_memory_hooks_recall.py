@@ -15,7 +15,8 @@ from memory.hooks.policy import DENIALS, PERMISSIONS, decide, turn_policy
 from memory.hooks.prompt_contract import PromptContract
 from memory.hooks.recall import MAX_CHARS, MAX_ITEM_CHARS, MAX_ITEMS, DeterministicRecall
 from memory.hooks.standing import StandingBlock
-from memory.rules.planning import ABOUT_THE_USER, propose_durable
+from memory.rules.categories import ABOUT_THE_USER
+from memory.rules.planning import propose_durable
 from promt.intents import Intents, detect
 from promt.render import render_block
 from protocol.hooks import (

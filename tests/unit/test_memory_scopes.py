@@ -5,7 +5,8 @@ from typing import Any, get_args
 import pytest
 from dictionary_memory import turn_context
 
-from memory.rules.scopes import NEARNESS, PROJECT_CATEGORIES, USER, default_of, narrowed, of_context, of_turn, required
+from memory.rules.categories import PROJECT_CATEGORIES
+from memory.rules.scopes import NEARNESS, USER, default_of, narrowed, of_context, of_turn, required
 from protocol.base import Scope, ScopeKind
 from protocol.errors import Refused
 from protocol.memory import Category, Context

@@ -13,7 +13,7 @@ from promt.render import carries_own_block
 
 def stated(number: int, text: str | None = None, **members: Any) -> StandingStatement:
     values: dict[str, Any] = {
-        "memory_id": f"mem_{number:022}", "category": "recurring_instruction", "key": f"key:{number}",
+        "memory_id": f"mem_{number:022}", "place": 0, "key": f"key:{number}",
         "text": f"Statement {number}." if text is None else text, "said_at": number, "first_said_at": number,
     }  # fmt: skip
     return StandingStatement(**values | members)
@@ -25,8 +25,8 @@ def numbers(statements: list[StandingStatement]) -> list[int]:
 
 def test_instruction_style_identity_and_the_oldest_first() -> None:
     mixed = [
-        stated(1, category="identity"), stated(2, category="communication_style"), stated(3), stated(4),
-        stated(5, category="identity", first_said_at=0),
+        stated(1, place=2), stated(2, place=1), stated(3), stated(4),
+        stated(5, place=2, first_said_at=0),
     ]  # fmt: skip
     for _ in range(5):
         random.shuffle(mixed)

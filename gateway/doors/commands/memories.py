@@ -77,8 +77,8 @@ def understand(text: str) -> dict[str, Any]:
     """Return what the rules without a model see in a single statement: category, attribute, value and scope, as far as they do."""
     # its tables of languages serve this alone
     from memory.extraction.rule_extraction import extract_statements  # noqa: PLC0415
+    from memory.rules.categories import PROJECT_CATEGORIES  # noqa: PLC0415
     from memory.rules.identity import folded  # noqa: PLC0415
-    from memory.rules.scopes import PROJECT_CATEGORIES  # noqa: PLC0415
 
     for said in (text, f"Remember that {text}"):
         facts = extract_statements({"": said})

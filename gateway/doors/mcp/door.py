@@ -21,6 +21,7 @@ from gateway.doors.mcp.answers import ANSWERS, ClientView, text_of
 from gateway.doors.mcp.pages import ROOM, page_of, place_of, shown
 from gateway.wiring import App
 from memory.hooks.policy import turn_policy
+from memory.rules.categories import SESSION_ORDER
 from promt.intents import Intents
 from promt.render import UNSEEN
 from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
@@ -38,22 +39,6 @@ MAX_ASKED_CHARS = 2000
 MAX_CLIENT_NAME = 60
 CONFIRMATION_NEEDED = "confirmation_needed"
 
-BRIEF_ORDER = (
-    "identity",
-    "communication_style",
-    "recurring_instruction",
-    "preference",
-    "project_policy",
-    "constraint",
-    "project_decision",
-    "procedure",
-    "project_fact",
-    "todo",
-    "relationship",
-    "biography",
-    "custom",
-)
-"""What a session should know first: who it is for and how, then the project's rules, then the rest."""
 BRIEF_RECORDS = 100
 BRIEF_ITEM_CHARS = 280
 EMPTY_BRIEF = "Nothing is remembered yet."
@@ -289,7 +274,7 @@ class McpDoor:
             raise Unavailable("memory_disabled")
         params = ListParams(order="importance", limit=BRIEF_RECORDS, voices=["user"])
         found = (await self._in_time(self._app.memory.turns.list_in_turn(self.turn(None), params))).records
-        ordered = sorted(found, key=lambda record: BRIEF_ORDER.index(record.category))
+        ordered = sorted(found, key=lambda record: SESSION_ORDER.index(record.category))
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
 

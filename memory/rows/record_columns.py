@@ -1,0 +1,240 @@
+"""The columns of a record, derived once from the fields of `Record`: a new field is a column without a line here.
+
+Rule 1: the statements of this house are filled here when they are loaded, with names of the product and nothing else.
+Rule 2: a column that came after the first version is sealed only where it holds something, so that what was sealed before it stays whole.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
+from types import NoneType
+from typing import Any, Final, Literal, NamedTuple, Optional, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from memory.rows.notes import noted_by, voice_of
+from memory.rules.visibility import WITHHELD, Seen
+from protocol.base import Id, Scope
+from protocol.memory import UpdateParams
+from protocol.record import DETAILS, Record, RecordDetails, RecordFields
+from protocol.seams.ports import Row
+from protocol.statements import Statements
+
+FIELDS: Final = tuple(name for name in Record.__struct_fields__ if name not in {"scope", "namespace", "voice"})
+"""The fields that have a column. A scope has a table of its own, a voice is read from the provenance, a namespace is always null."""
+_IDENTITY = ("scope_id", "alias", "is_single", "thread_id", "turn_id")
+_BYTES = ("fingerprint", "text_hash", "checksum")
+COLUMNS: Final = (*FIELDS, *_IDENTITY, *_BYTES, "deleted_at")
+"""The columns of a record without its row number."""
+READ: Final = ("id", *COLUMNS, "scope_kind", "scope_key")
+"""What a statement with `{record}` reads, in this order."""
+
+_UNSEALED = frozenset({
+    "id", "evidence_count", "updated_at", "last_accessed_at", "access_count", "supersedes", "superseded_by",
+    "contested", "index_state", "checksum", "scope_kind", "scope_key",
+})  # fmt: skip
+"""What may change without the checksum: bookkeeping, and what repair can tell from elsewhere."""
+_SEALED_AT_FIRST = (
+    "memory_id", "scope_id", "category", "kind", "key", "alias", "is_single", "content", "value", "status",
+    "sensitivity", "confidence", "importance", "tags", "provenance", "thread_id", "turn_id", "created_at", "valid_from",
+    "expires_at", "metadata", "fingerprint", "text_hash", "deleted_at",
+)  # fmt: skip
+"""What a checksum of the first version is made of, in its order. It is never changed: checksums are stored."""
+_SEALED_LATER = tuple(name for name in COLUMNS if name not in _UNSEALED and name not in _SEALED_AT_FIRST)
+
+
+class _Json(NamedTuple):
+    """A column that holds JSON: how it is read, and its value where a damaged one cannot be."""
+
+    decode: Callable[[str], Any]
+    make_empty: Callable[[], Any]
+
+
+def options_of(kind: Any) -> tuple[Any, ...]:
+    """The types that a field may have besides null, without their bounds."""
+    parts = get_args(kind) if NoneType in get_args(kind) else (kind,)
+    return tuple(part for part in parts if part is not NoneType)
+
+
+def _is_text(kind: Any) -> bool:
+    return all(one is str or get_origin(one) is Literal for one in options_of(kind))
+
+
+def _json_of(kind: Any) -> _Json:
+    empty: Any = NoneType if kind is Any or NoneType in get_args(kind) else get_origin(kind) or kind
+    return _Json(msgspec.json.Decoder(kind).decode, empty)
+
+
+_KINDS: Final = {name: kind for name, kind in get_type_hints(Record).items() if name in FIELDS}
+_OF_SQLITE = {int, float, bool}
+JSONS: Final[Mapping[str, _Json]] = {
+    name: _json_of(kind)
+    for name, kind in _KINDS.items()
+    if not _is_text(kind) and _OF_SQLITE.isdisjoint(options_of(kind))
+}
+"""Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
+_FLAGS = frozenset({"is_single", *(name for name, kind in _KINDS.items() if kind is bool)})
+_NUMBERS = frozenset(name for name, kind in _KINDS.items() if kind is float)
+
+_BOUNDED = get_type_hints(RecordFields, include_extras=True)
+_IDS: tuple[Any, ...] = (Id, Optional[Id])  # noqa: UP045  # an `Annotated` has no `|` of its own
+
+
+def _holds_words(name: str) -> bool:
+    """Return whether a field holds somebody's words: a text that is no identifier and no name of a list, or JSON of any form."""
+    if name in JSONS:
+        return name != "provenance"
+    return _KINDS[name] in (str, str | None) and _BOUNDED.get(name) not in _IDS
+
+
+WORDS: Final = (*filter(_holds_words, FIELDS), "alias")
+"""The columns that hold somebody's words: an erase looks through them."""
+SAID_DETAILS: Final = tuple(name for name in DETAILS if name in WORDS)
+"""Of the details, those that hold words: they are searched for credentials before they are kept."""
+CLEANED: Final = ("value", *(name for name in SAID_DETAILS if name != "metadata"))
+"""What is kept without the characters that nobody sees. Its host's own data stays as it is."""
+UPDATABLE: Final = tuple(
+    name for name in UpdateParams.__struct_fields__ if name in FIELDS and name not in {"memory_id", "content"}
+)
+"""The fields that `memory/update` changes in place."""
+ADOPTED: Final = (
+    *(name for name in DETAILS if name != "metadata"), "category", "key", "value", "sensitivity", "confidence",
+    "provenance", "alias", "is_single", "thread_id", "turn_id", "fingerprint",
+)  # fmt: skip
+"""The columns that say whose word a record is and where it is filed."""
+
+
+def _assigned(names: Iterable[str]) -> str:
+    return ", ".join(f"{name} = :{name}" for name in names)
+
+
+SQL: Final = Statements("memory", {
+    "record": ", ".join([*(f"whole.raw_{name}" for name in ("id", *COLUMNS)), "scope.kind AS scope_kind", "scope.key AS scope_key"]),
+    "columns": ", ".join(COLUMNS),
+    "values": ", ".join(f":{name}" for name in COLUMNS),
+    "updated": _assigned(UPDATABLE),
+    "adopted": _assigned(ADOPTED),
+    "words": ", ".join(f"CAST({name} AS BLOB)" for name in WORDS),
+})  # fmt: skip
+"""The statements of the house."""
+
+encode_json = msgspec.json.Encoder(order="sorted").encode
+_PLACES: Final = {name: place for place, name in enumerate(READ)}
+_AFTER_FIELDS = 1 + len(FIELDS)
+_JSON_PLACES = tuple((FIELDS.index(name), one.decode, one.make_empty) for name, one in JSONS.items())
+_FLAG_PLACES = tuple(FIELDS.index(name) for name in FIELDS if name in _FLAGS)
+_CHECKSUM = _PLACES["checksum"]
+checksum_in = itemgetter(_CHECKSUM)
+_sealed = itemgetter(*map(_PLACES.__getitem__, _SEALED_AT_FIRST))
+_later = tuple((name, itemgetter(_PLACES[name])) for name in _SEALED_LATER)
+_hidden = itemgetter(*map(_PLACES.__getitem__, (
+    "id", "scope_id", "scope_kind", "scope_key", "alias", "is_single", "fingerprint", "text_hash", "deleted_at",
+)))  # fmt: skip
+
+
+def encoded(value: Any) -> str:
+    """JSON text for a column."""
+    return encode_json(value).decode()
+
+
+def texts_of_details(source: RecordDetails) -> Iterator[str]:
+    """Yield each text of the details that somebody could have written."""
+    for name in SAID_DETAILS:
+        value: Any = getattr(source, name)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from cast("list[str]", value)
+        elif value:
+            yield encoded(value)
+
+
+def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields and columns of a record as the table takes them; its provenance gives the thread and the turn."""
+    columns = dict(values)
+    if (provenance := columns.get("provenance")) is not None:
+        columns |= {"thread_id": provenance.thread_id, "turn_id": provenance.turn_id}
+    for name, value in columns.items():
+        if value is None:
+            continue
+        if name in JSONS:
+            columns[name] = encoded(value)
+        elif name in _FLAGS:
+            columns[name] = int(value)
+        elif name in _NUMBERS:
+            columns[name] = float(value)  # as its column gives it back
+    return columns
+
+
+def checksum_of(row: Row) -> bytes:
+    """Return what a record's own bytes must give; a row that does not was damaged."""
+    sealed: list[Any] = list(_sealed(row))
+    if _later:
+        sealed += [(name, value) for name, get in _later if (value := get(row)) is not None]
+    return hashlib.sha256(repr(sealed).encode("utf-8", "surrogatepass")).digest()
+
+
+def with_checksum(columns: Mapping[str, Any], scope: Scope) -> Row:
+    """Return the columns of a new record as they are read back, sealed."""
+    row = {name: value.encode() if isinstance(value, str) else value for name, value in columns.items()}
+    row |= {"id": None, "checksum": b"", "scope_kind": scope.kind, "scope_key": scope.key}
+    whole = tuple(map(row.__getitem__, READ))
+    return (*whole[:_CHECKSUM], checksum_of(whole), *whole[_CHECKSUM + 1 :])
+
+
+class Stored(NamedTuple):
+    """A record as stored, with what never goes on the wire."""
+
+    row: int
+    scope_id: int
+    record: Record
+    alias: str | None
+    is_single: bool
+    fingerprint: bytes
+    text_hash: bytes
+    is_intact: bool
+    deleted_at: int | None
+    followed_by: str | None = None
+    """`superseded_by` as stored: empty where what replaced it was erased."""
+
+    @property
+    def seen(self) -> Seen:
+        """What visibility asks."""
+        r = self.record
+        return Seen(
+            self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata,
+            noted_by(r.provenance),
+        )  # fmt: skip
+
+
+def _text(column: Any) -> Any:
+    return column.decode("utf-8", "replace") if isinstance(column, bytes) else column
+
+
+def stored_of(row: Row) -> Stored:
+    """Return the record of a row of `{record}`; of a damaged one, what can be read."""
+    is_intact = checksum_of(row) == row[_CHECKSUM]
+    columns: list[Any] = [
+        value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in row[1:_AFTER_FIELDS]
+    ]
+    for place, decode, make_empty in _JSON_PLACES:
+        text = columns[place]
+        try:
+            columns[place] = decode(text) if text is not None else make_empty()
+        except (msgspec.DecodeError, TypeError):
+            if is_intact:
+                raise
+            columns[place] = make_empty()
+    for place in _FLAG_PLACES:
+        columns[place] = bool(columns[place])
+    members = dict(zip(FIELDS, columns, strict=True))
+    row_id, scope_id, kind, key, alias, is_single, fingerprint, text_hash, deleted_at = _hidden(row)
+    followed_by = members["superseded_by"]
+    members["superseded_by"] = followed_by or None
+    members["scope"] = Scope(kind=kind, key=key)
+    members["namespace"] = None
+    members["voice"] = voice_of(members["provenance"])
+    return Stored(
+        row_id, scope_id, Record(**members), _text(alias), bool(is_single), fingerprint, text_hash, is_intact,
+        deleted_at, followed_by,
+    )  # fmt: skip

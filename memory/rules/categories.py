@@ -1,0 +1,59 @@
+"""Every fact about a category of records, one row a category.
+
+Rule 1: a row here and the name in `protocol.record.Category` are all that a new category needs; the rest is derived.
+Rule 2: pure, and without a word of any language: the words by which a category is recognised are data of `promt/`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, NamedTuple
+
+from protocol.record import Category, Sensitivity
+
+
+class CategoryFacts(NamedTuple):
+    """The facts of one category. A row names only those that differ from an ordinary fact about the user."""
+
+    default_scope: Literal["user", "workspace"] = "user"
+    """The scope of a record for which the caller names none."""
+    level: Sensitivity = "normal"
+    """The least sensitivity of a record."""
+    is_obeyed: bool = False
+    """A model obeys such a record: it is kept only in the user's own words."""
+    standing_order: int | None = None
+    """Its place in what stands in every prompt; None for what is recalled when it is needed. The smallest is first."""
+    profile_order: int | None = None
+    """Its place in the answer to "what do you know about me", whose words are in no record; None for what is no part of it."""
+
+
+CATEGORIES: Final[Mapping[Category, CategoryFacts]] = {
+    "identity": CategoryFacts(level="personal", standing_order=2, profile_order=0),
+    "communication_style": CategoryFacts(is_obeyed=True, standing_order=1, profile_order=4),
+    "recurring_instruction": CategoryFacts(is_obeyed=True, standing_order=0, profile_order=5),
+    "preference": CategoryFacts(profile_order=1),
+    "project_policy": CategoryFacts(default_scope="workspace", is_obeyed=True),
+    "constraint": CategoryFacts(default_scope="workspace", is_obeyed=True),
+    "project_decision": CategoryFacts(default_scope="workspace"),
+    "procedure": CategoryFacts(default_scope="workspace", is_obeyed=True),
+    "project_fact": CategoryFacts(default_scope="workspace"),
+    "todo": CategoryFacts(),
+    "relationship": CategoryFacts(level="personal", profile_order=3),
+    "biography": CategoryFacts(level="personal", profile_order=2),
+    "custom": CategoryFacts(),
+}
+"""In the order in which a session is told of them: who it is for and how, then the project's rules, then the rest."""
+
+SESSION_ORDER: Final[tuple[Category, ...]] = tuple(CATEGORIES)
+PROJECT_CATEGORIES: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.default_scope == "workspace")
+OBEYED: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.is_obeyed)
+
+
+def _ordered(place_of: Callable[[CategoryFacts], int | None]) -> tuple[Category, ...]:
+    """Return the categories that have a place, by their places."""
+    places: list[tuple[int, Category]] = [
+        (place, name) for name, facts in CATEGORIES.items() if (place := place_of(facts)) is not None
+    ]
+    return tuple(name for _, name in sorted(places))
+
+
+STANDING: Final = _ordered(lambda facts: facts.standing_order)
+ABOUT_THE_USER: Final = _ordered(lambda facts: facts.profile_order)
