@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import pytest
 from cases import each
 
 from agent.states import BEGINNINGS, TURNS
 from gateway.jobs.states import TRANSITIONS
-from protocol.memory import IndexState
+from protocol.record import IndexState
 from protocol.seams.ports import JobState
 from protocol.seams.transitions import IllegalMoveError, after
 from protocol.statements import Statements
@@ -24,7 +24,7 @@ class Life(NamedTuple):
     house: str
     table: str
     column: str
-    moves: Mapping[str, Mapping[str, str]]
+    moves: Mapping[Any, Mapping[Any, str]]
     first: frozenset[str]
     states: tuple[str, ...]
     moved_by: frozenset[str] = frozenset()

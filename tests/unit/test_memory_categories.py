@@ -59,6 +59,7 @@ def listed_in(path: Path) -> list[int]:
         parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
         names = {part.value for part in parts if isinstance(part, ast.Constant)} & NAMES
         if len(names) > 1:
+            assert isinstance(node, ast.expr)
             found.append(node.lineno)
     return found
 

@@ -80,7 +80,7 @@ def test_the_tables_know_every_status_and_event_and_nothing_else() -> None:
 def test_what_can_be_forgotten_can_be_restored_to_what_it_was() -> None:
     forgettable = {status for status, moves in RECORDS.items() if "forget" in moves}
     assert forgettable == set(STATUSES) - {"deleted"} == set(RESTORED_TO)
-    assert all(after("deleted", RESTORED_TO[status]) == status for status in forgettable)
+    assert all(after("deleted", event) == status for status, event in RESTORED_TO.items())
 
 
 # -- no other way ----------------------------------------------------------------------------------------------------

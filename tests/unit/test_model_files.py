@@ -16,7 +16,7 @@ from gateway.embedding.model_files import (
     DamagedError,
     ModelFiles,
     digest,
-    in_cache,
+    find_in_cache,
     locate,
     source_of,
 )
@@ -47,7 +47,7 @@ def files_of(folder, **more) -> ModelFiles:
 
 
 def kept_in(name, cache) -> ModelFiles:
-    found = in_cache(name, cache)
+    found = find_in_cache(name, cache)
     assert found is not None
     return found
 
@@ -155,7 +155,7 @@ def test_a_revision_cannot_lead_out_of_the_cache(model, tmp_path):
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../b", "..\\..\\b/c", "/etc/x", "one", "a/b/c", "a b/c", "a/b\n"])
 def test_a_name_that_is_no_repository_is_in_no_cache(tmp_path, name):
-    assert in_cache(name, tmp_path) is None
+    assert find_in_cache(name, tmp_path) is None
 
 
 def test_a_model_of_an_unknown_name_is_cached_under_that_name(model, tmp_path):
