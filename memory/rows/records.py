@@ -27,7 +27,7 @@ def set_status(
     """Apply an event to a record; its links, marks and history follow. Raises `IllegalTransitionError`."""
     memory_id = stored.record.memory_id
     before = stored.record.status if stored.record.status in RECORDS else "archived"  # the status itself may be damaged
-    status = after(before, event)
+    status: Status = after(RECORDS, before, event)
     tx.run(SQL["change_status"], {
         "memory_id": memory_id, "status": status, "now": now, "superseded_by": superseded_by,
         "deleted_at": now if status == "deleted" else None,

@@ -17,10 +17,13 @@ Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
 """
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from protocol.errors import Defect
 from protocol.memory import CandidateStatus, Status
+
+StateT = TypeVar("StateT", bound=str)
+EventT = TypeVar("EventT", bound=str)
 
 RecordEvent: TypeAlias = Literal[
     "replace", "expire", "archive", "forget", "restore", "restore_replaced", "restore_expired", "restore_archived"
@@ -68,21 +71,13 @@ RESTORED_TO: Mapping[Status, RecordEvent] = {
 class IllegalTransitionError(Defect):
     """A record or a candidate was asked for a change that its status does not have."""
 
-    def __init__(self, what: str, state: str, event: str) -> None:
-        super().__init__(message=f"a {what} that is {state} cannot {event}")
+    def __init__(self, state: str, event: str) -> None:
+        super().__init__(message=f"what is {state} cannot {event}")
 
 
-def after(state: Status, event: RecordEvent) -> Status:
-    """Return the status of a record that follows. Raises `IllegalTransitionError`."""
+def after(table: Mapping[StateT, Mapping[EventT, StateT]], state: StateT, event: EventT) -> StateT:
+    """Return the status that follows. Raises `IllegalTransitionError`."""
     try:
-        return RECORDS[state][event]
+        return table[state][event]
     except KeyError:
-        raise IllegalTransitionError("record", state, event) from None
-
-
-def after_candidate(state: CandidateStatus, event: CandidateEvent) -> CandidateStatus:
-    """Return the status of a candidate that follows. Raises `IllegalTransitionError`."""
-    try:
-        return CANDIDATES[state][event]
-    except KeyError:
-        raise IllegalTransitionError("candidate", state, event) from None
+        raise IllegalTransitionError(state, event) from None

@@ -8,7 +8,6 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from gateway.jobs.states import TRANSITIONS
 from memory.rules.lifecycle import CANDIDATES, RECORDS
@@ -16,12 +15,12 @@ from memory.rules.lifecycle import CANDIDATES, RECORDS
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
 """From the top layer to the lowest."""
-STATES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
+LIVES: dict[str, Mapping[str, Mapping[str, str]]] = {
     "job": TRANSITIONS,
     "record": RECORDS,
     "candidate": CANDIDATES,
 }
-"""The transition table of everything that has a status: state, event, next state."""
+"""Whatever is stored with a state, and its transition table."""
 PAGE = ROOT / "docs" / "architecture.md"
 
 
@@ -51,14 +50,14 @@ def print_rooms() -> str:
 
 
 def print_states() -> str:
-    """Return every transition table as Markdown: what has the state, state, event, next state."""
+    """Return the transition tables as Markdown: whose state, state, event, next state."""
     moves = [
-        f"| {what} | {state} | {event} | {end} |"
-        for what, table in STATES.items()
+        f"| {name} | {state} | {event} | {end} |"
+        for name, table in LIVES.items()
         for state, row in table.items()
         for event, end in row.items()
     ]
-    return "\n".join(["| of a | state | event | next state |", "| --- | --- | --- | --- |", *moves]) + "\n"
+    return "\n".join(["| of | state | event | next state |", "| --- | --- | --- | --- |", *moves]) + "\n"
 
 
 def print_page() -> str:
