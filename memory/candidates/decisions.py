@@ -43,7 +43,7 @@ from memory.rows.store import (
 from memory.rows.tombstones import add_tombstone
 from memory.rows.withheld import find_kept, holds_number
 from memory.rules.admission import said_in_turns
-from memory.rules.lifecycle import CandidateEvent, after_candidate
+from memory.rules.lifecycle import CANDIDATES, CandidateEvent
 from memory.rules.scopes import narrowed
 from memory.rules.sensitivity import clean, judge
 from memory.write.answers import kept
@@ -71,6 +71,7 @@ from protocol.memory import (
 )
 from protocol.methods import Bound, bind
 from protocol.seams.ports import Tx
+from protocol.seams.transitions import after
 
 DAY_MS = 86_400_000
 SWEEP_LIMIT = 500  # rows of one sweep transaction, as for records
@@ -236,7 +237,7 @@ class Candidates:
         action, code, why = CLOSINGS[end.event]
         decision = Decision(
             action=action, score=candidate.score, bucket=candidate.bucket, reason_code=code or candidate.reason_code,
-            factors=self._factors(after_candidate(candidate.status, end.event), why, reason, end.decided_by),
+            factors=self._factors(after(CANDIDATES, candidate.status, end.event), why, reason, end.decided_by),
         )  # fmt: skip
         self._note(tx, found, decision, None)
         actor = USER_ACTOR if end.decided_by == USER else Actor(kind="system")

@@ -12,10 +12,11 @@ import msgspec
 from memory.rows.notices import Notice, changed
 from memory.rows.records import set_contested
 from memory.rows.store import SQL, Change, StoredCandidate, add_event, candidate_of, get_record, known_candidate
-from memory.rules.lifecycle import CandidateEvent, after_candidate
+from memory.rules.lifecycle import CANDIDATES, CandidateEvent
 from protocol.errors import Defect
 from protocol.memory import Actor, CandidateStatus, Decision
 from protocol.seams.ports import Tx
+from protocol.seams.transitions import after
 
 ADMISSION = "admission"
 """Who decides when it is not a person: the score, by repetition or because a doubt is settled."""
@@ -32,9 +33,9 @@ class End(NamedTuple):
 
 
 def _set_status(tx: Tx, candidate_id: str, end: End, now: int, before: CandidateStatus = "pending") -> None:
-    """Apply an event to a candidate. Raises `IllegalTransitionError`, and `Defect` where its status is another one."""
+    """Apply an event to a candidate. Raises `IllegalMoveError`, and `Defect` where its status is another one."""
     is_changed = tx.run(SQL["change_candidate_status"], {
-        "candidate_id": candidate_id, "before": before, "status": after_candidate(before, end.event), "now": now,
+        "candidate_id": candidate_id, "before": before, "status": after(CANDIDATES, before, end.event), "now": now,
         "promoted_memory_id": end.memory_id, "merged_into": end.merged_into, "decided_by": end.decided_by,
     })  # fmt: skip
     if not is_changed:

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from memory.rows.record_columns import SQL
 from memory.rows.store import Change, Stored, add_event, encoded, get_record, seal, stored_of
-from memory.rules.lifecycle import RECORDS, RecordEvent, after
+from memory.rules.lifecycle import RECORDS, RecordEvent
 from protocol.memory import Actor, EventName, Status
 from protocol.seams.ports import Tx
+from protocol.seams.transitions import after
 
 _STEPS: Final[Mapping[RecordEvent, EventName]] = {
     "replace": "superseded", "expire": "expired", "archive": "archived", "forget": "deleted", "restore": "restored",
@@ -24,10 +25,10 @@ def set_status(
     tx: Tx, stored: Stored, event: RecordEvent, actor: Actor, now: int, *, reason_code: str | None = None,
     superseded_by: str | None = None,
 ) -> None:  # fmt: skip
-    """Apply an event to a record; its links, marks and history follow. Raises `IllegalTransitionError`."""
+    """Apply an event to a record; its links, marks and history follow. Raises `IllegalMoveError`."""
     memory_id = stored.record.memory_id
     before = stored.record.status if stored.record.status in RECORDS else "archived"  # the status itself may be damaged
-    status = after(before, event)
+    status: Status = after(RECORDS, before, event)
     tx.run(SQL["change_status"], {
         "memory_id": memory_id, "status": status, "now": now, "superseded_by": superseded_by,
         "deleted_at": now if status == "deleted" else None,

@@ -19,7 +19,6 @@ Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from protocol.errors import Defect
 from protocol.memory import CandidateStatus, Status
 
 RecordEvent: TypeAlias = Literal[
@@ -63,26 +62,3 @@ RESTORED_TO: Mapping[Status, RecordEvent] = {
     "archived": "restore_archived",
 }
 """The event that makes a forgotten record again what it was."""
-
-
-class IllegalTransitionError(Defect):
-    """A record or a candidate was asked for a change that its status does not have."""
-
-    def __init__(self, what: str, state: str, event: str) -> None:
-        super().__init__(message=f"a {what} that is {state} cannot {event}")
-
-
-def after(state: Status, event: RecordEvent) -> Status:
-    """Return the status of a record that follows. Raises `IllegalTransitionError`."""
-    try:
-        return RECORDS[state][event]
-    except KeyError:
-        raise IllegalTransitionError("record", state, event) from None
-
-
-def after_candidate(state: CandidateStatus, event: CandidateEvent) -> CandidateStatus:
-    """Return the status of a candidate that follows. Raises `IllegalTransitionError`."""
-    try:
-        return CANDIDATES[state][event]
-    except KeyError:
-        raise IllegalTransitionError("candidate", state, event) from None

@@ -8,7 +8,6 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from agent.states import TURNS
 from gateway.jobs.states import TRANSITIONS
@@ -19,7 +18,7 @@ from thread_episodic.states import CHUNKS, SEGMENTS, SOURCES
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
 """From the top layer to the lowest."""
-STATES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
+LIVES: dict[str, Mapping[str, Mapping[str, str]]] = {
     "job": TRANSITIONS,
     "turn": TURNS,
     "record": RECORDS,
@@ -29,7 +28,7 @@ STATES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
     "partition": SEGMENTS,
     "vector of a row": VECTORS,
 }
-"""The transition table of everything that has a status: state, event, next state."""
+"""Whatever is stored with a state, and its transition table."""
 PAGE = ROOT / "docs" / "architecture.md"
 
 
@@ -59,14 +58,14 @@ def print_rooms() -> str:
 
 
 def print_states() -> str:
-    """Return every transition table as Markdown: what has the state, state, event, next state."""
+    """Return the transition tables as Markdown: whose state, state, event, next state."""
     moves = [
-        f"| {what} | {state} | {event} | {end} |"
-        for what, table in STATES.items()
+        f"| {name} | {state} | {event} | {end} |"
+        for name, table in LIVES.items()
         for state, row in table.items()
         for event, end in row.items()
     ]
-    return "\n".join(["| of a | state | event | next state |", "| --- | --- | --- | --- |", *moves]) + "\n"
+    return "\n".join(["| of | state | event | next state |", "| --- | --- | --- | --- |", *moves]) + "\n"
 
 
 def print_page() -> str:

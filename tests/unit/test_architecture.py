@@ -28,9 +28,6 @@ TABLES = {"protocol/memory.py", "protocol/threads.py"}
 OF_ANY_TABLE = {"gateway/store/damaged_rows.py"}
 """What reads whichever table is damaged has no statement that could stand in a file."""
 
-SQL_ROOMS = {"agent": "agent/rows", "memory": "memory/rows", "thread_episodic": "thread_episodic/rows"}
-"""Houses whose statements are run in one place only, where another engine than SQLite could stand: a folder, or a module without suffix."""
-
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core", "types"}
 HOME_OF = {
     "jsonrpcserver": {"gateway/wire/rpc.py"},
@@ -62,6 +59,8 @@ HOME_OF = {
     "openai": {"gateway/providers/openai_chat.py"},
     "anthropic": {"gateway/providers/anthropic_messages.py"},
 }
+ROWS = {"agent": "agent/rows/", "memory": "memory/rows/", "thread_episodic": "thread_episodic/rows/"}
+"""The houses whose statements are run in one room only: that is where another engine than SQLite could stand."""
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
 
@@ -94,22 +93,12 @@ def test_sql_stands_in_sql_files(path: Path) -> None:
     assert name_of(path) in OF_ANY_TABLE or not [text for text in strings if SQL_VERB.search(text)]
 
 
-@each(("house", "place"), SQL_ROOMS.items())
-def test_statements_of_a_house_are_run_in_one_place(house: str, place: str) -> None:
-    """Neither `SQL["name"]` nor the table of statements itself is used elsewhere."""
-    outside = [
-        path
-        for path in sorted((ROOT / house).rglob("*.py"))
-        if not name_of(path).startswith((f"{place}/", f"{place}."))
+@each("house", ROWS)
+def test_statements_are_run_in_the_rows_of_a_house(house: str) -> None:
+    elsewhere = [
+        path for path in MODULES if name_of(path).startswith(f"{house}/") and "SQL[" in path.read_text("utf-8")
     ]
-    users = {
-        name_of(path)
-        for path in outside
-        for node in ast.walk(tree_of(path))
-        if (isinstance(node, ast.Name) and node.id in {"SQL", "Statements"})
-        or (isinstance(node, ast.alias) and node.name in {"SQL", "Statements"})
-    }
-    assert users == set()
+    assert [name_of(path) for path in elsewhere if not name_of(path).startswith(ROWS[house])] == []
 
 
 @each("path", MODULES)

@@ -15,12 +15,10 @@ from memory.rules.lifecycle import (
     RECORDS,
     RESTORED_TO,
     CandidateEvent,
-    IllegalTransitionError,
     RecordEvent,
-    after,
-    after_candidate,
 )
 from protocol.memory import CandidateStatus, Status
+from protocol.seams.transitions import IllegalMoveError, after
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 EVENTS: tuple[RecordEvent, ...] = get_args(RecordEvent)
@@ -54,20 +52,20 @@ MOVES: dict[tuple[str, str], str] = {
 @each(("status", "event"), product(STATUSES, EVENTS))
 def test_each_pair_of_a_record_is_a_move_or_an_error(status: Status, event: RecordEvent) -> None:
     if (status, event) in MOVES:
-        assert after(status, event) == MOVES[status, event]
+        assert after(RECORDS, status, event) == MOVES[status, event]
     else:
-        with pytest.raises(IllegalTransitionError, match=f"{status} cannot {event}") as failure:
-            after(status, event)
+        with pytest.raises(IllegalMoveError, match=f"{status} cannot {event}") as failure:
+            after(RECORDS, status, event)
         assert failure.value.reason == "internal"
 
 
 @each(("status", "event"), product(ENDS, CANDIDATE_EVENTS))
 def test_a_candidate_ends_once(status: CandidateStatus, event: CandidateEvent) -> None:
     if status == "pending":
-        assert after_candidate(status, event) in {*ENDS} - {"pending"}
+        assert after(CANDIDATES, status, event) in {*ENDS} - {"pending"}
     else:
-        with pytest.raises(IllegalTransitionError, match=f"{status} cannot {event}"):
-            after_candidate(status, event)
+        with pytest.raises(IllegalMoveError, match=f"{status} cannot {event}"):
+            after(CANDIDATES, status, event)
 
 
 def test_the_tables_know_every_status_and_event_and_nothing_else() -> None:
@@ -80,7 +78,7 @@ def test_the_tables_know_every_status_and_event_and_nothing_else() -> None:
 def test_what_can_be_forgotten_can_be_restored_to_what_it_was() -> None:
     forgettable = {status for status, moves in RECORDS.items() if "forget" in moves}
     assert forgettable == set(STATUSES) - {"deleted"} == set(RESTORED_TO)
-    assert all(after("deleted", event) == status for status, event in RESTORED_TO.items())
+    assert all(after(RECORDS, "deleted", event) == status for status, event in RESTORED_TO.items())
 
 
 # -- no other way ----------------------------------------------------------------------------------------------------
