@@ -23,7 +23,7 @@ class StandingStatement(NamedTuple):
 
     memory_id: str
     place: int
-    """Where its category stands in a brief; the smallest is first."""
+    """The place of its category in a brief; the smallest is first."""
     key: str
     text: str
     said_at: int

@@ -7,7 +7,7 @@ Rule 2: an absent optional member and null mean the same, except in a settings p
 from typing import Annotated, Any, Literal, TypeAlias, cast, dataclass_transform, get_type_hints
 
 import msgspec
-from msgspec import Meta
+from msgspec import NODEFAULT, Meta
 
 PROTOCOL_VERSION = "2026-11"
 
@@ -68,8 +68,12 @@ class _Message(msgspec.StructMeta):
         options.setdefault("frozen", True)
         if not bounded:
             plain = {member: kind for base in bases for member, kind in get_type_hints(base).items()}
-            defaults = {
-                one.name: one.default for base in bases for one in msgspec.structs.fields(base) if not one.required
+            shared = [one for base in bases for one in msgspec.structs.fields(base) if not one.required]
+            defaults: dict[str, Any] = {
+                one.name: one.default
+                if one.default is not NODEFAULT
+                else msgspec.field(default_factory=one.default_factory)
+                for one in shared
             }
             namespace |= {"__annotations__": plain, **defaults}
         return super().__new__(mcs, name, bases, namespace, **options)

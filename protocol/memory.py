@@ -117,7 +117,7 @@ class SemanticFields(Params):
 
 
 class ProposalFields(GivenDetails):
-    """What a proposal says beside its words; kept of a candidate for the day on which it becomes a record."""
+    """A proposal without its words; a candidate keeps it for the day on which it becomes a record."""
 
     semantic: SemanticFields = SemanticFields()
     alias: StoredKey | None = None

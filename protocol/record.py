@@ -104,7 +104,7 @@ class RecordFields(RecordDetails):
 
 
 class _ShownFields(RecordFields):
-    """What a home adds to a record that it shows."""
+    """The fields that a home adds to a record that it shows."""
 
     namespace: str | None
     evidence_count: int

@@ -31,23 +31,23 @@ MAX_SENTENCE_CHARS = 1500  # a longer "sentence" is no prose
 MAX_STATEMENTS = 4  # of one sentence: "My name is Anna, I live in Graz and I'm vegan"
 
 
-class _Whose(NamedTuple):
-    """Whose fact a statement is, and so where and how long it holds."""
+class _Owner(NamedTuple):
+    """The owner of a fact, as admission and scopes see it."""
 
     scope_hint: ScopeHint
     durability: Durability
     sensitivity: SensitivityHint
 
 
-_OF_USER = _Whose("user_global", "long_lived", "none")
-_OF_SELF = _Whose("user_global", "long_lived", "personal")
-_OF_PROJECT = _Whose("project_workspace", "project_lifetime", "none")
+_OF_USER = _Owner("user_global", "long_lived", "none")
+_OF_SELF = _Owner("user_global", "long_lived", "personal")
+_OF_PROJECT = _Owner("project_workspace", "project_lifetime", "none")
 
 
 def _meaning(
-    category: Category, attribute: str = "custom", *, whose: _Whose = _OF_USER, said: bool = False
+    category: Category, attribute: str = "custom", *, owner: _Owner = _OF_USER, said: bool = False
 ) -> SemanticFields:
-    """What a kind means. What was only `said`, and not asked to be kept, is weighed like any statement of the user."""
+    """Return the meaning of a kind. A statement that is only `said`, without a wish to keep it, is weighed like any other."""
     return SemanticFields(
         intent="implicit_candidate" if said else "explicit_store",
         explicitness="explicit",
@@ -56,23 +56,23 @@ def _meaning(
         attribute=attribute,
         certainty="high",
         cardinality="set" if attribute == "custom" else "single",
-        **whose._asdict(),
+        **owner._asdict(),
     )
 
 
 MEANING: Mapping[Kind, SemanticFields] = {
     "remember": _meaning("custom"),
-    "project": _meaning("project_fact", whose=_OF_PROJECT),
-    "decided": _meaning("project_decision", whose=_OF_PROJECT),
-    "name": _meaning("identity", "name", whose=_OF_SELF),
-    "nickname": _meaning("identity", "nickname", whose=_OF_SELF),
-    "pronouns": _meaning("identity", "pronouns", whose=_OF_SELF),
-    "age": _meaning("identity", "age", whose=_OF_SELF, said=True),
-    "birthday": _meaning("identity", "birthday", whose=_OF_SELF),
-    "mother_tongue": _meaning("identity", "native_language", whose=_OF_SELF, said=True),
+    "project": _meaning("project_fact", owner=_OF_PROJECT),
+    "decided": _meaning("project_decision", owner=_OF_PROJECT),
+    "name": _meaning("identity", "name", owner=_OF_SELF),
+    "nickname": _meaning("identity", "nickname", owner=_OF_SELF),
+    "pronouns": _meaning("identity", "pronouns", owner=_OF_SELF),
+    "age": _meaning("identity", "age", owner=_OF_SELF, said=True),
+    "birthday": _meaning("identity", "birthday", owner=_OF_SELF),
+    "mother_tongue": _meaning("identity", "native_language", owner=_OF_SELF, said=True),
     "home": _meaning("biography", "home", said=True),
     "job": _meaning("biography", "job_title", said=True),
-    "person": _meaning("relationship", whose=_OF_SELF, said=True),
+    "person": _meaning("relationship", owner=_OF_SELF, said=True),
     "constraint": _meaning("constraint", said=True),
     "favourite": _meaning("preference", said=True),
     "preference": _meaning("preference"),
@@ -80,7 +80,7 @@ MEANING: Mapping[Kind, SemanticFields] = {
     "address": _meaning("communication_style", "form_of_address"),
     "language": _meaning("recurring_instruction", "preferred_language"),
     "instruction": _meaning("recurring_instruction"),
-    "policy": _meaning("project_policy", whose=_OF_PROJECT),
+    "policy": _meaning("project_policy", owner=_OF_PROJECT),
     "no_longer": _meaning("preference"),
     "no_longer_home": _meaning("biography", "home"),
     "no_longer_job": _meaning("biography", "job_title"),

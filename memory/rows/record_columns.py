@@ -27,19 +27,19 @@ _BYTES = ("fingerprint", "text_hash", "checksum")
 COLUMNS: Final = (*FIELDS, *_IDENTITY, *_BYTES, "deleted_at")
 """The columns of a record without its row number."""
 READ: Final = ("id", *COLUMNS, "scope_kind", "scope_key")
-"""What a statement with `{record}` reads, in this order."""
+"""The columns that a statement with `{record}` reads, in this order."""
 
 _UNSEALED = frozenset({
     "id", "evidence_count", "updated_at", "last_accessed_at", "access_count", "supersedes", "superseded_by",
     "contested", "index_state", "checksum", "scope_kind", "scope_key",
 })  # fmt: skip
-"""What may change without the checksum: bookkeeping, and what repair can tell from elsewhere."""
+"""The columns that may change without the checksum: bookkeeping, and those that repair can find out from elsewhere."""
 _SEALED_AT_FIRST = (
     "memory_id", "scope_id", "category", "kind", "key", "alias", "is_single", "content", "value", "status",
     "sensitivity", "confidence", "importance", "tags", "provenance", "thread_id", "turn_id", "created_at", "valid_from",
     "expires_at", "metadata", "fingerprint", "text_hash", "deleted_at",
 )  # fmt: skip
-"""What a checksum of the first version is made of, in its order. It is never changed: checksums are stored."""
+"""The columns of a checksum of the first version, in its order. They are never changed: checksums are stored."""
 _SEALED_LATER = tuple(name for name in COLUMNS if name not in _UNSEALED and name not in _SEALED_AT_FIRST)
 
 
@@ -81,18 +81,18 @@ _IDS: tuple[Any, ...] = (Id, Optional[Id])  # noqa: UP045  # an `Annotated` has 
 
 
 def _holds_words(name: str) -> bool:
-    """Return whether a field holds somebody's words: a text that is no identifier and no name of a list, or JSON of any form."""
+    """Return whether a field holds free text: a text that is neither an identifier nor one name of several, or JSON."""
     if name in JSONS:
         return name != "provenance"
     return _KINDS[name] in (str, str | None) and _BOUNDED.get(name) not in _IDS
 
 
 WORDS: Final = (*filter(_holds_words, FIELDS), "alias")
-"""The columns that hold somebody's words: an erase looks through them."""
+"""The columns that hold free text: an erase searches them."""
 SAID_DETAILS: Final = tuple(name for name in DETAILS if name in WORDS)
-"""Of the details, those that hold words: they are searched for credentials before they are kept."""
+"""The details that hold free text: it is searched for credentials before it is kept."""
 CLEANED: Final = ("value", *(name for name in SAID_DETAILS if name != "metadata"))
-"""What is kept without the characters that nobody sees. Its host's own data stays as it is."""
+"""The fields that are kept without invisible characters. The host's own data stays as it is."""
 UPDATABLE: Final = tuple(
     name for name in UpdateParams.__struct_fields__ if name in FIELDS and name not in {"memory_id", "content"}
 )
@@ -138,7 +138,7 @@ def encoded(value: Any) -> str:
 
 
 def texts_of_details(source: RecordDetails) -> Iterator[str]:
-    """Yield each text of the details that somebody could have written."""
+    """Yield each free text of the details."""
     for name in SAID_DETAILS:
         value: Any = getattr(source, name)
         if isinstance(value, str):
@@ -167,7 +167,7 @@ def to_columns(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checksum_of(row: Row) -> bytes:
-    """Return what a record's own bytes must give; a row that does not was damaged."""
+    """Return the checksum of a row of `{record}`; a row that holds another one was damaged."""
     sealed: list[Any] = list(_sealed(row))
     if _later:
         sealed += [(name, value) for name, get in _later if (value := get(row)) is not None]
@@ -199,7 +199,7 @@ class Stored(NamedTuple):
 
     @property
     def seen(self) -> Seen:
-        """What visibility asks."""
+        """The facts that visibility depends on."""
         r = self.record
         return Seen(
             self.scope_id, r.status, r.sensitivity, r.expires_at, self.is_intact, WITHHELD in r.metadata,

@@ -40,7 +40,7 @@ CATEGORIES: Final[Mapping[Category, CategoryFacts]] = {
     "biography": CategoryFacts(level="personal", profile_order=2),
     "custom": CategoryFacts(),
 }
-"""In the order in which a session is told of them: who it is for and how, then the project's rules, then the rest."""
+"""The order is that of a session's brief: whom it is for and how, then the project's rules, then the rest."""
 
 SESSION_ORDER: Final[tuple[Category, ...]] = tuple(CATEGORIES)
 PROJECT_CATEGORIES: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.default_scope == "workspace")
