@@ -1,4 +1,4 @@
-"""Function words by language: the words that say how a question is built, not what it is about.
+"""Function words by language: the words that build a question, not those that it is about.
 
 Rule 1: words stand folded as the lexicon folds them (no case, no diacritics, what follows an apostrophe is cut),
 unstemmed.
@@ -115,7 +115,7 @@ _WITH_CYRILLIC: dict[frozenset[str], frozenset[str]] = {stops: stops | CYRILLIC 
 
 
 def stop_words_for(words: list[str]) -> frozenset[str]:
-    """Return the function words of the language that most of the words speak, with the Russian ones, which collide with none."""
+    """Return the function words of the language of most words, with the Russian ones, which collide with none."""
     return _WITH_CYRILLIC[_spoken(words)]
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 DEEPER = 8
-"""How many times as many rows are looked at when what is asked for left too few."""
+"""The growth of the number of rows that are read when the filter left too few."""
 
 
 def logistic(log_odds: float) -> float:
@@ -26,7 +26,7 @@ def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> I
     """Yield rows by the sum of the weights that they are listed under, of equal ones the newest first.
 
     Each list has its newest row first. Light lists are long: once `enough` rows outweigh all that is left of them,
-    these come first, and rows of the light lists alone are looked at when whoever asks goes on.
+    these come first, and rows of the light lists alone follow when the caller goes on.
     """
     lists = sorted(weighted, key=lambda entry: -entry[0])
     rest = sum(weight for weight, _ in lists)
@@ -51,7 +51,7 @@ def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> I
 def best_of(
     weighted: Sequence[tuple[float, Sequence[int]]], enough: int, read: Callable[[Sequence[int]], Sequence[T]]
 ) -> list[T]:
-    """Return what the best rows are read as, up to `enough`; `read` keeps their order and leaves out what is not asked for."""
+    """Return the best rows as `read` gives them, up to `enough`; `read` keeps the order and drops unwanted rows."""
     ranked, depth, found = by_weight(weighted, enough), enough, list[T]()
     while len(found) < enough and (rows := list(islice(ranked, depth))):
         found += read(rows)
