@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
+from protocol.base import encode
 from protocol.gateway import HookRun, RunError
 from protocol.hooks import HOOK_CONTRACT_VERSION, ItemFact, ThreadFact, TurnTrace
 from protocol.seams.forgettings import OpenRun
@@ -42,7 +43,6 @@ OWN_TOOLS = ("memory_", "thread_search", "artifact_read")
 LAST = 2**62
 """Beyond every row: the beginning of a newest-first page."""
 
-_json = msgspec.json.Encoder().encode
 
 _USAGE: Final = msgspec.json.Decoder(Usage)
 _MANIFEST: Final = msgspec.json.Decoder(PromptManifest)
@@ -56,7 +56,7 @@ _HASHES: Final = msgspec.json.Decoder(list[str])
 
 def encoded(value: Any) -> str:
     """JSON text for a column."""
-    return _json(value).decode()
+    return encode(value).decode()
 
 
 def workspace_of(row: Row) -> Workspace:

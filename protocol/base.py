@@ -47,6 +47,8 @@ DAY_MS = 86_400_000
 
 encode = msgspec.json.Encoder().encode
 """Encodes a value as JSON; one encoder for all, because to make one costs more than most calls of it."""
+encode_sorted = msgspec.json.Encoder(order="sorted").encode
+"""Encodes a value as JSON with sorted members: equal values have equal bytes."""
 
 ScopeKind: TypeAlias = Literal["user", "workspace", "agent", "thread", "task"]
 USER_SCOPE_KEY = "default"

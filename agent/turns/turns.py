@@ -22,6 +22,7 @@ from agent.turns.replayed_answers import Again, Hosted
 from agent.turns.rounds import MAX_ROUNDS, Tools, run_rounds, run_tool
 from agent.values import NOTHING_SAID, History
 from protocol import methods as m
+from protocol.base import encode
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import Marks, ToolCall
@@ -55,8 +56,6 @@ FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
     "failed": TurnError.of("host_failed", retryable=False),
     "provider_failure": TurnError.of("provider_failed", retryable=True),
 }
-
-_encode = msgspec.json.Encoder().encode
 
 
 def _provider_of(asked: TurnStartParams, found: StoredThread | None) -> str | None:
@@ -261,7 +260,7 @@ class Turns:
             raise await self._absence(params.turn_id)
         toolset, policy = active.hosted.prepared.toolset, active.hosted.prepared.policy
         key = {"turn_id": params.turn_id, "call_id": params.call_id}
-        request = hashlib.sha256(_encode([params.name, params.arguments])).digest()
+        request = hashlib.sha256(encode([params.name, params.arguments])).digest()
 
         def look(tx: Tx) -> ToolReply | None:
             known = tx.one(SQL["get_tool_reply"], key)

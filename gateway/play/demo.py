@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from gateway.play.demo_story import DAY_MS, MONDAY, STORY, USER, WORKSPACE, StoryTurn, script
+from gateway.play.demo_story import MONDAY, STORY, USER, WORKSPACE, StoryTurn, script
 from gateway.wire.client import GatewayClient, console_script
 from protocol import methods as call
-from protocol.base import Empty
+from protocol.base import DAY_MS, Empty
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
 from protocol.memory import (
     Context,

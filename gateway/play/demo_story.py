@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 USER = "Mira"
 WORKSPACE = "ws_harbor"
-DAY_MS = 86_400_000
 MONDAY = 1_778_486_400_000  # Monday, 11 May 2026, 08:00 UTC
 
 

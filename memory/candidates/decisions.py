@@ -36,7 +36,7 @@ from memory.write.answers import kept
 from memory.write.idempotency import tell_after
 from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
-from protocol.base import Scope
+from protocol.base import DAY_MS, Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Defect, Refused
 from protocol.memory import (
@@ -59,7 +59,6 @@ from protocol.memory import (
 from protocol.methods import Bound, bind
 from protocol.seams.ports import Tx
 
-DAY_MS = 86_400_000
 SWEEP_LIMIT = 500  # rows of one sweep transaction, as for records
 LAST = 2**62
 USER = "user"

@@ -16,13 +16,12 @@ from memory.rows.notes import noted_by, voice_of
 from memory.rows.record_terms import SQL, placed, terms_digest, unpacked
 from memory.rules.identity import FactIdentity, value_text
 from memory.rules.visibility import WITHHELD, Seen
-from protocol.base import Scope
+from protocol.base import Scope, encode_sorted
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Provenance, Record, Status
 from protocol.seams.ports import Lexicon, Row, Tx
 
 T = TypeVar("T")
 
-_json = msgspec.json.Encoder(order="sorted").encode
 
 _COLUMNS = (
     "id", "memory_id", "scope_id", "category", "kind", "key", "alias", "is_single", "content", "value", "status",
@@ -64,7 +63,7 @@ class Stored(NamedTuple):
 
 def encoded(value: Any) -> str:
     """JSON text for a column."""
-    return _json(value).decode()
+    return encode_sorted(value).decode()
 
 
 _UNSEALED = frozenset(
