@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
+from protocol.base import encode
 from protocol.hooks import HookInput, HookOutput, Subscription, ToolBundle
 from protocol.threads import Domain, ToolFailure, ToolReply, ToolSpec
 from protocol.tools import MAX_RESULT_CHARS, RequestToolsArgs, tool_spec
 
 REQUEST_TOOLS = "request_tools"
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Toolset:
@@ -65,10 +64,10 @@ def failure(code: str, message: str) -> ToolReply:
 def result_text(reply: ToolReply) -> str:
     """A reply as one JSON text of at most `MAX_RESULT_CHARS`; a tool that says more is told to say less."""
     shown: dict[str, Any] = {"ok": True, "data": reply.data} if reply.ok else {"ok": False, "error": reply.error}
-    text = _encode(shown).decode()
+    text = encode(shown).decode()
     if len(text) <= MAX_RESULT_CHARS:
         return text
-    return _encode({"ok": False, "error": {"code": "result_too_large", "message": "Ask for less."}}).decode()
+    return encode({"ok": False, "error": {"code": "result_too_large", "message": "Ask for less."}}).decode()
 
 
 async def _offer_request_tools(_given: HookInput) -> HookOutput:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gateway.base.exit_codes import DEFECT, OK, USAGE
 from gateway.doors.commands import COMMANDS, FIRST_STEPS, load
-from gateway.doors.commands.parsing import parser, tell_usage_error
+from gateway.doors.commands.parsing import parser, write_usage_error
 
 INSTEAD = {"help": "--help", "version": "--version"}
 """Words that people try first, each with the option that it means."""
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = given[0] if given else ""
     if name and not name.startswith("-") and name not in COMMANDS:
         complaint = _without_command(list(COMMANDS), name)
-        tell_usage_error(complaint, given)
+        write_usage_error(complaint, given)
         sys.stderr.write(f"pioneer: {complaint}\n")
         return USAGE
     gc.disable()  # a start makes a hundred thousand objects that all stay; looking through them costs a tenth of it

@@ -47,6 +47,8 @@ DAY_MS = 86_400_000
 
 encode = msgspec.json.Encoder().encode
 """Encodes a value as JSON; one encoder for all, because to make one costs more than most calls of it."""
+encode_sorted = msgspec.json.Encoder(order="sorted").encode
+"""Encodes a value as JSON with sorted members: equal values have equal bytes."""
 
 ScopeKind: TypeAlias = Literal["user", "workspace", "agent", "thread", "task"]
 USER_SCOPE_KEY = "default"
@@ -58,7 +60,8 @@ DEFAULT_WORKSPACE = "ws_default"
 class _Message(msgspec.StructMeta):
     """Makes every subclass frozen and keyword-only (msgspec itself does not inherit `kw_only`).
 
-    A class that is not `bounded` has the members of its bases without their bounds and descriptions, and none of its own.
+    A class that is not `bounded` has the members of its bases without their bounds and descriptions, and none of its
+    own.
     """
 
     def __new__(

@@ -10,7 +10,7 @@ from msgspec import Meta
 from protocol.errors import CallerError
 
 _Step: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""What a row id or a time can be."""
+"""The largest row id or time."""
 
 
 def cursor_of(*place: int) -> str:
@@ -19,7 +19,7 @@ def cursor_of(*place: int) -> str:
 
 
 def place_of(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the place that a cursor names, or `start` without one. Raises `CallerError` for what we never gave out."""
+    """Return the place that a cursor names, or `start` without one. Raises `CallerError` for a foreign cursor."""
     if cursor is None:
         return start
     try:

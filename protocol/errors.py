@@ -1,4 +1,4 @@
-"""Every error of the contract, split by whose fault it is; each reason owns its JSON-RPC code.
+"""Every error of the contract, split by blame; each reason owns its JSON-RPC code.
 
 Rule 1: a reason that is not in `REASONS` cannot be raised.
 Rule 2: a message never carries a path, SQL, a stack or stored text; `details` only what the caller sent or may know.
@@ -48,7 +48,7 @@ ErrorReason: TypeAlias = Literal[
 
 
 class ReasonInfo(NamedTuple):
-    """What a reason means on the wire."""
+    """The meaning of a reason on the wire."""
 
     code: int
     retryable: bool
@@ -159,7 +159,7 @@ class CallerError(GatewayError):
 
 
 class Refused(GatewayError):
-    """Policy, scope or state says no."""
+    """Policy, scope or state refuses the call."""
 
     default = "forbidden"
 
@@ -175,10 +175,10 @@ class IndexDamaged(Unavailable):
 
 
 class PagesDamaged(IndexDamaged):
-    """A page of the database's file, or a whole table, cannot be read: what is derived there is put out of use and made anew."""
+    """A page of the database's file, or a whole table, cannot be read: its derived parts are begun anew."""
 
 
 class Defect(GatewayError):
-    """We are wrong."""
+    """The gateway has a defect."""
 
     default = "internal"

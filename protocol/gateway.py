@@ -13,7 +13,7 @@ MAX_BATCH = 100
 
 
 class ClientInfo(Params):
-    """The program that spawned us."""
+    """The program that spawned the gateway."""
 
     name: Label
     version: Label
@@ -45,7 +45,7 @@ class Capabilities(Wire):
 
 
 class MemoryState(Wire):
-    """What durable memory does at present."""
+    """The present state of durable memory."""
 
     enabled: bool
     tools_enabled: bool
@@ -56,7 +56,7 @@ class MemoryState(Wire):
 
 
 class EpisodicState(Wire):
-    """What conversation search does at present."""
+    """The present state of conversation search."""
 
     enabled: bool
     indexing_enabled: bool
@@ -64,7 +64,7 @@ class EpisodicState(Wire):
 
 
 class SearchState(Wire):
-    """How search works at present."""
+    """The present state of search."""
 
     lexical: bool
     semantic: SemanticState
@@ -110,7 +110,7 @@ class CancelParams(Params):
 
 
 class Degraded(Wire):
-    """Something that does not work at present."""
+    """A component that does not work at present."""
 
     component: str
     reason: str
@@ -150,11 +150,11 @@ class StorageState(Wire):
 ProviderProblem: TypeAlias = Literal[
     "extra_missing", "key_missing", "model_missing", "base_url_invalid", "script_missing"
 ]
-"""What keeps a provider from being asked at all."""
+"""The problems that keep a provider from being asked at all."""
 
 
 class ProviderState(Wire):
-    """A configured provider. `problem` is None where it can be asked; `hint` says in words what to do."""
+    """A configured provider. `problem` is None where it can be asked; `hint` is an advice in words."""
 
     name: str
     kind: ProviderKind
@@ -167,7 +167,7 @@ class ProviderState(Wire):
 
 
 class RepairState(Wire):
-    """What repair has left to do, and how many records it cannot mend: those fail their own checksum and are hidden."""
+    """The rest of the repair; `damaged` records, whose checksum fails, cannot be mended and are hidden."""
 
     damaged: int = 0
     texts: int = 0
@@ -206,7 +206,7 @@ class Waiting(Wire):
 
 
 class DrainResult(Wire):
-    """Whether nothing is runnable any more, and what waits for later."""
+    """The result of a drain: `idle` when no job is runnable, with the jobs that wait for later."""
 
     idle: bool
     pending: int
@@ -249,7 +249,7 @@ class HooksRunsParams(Params):
 
 
 class RunError(Wire):
-    """Why a run failed; a code, never text."""
+    """The code of a run's failure, never text."""
 
     code: str
     retryable: bool
@@ -298,7 +298,7 @@ class ProviderTestParams(Params):
 
 
 class ProviderTestResult(Wire):
-    """Whether the provider answers; `error` is the fault of the one try, `hint` says in words what to do."""
+    """The outcome of one try of a provider; `error` is its fault, `hint` an advice in words."""
 
     ok: bool
     latency_ms: int

@@ -1,4 +1,4 @@
-"""The hook contract: what a phase gives a hook, what a hook may give back, how it is registered.
+"""The hook contract: a hook's input in each phase, its output, and its registration.
 
 Rule 1: `agent/` runs hooks by this shape and knows no memory; `memory/` and `thread_episodic/` satisfy it and know no
 turn loop; `gateway/wiring.py` joins them.
@@ -50,11 +50,11 @@ HOOK_CONTRACT_VERSION = 1
 DEFAULT_TIMEOUT_MS = 1000
 
 
-# -- what a hook is given ------------------------------------------------------------------------------------------
+# -- input of a hook ------------------------------------------------------------------------------------------
 
 
 class TurnContext(Wire):
-    """Where and when a turn happens."""
+    """The place and the time of a turn."""
 
     workspace_id: str
     thread_id: str
@@ -70,11 +70,11 @@ class TurnContext(Wire):
     now: int
     time_zone: str
     not_stored: NotStored | None = None
-    """Why nothing of the turn is stored."""
+    """The reason for which nothing of the turn is stored."""
 
 
 class DurablePlan(Wire):
-    """Which durable memory a turn wants beyond deterministic recall."""
+    """A turn's request for durable memory beyond deterministic recall."""
 
     status: Literal["recall", "skip"] = "skip"
     modes: list[Literal["key", "category", "query"]] = []
@@ -95,7 +95,7 @@ class EpisodicQuery(Wire):
 
 
 class EpisodicPlan(Wire):
-    """Which conversation a turn wants."""
+    """A turn's request for conversation."""
 
     status: Literal["recall", "skip"] = "skip"
     queries: list[EpisodicQuery] = []
@@ -119,7 +119,7 @@ class TranscriptItem(Wire):
     text: str
 
 
-# -- what a hook may give ------------------------------------------------------------------------------------------
+# -- output of a hook -----------------------------------------------------------------------------------------
 
 
 class PolicyContribution(Wire, tag_field="kind", tag="policy"):
@@ -195,20 +195,20 @@ ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
 """A contribution of another kind fails that hook run."""
 
 DIAGNOSTIC_CODES: frozenset[str] = frozenset({"extraction_stats", "malformed_fact", "standing_cut", "too_many_facts"})
-"""What hooks say of their own work.
+"""The codes that hooks report of their own work.
 
 Of any other code nothing but the code is kept; with strict diagnostics its run fails.
 """
 
 MAX_CONTRIBUTIONS = 64
-"""Of one run. A prompt holds 16 contexts and 16 sections; who gives more floods it."""
+"""The contributions of one run. A prompt holds 16 contexts and 16 sections; more would flood it."""
 
 MAX_OUTPUT_BYTES = 512 * 1024
 """Of all that one run gives, as JSON: more than the largest budget that any setting allows."""
 
 
 class HookInput(Wire):
-    """What a hook gets. Members that a phase does not have are empty."""
+    """The input of a hook. Members that a phase does not have are empty."""
 
     phase: Phase
     run_id: str
@@ -229,7 +229,7 @@ class HookInput(Wire):
 
 
 class HookOutput(Wire):
-    """What a hook gives back."""
+    """The output of a hook."""
 
     contributions: list[Contribution] = []
 
@@ -261,7 +261,7 @@ def always() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """How often a background hook is tried in all; the pauses between are the job queue's."""
+    """The number of a background hook's tries in all; the pauses between are the job queue's."""
 
     attempts: int = 1
 
@@ -292,7 +292,7 @@ class Subscription:
 
 
 class ToolContext(Wire):
-    """Who calls a tool, in which turn and under which policy."""
+    """The caller of a tool: its turn and the policy of that."""
 
     turn: TurnContext
     policy: TurnPolicy
@@ -343,7 +343,7 @@ OnItemsRemoved: TypeAlias = Callable[[Tx, Collection[str]], None]
 
 
 class ThreadFact(Wire):
-    """What the other houses may know of a thread."""
+    """The facts of a thread for other houses."""
 
     thread_id: str
     workspace_id: str
@@ -394,7 +394,7 @@ forgotten, excluded, muted or removed has none."""
 
 
 def recalled_in(contributions: Sequence[Contribution]) -> Recalled:
-    """Return what contributions put into the prompt."""
+    """Return the items and sections that contributions put into the prompt."""
     items = [item for c in contributions if isinstance(c, PromptContext) for item in c.items]
     lines = [line for c in contributions if isinstance(c, SectionContribution) for line in c.lines]
     return Recalled(

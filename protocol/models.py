@@ -15,7 +15,7 @@ ProviderFault: TypeAlias = Literal[
 
 
 PASSING_FAULTS: frozenset[ProviderFault] = frozenset({"timeout", "http_500", "http_429", "bad_json", "disconnect"})
-"""What may be gone the next time; the other faults stay until somebody changes the request or the configuration."""
+"""Faults that may pass by themselves; the others stay until the request or the configuration changes."""
 
 FAULT_REASONS: Mapping[ProviderFault, ErrorReason] = {
     "timeout": "provider_timeout",
@@ -55,7 +55,7 @@ class Message(Wire):
 
 
 class ModelRequest(Wire):
-    """What a model is asked."""
+    """A request to a model."""
 
     role: RoleName
     thread_id: str
@@ -69,7 +69,7 @@ class ModelRequest(Wire):
 
 
 class ModelReply(Wire):
-    """What a model answered."""
+    """The answer of a model."""
 
     text: str = ""
     tool_calls: list[ToolRequest] = []
@@ -77,7 +77,7 @@ class ModelReply(Wire):
 
 
 class ProviderFailed(Unavailable):
-    """The provider failed after all tries; `fault` says how, `retry_after` for how many seconds it asked to be left alone."""
+    """The provider failed after all tries, with a `fault`; `retry_after` is the wait in seconds that it asked for."""
 
     default = "provider_failed"
 
@@ -96,11 +96,11 @@ class Deltas(Protocol):
     """Receives a streamed answer."""
 
     def delta(self, text: str) -> None:
-        """The next piece of the answer."""
+        """Take the next piece of the answer."""
         ...
 
     def reset(self) -> None:
-        """The stream broke; what was said so far does not count, a new try begins."""
+        """Drop all pieces so far: the stream broke, and a new try begins."""
         ...
 
 
@@ -120,7 +120,7 @@ class Model(Protocol):
         ...
 
     def prompt_tokens(self, role: RoleName, provider: str | None = None) -> int | None:
-        """Return how many tokens a request to that provider, or the role's, may have; None where nobody said so."""
+        """Return the tokens that a request to that provider, or the role's, may have; None without a setting."""
         ...
 
     async def complete(self, request: ModelRequest, deltas: Deltas | None = None) -> ModelReply:

@@ -1,4 +1,4 @@
-"""Everything the gateway says without being asked, one declaration each."""
+"""The notifications of the gateway, one declaration each."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from protocol.threads import Item, ManifestRun, Turn, TurnError
 
 
 class TurnEvent(Wire):
-    """What every notification of a turn has: `seq` counts them from 1 without a gap."""
+    """The members of every notification of a turn: `seq` counts them from 1 without a gap."""
 
     thread_id: str
     turn_id: str
@@ -85,7 +85,7 @@ class MemoryErased(Wire):
 
 
 class MemoryInvalidated(Wire):
-    """`memory/invalidated`: another process of the home, or an import, changed these scopes: read again what is shown."""
+    """`memory/invalidated`: another process of the home, or an import, changed these scopes; read records again."""
 
     scopes: list[Scope]
 

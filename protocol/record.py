@@ -1,6 +1,7 @@
-"""The fields of a record of durable memory, once: what is given, stored, shown and sent to another home takes them from here.
+"""The fields of a record of durable memory, once: params, rows, answers and bundles take them from here.
 
-Rule 1: a new field is a member of `RecordDetails` with a default, and a column of the table and the view of `memory/schema.sql`.
+Rule 1: a new field is a member of `RecordDetails` with a default, and a column of the table and the view of
+`memory/schema.sql`.
 Params, proposals, columns, answers and bundles then have it (CONTRIBUTING.md, "How to add a field of a record").
 Rule 2: the gateway keeps within the bounds of what it takes; so a record that it shows is described without them.
 """

@@ -1,9 +1,9 @@
-"""What a forgotten memory said, where a text says it, and the text without it.
+"""The words of a forgotten memory: their places in a text, and the text without them.
 
 Rule 1: pure. Words are compared by their letters, whatever their case, white space and typography.
 Rule 2: words stand for themselves: within a longer word of a script that puts blanks between words they are another
 word.
-Rule 3: what was said around them stays; where they stood there is a fixed mark.
+Rule 3: the text around them stays; a fixed mark stands in their place.
 """
 
 import re
@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from protocol.base import encode
+
 MARK = "[forgotten]"
 
 TYPOGRAPHY = {
@@ -20,7 +22,7 @@ TYPOGRAPHY = {
     **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb\u2033"), '"'),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
 }
-"""Typographic quotes and dashes as ASCII: who types the same words again types these."""
+"""Typographic quotes and dashes as ASCII: the same words typed again have these."""
 _TERMINAL = " .!?\u3002\uff01\uff1f\u2026;,:"
 _FIRST_UNSPACED = "\u0e00"
 """From Thai on scripts write no blanks, or join small words to others."""
@@ -32,7 +34,6 @@ FEW = 16
 NOTHING: Final[frozenset[str]] = frozenset()
 
 _anchors_of: Final = re.compile("[a-z0-9]+").findall
-_encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
 
@@ -112,7 +113,7 @@ class Saying:
         return frozenset(phrase for phrase in phrases if next(_places(flat, phrase), None) is not None)
 
     def _has_none(self, text: str) -> bool:
-        """Return whether the text has none of the words by which phrases are found: said of most texts, at a tenth of the cost."""
+        """Return whether the text surely has no phrase: most texts have none of the words, at a tenth of the cost."""
         if "" in self._anchored or len(self._anchored) > FEW:
             return not self._anchored
         plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
@@ -136,7 +137,7 @@ class Saying:
         return "".join([*parts, text[done:]])
 
     def taken_out_of_json(self, text: str, free: Collection[str]) -> str:
-        """Return the same of a JSON text, in what members of these names hold; one that is no JSON is changed as a text."""
+        """Return a JSON text without the phrases in members of these names; other texts are changed as a whole."""
         if not self.phrases:
             return text
         try:
@@ -144,7 +145,7 @@ class Saying:
         except msgspec.DecodeError:
             return self.taken_out(text)
         changed = self._taken_out_of(value, free)
-        return text if changed == value else _encode(changed).decode()
+        return text if changed == value else encode(changed).decode()
 
     def _taken_out_of(self, value: Any, free: Collection[str]) -> Any:
         def free_too(inner: Any) -> Any:

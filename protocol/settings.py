@@ -89,7 +89,7 @@ class PreflightSettings(Params):
 
 
 class RecallFloors(Params):
-    """The least that each part of a hit's score must be for a prompt; a part that is not set, or does not apply, passes."""
+    """The least value of each part of a hit's score for a prompt; a part without a floor or a value passes."""
 
     lexical: Unit | None = None
     semantic: Unit | None = None
@@ -97,7 +97,7 @@ class RecallFloors(Params):
 
 
 class RecallDeadlines(Params):
-    """Milliseconds after which what is there is taken: of a turn's facts, of what its hook looks back for, of a read over MCP."""
+    """Milliseconds after which present results are taken: a turn's facts, its hook's look back, a read over MCP."""
 
     turn: Annotated[int, Meta(ge=10, le=60_000)] = 1000
     hook: Annotated[int, Meta(ge=10, le=60_000)] = 800
@@ -203,7 +203,7 @@ class GatewayConfig(Params):
 
 
 class Settings(Wire):
-    """What `settings/get` shows."""
+    """The settings as `settings/get` shows them."""
 
     memory: MemorySettings
     thread_episodic: ThreadEpisodicSettings

@@ -1,6 +1,6 @@
-"""How much a turn could look up: what a model that plans is told instead of contents.
+"""Counts of the data that a turn could look up: a planning model gets them instead of contents.
 
-Rule 1: counts that their owners keep anyway; nothing is gone through for them.
+Rule 1: the owners keep these counts anyway; no rows are read for them.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from protocol.seams.ports import Tx
 
 
 class ScopeSize(Wire):
-    """How many active memories a scope of a turn has."""
+    """The number of active memories in a scope of a turn."""
 
     kind: ScopeKind
     count: int
 
 
 class ConversationSize(Wire):
-    """How much conversation a turn may search: threads and chunks of its workspace, and since when."""
+    """The conversation that a turn may search: threads and chunks of its workspace, and the earliest time."""
 
     threads: int
     chunks: int
@@ -30,4 +30,4 @@ MeasureMemory: TypeAlias = Callable[[Tx, TurnContext], list[ScopeSize]]
 """The scopes that are active in a turn."""
 
 MeasureConversation: TypeAlias = Callable[[Tx, TurnContext], ConversationSize]
-"""Nothing where conversation is not recalled."""
+"""The size without recall of conversation."""

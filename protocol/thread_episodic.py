@@ -189,13 +189,16 @@ RepairReason: TypeAlias = Literal[
     "vectors",
     "missing_vectors",
 ]
-"""What of the index is wrong: chunks of no message, workspaces or threads without their number, messages' rows, partitions that are gone, kept terms, terms of another lexicon, too few or too many chunks, messages that the index
-does not know, work without a job, the full-text index, chunks that it lacks, sums of partitions, vectors, chunks
-without any."""
+"""Damage of the index, in the order of the codes.
+
+Chunks of no message, workspaces or threads without their number, messages' rows, partitions that are gone, kept terms,
+terms of another lexicon, too few or too many chunks, messages that the index does not know, work without a job, the
+full-text index, chunks that it lacks, sums of partitions, vectors, chunks without any.
+"""
 
 
 class IndexRepair(Wire):
-    """Whether the index is as it should be, why not, and how far its repair is: rows of all that were found wrong."""
+    """The state of the index, the reasons of its damage, and the progress of its repair, in rows of all found."""
 
     state: RepairProgress = "ok"
     reasons: list[RepairReason] = []
@@ -204,7 +207,7 @@ class IndexRepair(Wire):
 
 
 class ThreadStatusResult(Wire):
-    """How far the index is."""
+    """The progress of the index."""
 
     chunks: ChunkCounts
     jobs: JobCounts
@@ -225,7 +228,7 @@ class JobsParams(Params):
 
 
 class JobError(Wire):
-    """Why a job failed last; never text."""
+    """The code of a job's last failure, never text."""
 
     code: str
 
@@ -259,7 +262,7 @@ class RetryParams(Params):
 
 
 class RetryResult(Wire):
-    """How many jobs were made runnable again."""
+    """The number of jobs that were made runnable again."""
 
     requeued: int
 
@@ -272,7 +275,7 @@ class ReindexParams(Params):
 
 
 class ReindexResult(Wire):
-    """How many jobs were made."""
+    """The number of jobs that were made."""
 
     jobs_created: int
 
@@ -286,6 +289,6 @@ class ExcludeParams(Params):
 
 
 class ExcludeResult(Wire):
-    """How many chunks changed."""
+    """The number of chunks that changed."""
 
     excluded: int

@@ -48,7 +48,7 @@ class Workspace(Wire):
     created_at: int
     updated_at: int
     state: Literal["active", "deleting"] = "active"
-    """`deleting`: a deletion has begun, and goes on in the background if it was interrupted; nothing new begins there."""
+    """`deleting`: a deletion has begun, and goes on in the background after an interruption; no turn begins there."""
 
 
 class WorkspaceResult(Wire):
@@ -86,7 +86,7 @@ class WorkspaceListResult(Wire):
 
 
 NotStored: TypeAlias = Literal["storage_full", "storage_read_only"]
-"""Why the store takes nothing at all."""
+"""The reasons for which the store takes nothing at all."""
 
 
 class Thread(Wire):
@@ -170,7 +170,7 @@ class ThreadUpdateParams(Params):
 
 
 class DeleteResult(Wire):
-    """What a deletion removed, and the learning that it cancelled; `complete` once no file of the home holds the bytes any more."""
+    """The counts of a deletion, and the cancelled learning; `complete` once no file of the home holds the bytes."""
 
     deleted: bool
     removed: dict[str, int]
@@ -312,7 +312,7 @@ class ImportTurn(Params):
 
 
 class ImportSource(Params):
-    """Where imported turns come from; ids are made from it, so that a second import changes nothing."""
+    """The origin of imported turns; ids are made from it, so that a second import changes nothing."""
 
     kind: Annotated[str, Meta(min_length=1, max_length=64)]
     id: Annotated[str, Meta(min_length=1, max_length=512)]
@@ -333,7 +333,7 @@ class ThreadImportParams(Params):
     dry_run: bool = False
     name: Label | None = None
     generation: Annotated[int, Meta(ge=0)] | None = None
-    """That of an earlier answer about the same conversation: what was forgotten or deleted since is not brought back."""
+    """That of an earlier answer about the same conversation: turns that were forgotten or deleted since stay away."""
     offset: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
     """How many turns of the source stand before these; a turn without an id is then known by its place."""
     has_more: bool = False
@@ -377,7 +377,10 @@ Placement: TypeAlias = Literal["system_suffix", "before_user"]
 
 
 class TurnOptions(Params):
-    """What a host may switch off for one turn, where it wants recalled blocks (as data before the user's words unless it asks), and its zone."""
+    """Options of a host for one turn: switches, the place of recalled blocks, and the time zone.
+
+    Recalled blocks stand as data before the user's words unless the host asks for another place.
+    """
 
     skip_retention: bool = False
     skip_recall: bool = False
@@ -408,7 +411,7 @@ TURN_MESSAGES: Mapping[str, str] = {
 
 
 class TurnError(Wire):
-    """Why a turn failed: a reason for programs, and a sentence for the person who asked."""
+    """The failure of a turn: a reason for programs, and a sentence for the person who asked."""
 
     reason: str
     retryable: bool
@@ -449,14 +452,14 @@ class ManifestPhase(Wire):
 
 
 class Permission(Wire):
-    """Whether something is allowed in this turn, and the code that says why."""
+    """A permission of this turn, with the code of its reason."""
 
     allowed: bool
     reason_code: str
 
 
 class TurnPolicy(Wire):
-    """What this turn may do with memory."""
+    """The policy of this turn: its permissions concerning memory."""
 
     recall: Permission
     read_tools: Permission
@@ -466,7 +469,7 @@ class TurnPolicy(Wire):
 
 
 class SourceRef(Wire):
-    """Something that a text was made from."""
+    """A source of a text."""
 
     kind: Literal["memory", "chunk", "artifact", "thread", "workspace"]
     id: str
@@ -499,7 +502,7 @@ class ManifestBudget(Wire):
 
 
 class ManifestRecall(Wire):
-    """What was recalled into the prompt, and why not more."""
+    """The recall of a prompt, with the reason why there is no more."""
 
     status: RecallStatus
     reason: str
@@ -508,7 +511,7 @@ class ManifestRecall(Wire):
 
 
 class ManifestPreflight(Wire):
-    """Who planned the recall and the tools of the turn."""
+    """The planner of the turn's recall and tools."""
 
     source: Literal["local", "model", "fallback", "none"]
     reason: str
@@ -516,7 +519,7 @@ class ManifestPreflight(Wire):
 
 
 class PromptManifest(Wire):
-    """What went into a turn's prompt and why. Never contents."""
+    """The parts of a turn's prompt with their reasons. It never holds contents."""
 
     phases: list[ManifestPhase]
     policy: TurnPolicy
@@ -543,7 +546,7 @@ class Turn(Wire):
     usage: Usage | None
     prompt_manifest: PromptManifest | None
     not_stored: NotStored | None = None
-    """Why nothing of the turn is stored; null for one that is stored."""
+    """The reason for which nothing of the turn is stored; null for a stored one."""
 
 
 class TurnResult(Wire):
@@ -616,7 +619,7 @@ class ToolCallParams(Params):
 
 
 class ToolFailure(Wire):
-    """Why a tool did not do it."""
+    """The error of a tool."""
 
     code: str
     message: str
@@ -624,7 +627,7 @@ class ToolFailure(Wire):
 
 
 class ToolReply(Wire):
-    """What a tool answered."""
+    """The answer of a tool."""
 
     ok: bool
     data: Any = None

@@ -1,6 +1,5 @@
 """The tools a model may be offered: their arguments, and their schemas made from them."""
 
-import inspect
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -11,7 +10,7 @@ from protocol.memory import Category, Content, Key
 from protocol.threads import Domain, ToolSpec
 
 MAX_RESULT_CHARS = 8000
-"""A tool's whole answer as JSON text; a cut says so."""
+"""A tool's whole answer as JSON text; a mark stands at a cut."""
 
 ToolDomain = Literal["memory", "artifact"]
 Quote = Annotated[
@@ -73,7 +72,9 @@ class MemoryGetArgs(Params):
 
 
 class MemoryRememberArgs(Params):
-    """Keep a stable fact, preference or decision that the user stated; `quote` is the sentence in which they did, word for word. Use it when the user asks to keep something, one fact a call."""
+    """Keep a stable fact, preference or decision that the user stated; `quote` is the sentence in which they did, word
+    for word. Use it when the user asks to keep something, one fact a call.
+    """  # noqa: D205  # one sentence of the tool's description fills more than a line
 
     content: Content
     quote: Quote | None = None
@@ -188,5 +189,5 @@ def tool_spec(name: str) -> ToolSpec:
         key: schema[key] for key in ("type", "properties", "required", "additionalProperties") if key in schema
     }
     return ToolSpec(
-        name=name, domain=domain, description=inspect.cleandoc(arguments.__doc__ or ""), parameters=parameters
+        name=name, domain=domain, description=" ".join((arguments.__doc__ or "").split()), parameters=parameters
     )

@@ -1,4 +1,4 @@
-"""Whether a full-text index holds what is kept of it, found out in short snapshots while others write.
+"""The audit of a full-text index against the kept terms, in short snapshots while other processes write.
 
 Rule 1: a snapshot reads a bounded number of rows, or of terms of them, whatever the size of the home: checkpoints, and
 with them erasing, wait for the longest one.
@@ -21,7 +21,7 @@ MOST = 2**64 - 1
 
 
 class AuditedIndex(NamedTuple):
-    """The statements that read an index and what is kept of it.
+    """The statements that read an index and the kept terms.
 
     `kept_after`: `:after, :limit` → what `body_of` makes (row, body) of, by row; `kept_of`: `:row` → the same of one
     row. `last_change`: → (what is another one after any write). `listed_after`: `:after, :limit` → (row) as the index
@@ -61,7 +61,7 @@ def audit_finder(index: AuditedIndex) -> Find:
 
 
 class _Sums:
-    """What the terms of each row add up to. A number a row: a home of years has half a million of them."""
+    """The sum of each row's terms. One number a row: a home of years has half a million rows."""
 
     def __init__(self) -> None:
         self._sums = array("Q")
@@ -140,7 +140,7 @@ def _unlisted(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int]]
 
 
 def _unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int] | None]:
-    """Yield rows of which the index holds anything else than what is kept; None where a term is there that no search would find."""
+    """Find rows whose terms in the index differ from the kept ones; None for a term that no search finds."""
     balance, strange = kept.copy(), set[int]()
     place: dict[str, SqlValue] = {"term": "", "row": 0}
     while True:
@@ -161,7 +161,7 @@ def _unbalanced(index: AuditedIndex, kept: _Sums) -> Generator[None, Tx, set[int
 
 
 def _sum_of(words: Sequence[str]) -> int:
-    """Return what the terms of a row add up to, each counted once, as the index has them."""
+    """Return the sum of a row's terms, each counted once, as the index has them."""
     return sum(map(hash, set(words))) & MOST
 
 
@@ -171,7 +171,7 @@ def _kept_sum(tx: Tx, index: AuditedIndex, row: int) -> int:
 
 
 def believed_totals(tx: Tx, index: AuditedIndex) -> list[int]:
-    """Return what the index believes to hold: rows, and terms of them."""
+    """Return the index's own counts: rows, and terms of them."""
     sums = tx.one(index.totals)
     return _varints(sums[0] if sums else b"") or [0, 0]
 

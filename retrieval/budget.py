@@ -1,6 +1,6 @@
-"""What of the ranked chunks is shown: the floor, the number, the snippet, the room.
+"""The budget of shown chunks: the floor, the number, the snippet, the room.
 
-Rule 1: pure. What does not fit is skipped, not the end.
+Rule 1: pure. A chunk that does not fit is skipped; later ones may fit.
 Rule 2: a caller's own floor is strict; the floor of the settings leaves at least `min_results`.
 """
 
@@ -20,7 +20,7 @@ class Floor(NamedTuple):
     score: float
     kept: int
     meant: float | None = None
-    """The least score where the query has a vector, if it is another one: scores by both are lower, and tell better."""
+    """The least score where the query has a vector, if it is another one: scores by both are lower."""
 
     def in_force(self, *, has_meaning: bool) -> "Floor":
         """Return the floor of a search with a vector or without."""
@@ -40,7 +40,7 @@ def floor_of(settings: ThreadEpisodicSettings, asked: float | None) -> Floor:
 
 
 def most_hits(settings: ThreadEpisodicSettings, limit: int) -> int:
-    """Return how many hits there may be: what was asked for, else the setting if it is less than the usual."""
+    """Return the greatest number of hits: the asked one, else the setting if it is less than the usual."""
     return limit if limit != DEFAULT_LIMIT else min(limit, settings.default_max_candidates)
 
 

@@ -1,4 +1,4 @@
-"""Cuts a message into chunks: where, never what.
+"""Chunk boundaries of a message: it is cut, and never changed.
 
 Rule 1: pure and deterministic; the ranges are a partition of the text (code points, half-open), up to the range left
 out.
@@ -22,7 +22,7 @@ Range: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChunkSizes:
-    """How large chunks are, in characters, and how many an item may have."""
+    """Sizes of chunks, in characters, and their number for an item."""
 
     target_min: int
     target_max: int
@@ -48,7 +48,7 @@ _SENTENCE = compile_late(
     r"|(?<=[\u3002\uff01\uff1f\uff61])(?<![\u3002\uff01\uff1f\uff61]{2})[\u3002\uff01\uff1f\uff61]*+"
     rf"[{_CLOSERS}]*+\s*+)"
 )
-"""Begins with one set of signs, which the engine looks for at once; behind it stands what each kind of sign needs."""
+"""A pattern that begins with one set of signs, for which the engine looks at once; each kind's condition follows."""
 
 
 def _not_an_end() -> str:
@@ -84,7 +84,7 @@ _WHOLE = compile_late(
 
 
 def _wholes(text: str, chunk_max: int) -> list[Range]:
-    """Return what must not be torn, in order."""
+    """Return the ranges that must not be torn, in order."""
     if "```" not in text and "~~~" not in text and "|" not in text:
         return []
     return [m.span() for m in _WHOLE.finditer(text) if m.end() - m.start() <= chunk_max]
@@ -116,7 +116,7 @@ class _Cutter:
     def _best(self, low: int, high: int) -> int | None:
         """Return the last place of the best rank in low..high (both may be cut at) that tears nothing."""
         begin = max(0, low - _MARGIN)
-        reach = min(len(self.text), high + 2)  # a look ahead needs to see what follows the window
+        reach = min(len(self.text), high + 2)  # a look ahead needs the text behind the window
         for boundary in _BOUNDARIES:
             found = [
                 match.end()
@@ -142,7 +142,7 @@ class _Cutter:
         return start + high
 
     def ranges(self, *, grows: bool) -> list[Range]:
-        """Return the ranges of the whole text; with `grows`, later chunks are as long as they may be once room is short."""
+        """Return the ranges of the whole text; with `grows`, later chunks take their full length once room is short."""
         sizes, length = self.sizes, len(self.text)
         long_low = max(sizes.target_min, sizes.chunk_max - (sizes.target_max - sizes.target_min))
         found: list[Range] = []
@@ -163,7 +163,7 @@ class _Cutter:
 
 
 def cut_text(text: str, sizes: ChunkSizes) -> Cut:
-    """Return the chunks of a text. What even `max_chunks` of the largest size do not hold is `left_out`."""
+    """Return the chunks of a text; `left_out` is the rest that even `max_chunks` of the largest size do not hold."""
     cutter = _Cutter(text, sizes)
     ranges = cutter.ranges(grows=False)
     if len(ranges) > sizes.max_chunks:
@@ -173,7 +173,7 @@ def cut_text(text: str, sizes: ChunkSizes) -> Cut:
 
 
 def split_sentences(text: str) -> list[Range]:
-    """Return sentences and lines as a partition of the text: what a snippet is put together from."""
+    """Return sentences and lines as a partition of the text: the parts of a snippet."""
     ends = {match.end() for match in _SENTENCE.finditer(text) if _ends_sentence(text, match)}
     ends |= {match.end() for match in _BOUNDARIES[5].finditer(text)}
     places = sorted({0, len(text), *ends})

@@ -1,7 +1,7 @@
 """Vectors of a house's rows: which are missing, and how they are made.
 
-Rule 1: a vector is derived. What is missing is made again from the words, and a row is found by its words meanwhile.
-Rule 2: one `embed` job of a house works until nothing is missing; each of its transactions takes milliseconds.
+Rule 1: a vector is derived. A missing one is made again from the words, and a row is found by its words meanwhile.
+Rule 2: one `embed` job of a house works until no vector is missing; each of its transactions takes milliseconds.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from protocol.seams.ports import (
     Tx,
 )
 
-LOOKED_AT = 5000  # rows of one look for what lacks a vector: some milliseconds
+LOOKED_AT = 5000  # rows of one look for missing vectors: some milliseconds
 BATCH = 64  # a transaction of this many vectors takes a few milliseconds
 
 
@@ -88,11 +88,11 @@ class VectorFilling(ABC, Generic[RowT]):
 
     @abstractmethod
     async def texts_of(self, rows: Sequence[RowT]) -> Sequence[str | None]:
-        """Return what a model is given of each row; None where a row gets no vector before it is indexed anew."""
+        """Return the text of each row for the model; None where a row gets no vector before it is indexed anew."""
 
     @abstractmethod
     def keep_made(self, tx: Tx, space: Space, made: Sequence[Made[RowT]], *, is_searched: bool) -> None:
-        """Keep the vectors of rows that are still what they were; `is_searched`: such a row waits no more."""
+        """Store the vectors of rows that are unchanged; with `is_searched` such a row waits no more."""
 
     def enlist(self, tx: Tx, space: Space) -> None:
         """Note, and queue, every row that lacks a vector of the space."""
@@ -101,7 +101,7 @@ class VectorFilling(ABC, Generic[RowT]):
         self.queue(tx)
 
     def settle(self, tx: Tx, space: Space | None) -> None:
-        """Have every row that has a vector of the space wait no more; None: nothing waits, no vectors will come."""
+        """Clear the wait of rows with a vector of the space; None clears it for all: no vectors will come."""
         tx.run(self._statements.settle, {"space": space.id if space is not None else None})
 
     def queue(self, tx: Tx) -> None:
@@ -109,7 +109,7 @@ class VectorFilling(ABC, Generic[RowT]):
         self._jobs.enqueue(tx, "embed", self._subject)
 
     def look(self, tx: Tx, space: Space, after: int) -> tuple[bool, int | None]:
-        """Return whether some of the next rows lack a vector of the space that they can have, and where the next look begins.
+        """Return whether some of the next rows lack a vector that they can have, and where the next look begins.
 
         None ends the looks.
         """
@@ -121,8 +121,8 @@ class VectorFilling(ABC, Generic[RowT]):
         return tx.run(self._statements.drop, {"space": space.id, "limit": limit})
 
     async def fill(self, _handle: JobHandle | None = None) -> None:
-        """Make what is missing, in every space that wants it. This handles `embed` jobs."""
-        while await self._meaning.wake():  # else whoever loads a model later enlists what is missing then
+        """Make the missing vectors of every space that wants them. This handles `embed` jobs."""
+        while await self._meaning.wake():  # else the later load of a model enlists the missing vectors
             try:
                 for place, space in enumerate(await self._db.read(self._meaning.to_fill)):
                     await self._fill(space, is_searched=place == 0)
@@ -144,7 +144,7 @@ class VectorFilling(ABC, Generic[RowT]):
                 await self._db.note(lambda tx, made=made: self.keep_made(tx, space, made, is_searched=is_searched))
 
     def _next(self, tx: Tx, space: Space, after: int, *, is_searched: bool) -> tuple[Sequence[RowT], int | None]:
-        """Return the next rows that lack a vector, and where to go on; None when there is nothing beyond."""
+        """Return the next rows that lack a vector, and the row after which to go on; None at the end."""
         values: dict[str, SqlValue] = {"space": space.id, "after": after, "limit": BATCH}
         if is_searched:
             rows = self.rows_of(tx, self._statements.pending, values)

@@ -2,13 +2,13 @@
 
 The one home of numpy.
 
-Rule 1: the rows decide: who is near, and how near, is read from them in the snapshot that asks. A sketch only says
+Rule 1: the rows decide: nearness is read from them in the snapshot that asks. A sketch only shows
 where to look, so that whatever is wrong with one can neither show what is gone, nor what belongs elsewhere, nor a wrong
 cosine.
-Rule 2: a sketch is the signs of a vector's numbers, 48 bytes of 768: what a search costs grows with its partitions,
+Rule 2: a sketch is the signs of a vector's numbers, 48 bytes of 768: the cost of a search grows with its partitions,
 never with the home, and stays small.
 Rule 3: nothing is loaded ahead of the first search of a partition, and one search loads a bounded part; the rest
-follows in the background, and until then the search says that it did not see everything.
+follows in the background, and until then the search reports that it is not whole.
 """
 
 import json
@@ -31,19 +31,24 @@ if TYPE_CHECKING:
     Distances: TypeAlias = NDArray[np.uint16]
 
 BUDGET_BYTES = 256 * 1024 * 1024
-"""What sketches may hold together, those of four million vectors; past it the ones that were used longest ago go."""
+"""The memory of all sketches, those of four million vectors; beyond it the least recently used ones go."""
 RESCORED = 160
-"""How many of the best sketches are compared by their rows first; reading them is most of what a search costs
-(`python -m benchmarks vectors` tells both, and what they hold of the ten nearest)."""
+"""The number of best sketches that are compared by their rows first; reading them is most of a search's cost.
+
+`python -m benchmarks vectors` measures both, and the share of the ten nearest that they hold.
+"""
 SIFTED = 2 * RESCORED
-"""How many of the best sketches, by signs that differ, are first put in order by the query's own numbers: a sign tells more where the
-number is large. So 160 hold what 256 did in the other order. A step of `ranked` ends where these do."""
-DEEPER = 1  # how many times as many as before there are in each further step, when those were not enough
+"""The number of best sketches, by differing signs, that are put in order by the query's own numbers.
+
+A sign means more where the number is large, so 160 hold what 256 did in the other order. A step of `ranked` ends with
+them.
+"""
+DEEPER = 1  # growth of each further step, when the steps before were not enough
 LOADED_AT_ONCE = 16_384  # vectors that one search, or one step in the background, sketches: about 25 ms
 READ_AT_ONCE = 1024  # vectors in memory while they are sketched: more take longer each, and hold up the loop
-LOOKED_AHEAD = 64  # what a search reads of each partition whatever it has loaded already: most have nothing new
+LOOKED_AHEAD = 64  # rows that a search reads of each loaded partition: most have no new ones
 NEIGHBOURS = 10
-"""Neighbours that tell how crowded a place is.
+"""Neighbours that measure how crowded a place is.
 
 More of them make every place less crowded; the order hardly changes from 5 to 20.
 """
@@ -58,7 +63,7 @@ PartitionKey: TypeAlias = tuple[str, int, int]
 
 
 def numpy() -> Any:
-    """Numpy, imported on first use; its own threads would fight for the few cores that we have."""
+    """Import numpy on first use and return it, without its threads: they would fight for the few cores."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import numpy as np  # noqa: PLC0415  # 150 ms that a lexical search does not need
@@ -67,7 +72,7 @@ def numpy() -> Any:
 
 
 def sketches_of(numbers: Sequence[bytes], number_bytes: int) -> "Words":
-    """Return the sign bits of some vectors of one length, 64 in a word: a row for each word, a column for each vector."""
+    """Return the sign bits of some vectors of one length, 64 in a word: a row for each word, a column a vector."""
     np = numpy()
     every = np.frombuffer(b"".join(numbers), np.uint8).reshape(len(numbers), -1)
     tops = every[:, number_bytes - 1 :: number_bytes]  # where the sign is
@@ -97,11 +102,11 @@ class _Copy:
         return int(self._words.nbytes + self._rows.nbytes + self._subjects.nbytes)
 
     def held(self) -> "tuple[Rows, Words]":
-        """Return subject rows and sketches; what comes later does not change them."""
+        """Return subject rows and sketches; later additions do not change them."""
         return self._subjects[: self._size], self._words[:, : self._size]
 
     def follow(self, tx: Tx, table: VectorTable, key: PartitionKey, room: int) -> tuple[int, bool]:
-        """Take in what was added since the last look, up to `room`; how much it was, and whether it was all."""
+        """Take in up to `room` rows that were added since the last look; return their number, True if it was all."""
         place = {"space": key[1], "partition": key[2]}
         self._drop_ghosts(tx, table, place)
         read = 0
@@ -116,7 +121,7 @@ class _Copy:
         return read, False
 
     def _drop_ghosts(self, tx: Tx, table: VectorTable, place: dict[str, int]) -> None:
-        """Removed rows are not found whether their sketches are here or not; many would crowd the others out."""
+        """Drop the sketches of removed rows where there are many: they would crowd the others out."""
         lost = tx.one(table.losses, place)
         losses: int = lost[0] if lost else 0
         if self._losses is None or losses - self._losses > max(FIRST_ROOM, self._size // GHOSTS_KEPT):
@@ -177,7 +182,7 @@ def _nearest(distances: "Distances", begin: int, end: int) -> "Rows":
 
 
 class _Place(NamedTuple):
-    """What a search is confined to, and in which snapshot."""
+    """The partitions of a search, and its snapshot."""
 
     tx: Tx
     table: VectorTable
@@ -194,7 +199,7 @@ class _Part(NamedTuple):
 
 
 class FlatNearness:
-    """How near the vectors of some partitions are to a query. Lives as long as its snapshot. Satisfies `Nearness`."""
+    """Nearness of some partitions' vectors to a query. It lives as long as its snapshot. Satisfies `Nearness`."""
 
     def __init__(self, place: _Place, parts: Sequence[_Part], *, is_whole: bool) -> None:
         np = numpy()
@@ -222,7 +227,7 @@ class FlatNearness:
             found = _nearest(distances, begin, end)
             return found if some is None else some[found]
 
-        sifted = self._sifted(ranks(0, SIFTED))
+        sifted = self._sift(ranks(0, SIFTED))
         told: set[int] = set()
         begun = 0
         while begun < len(distances):
@@ -237,8 +242,8 @@ class FlatNearness:
             goes_on = not near_enough.keys().isdisjoint(asked[len(asked) // 2 :])
             begun = end if goes_on or not is_telling else len(distances)
 
-    def _sifted(self, places: "Rows") -> "Rows":
-        """Return the same places, nearest first by the query's numbers where a sketch has their signs or the other ones."""
+    def _sift(self, places: "Rows") -> "Rows":
+        """Return the same places, nearest first by the sum of the query's numbers whose signs a sketch has."""
         np = numpy()
         of_part = np.searchsorted(self._ends, places, side="right")
         columns: Words = np.zeros((_width(len(self._query)), len(places)), np.uint64)
@@ -257,7 +262,7 @@ class FlatNearness:
         return {row: cosine for row in rows if (cosine := self._known[row]) is not None}
 
     def crowding(self, rows: Sequence[int]) -> dict[int, float]:
-        """Return the mean cosine of those of some subject rows that have a vector to their nearest neighbours among what was compared.
+        """Return the mean cosine of subject rows with a vector to their nearest neighbours among the compared rows.
 
         Places without a neighbour count as `NO_NEIGHBOUR`, so that few rows are not taken for a crowd.
         """
@@ -295,7 +300,7 @@ class FlatNearness:
             with np.errstate(all="ignore"):
                 if table.number_bytes == 1:
                     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-                vectors[~np.isfinite(vectors).all(axis=1)] = 0.0  # of a row that no model of ours made
+                vectors[~np.isfinite(vectors).all(axis=1)] = 0.0  # of a damaged row
                 cosines = vectors @ self._query
             self._compared.update(zip([row for row, _ in found], vectors, strict=True))
             self._known.update(zip([row for row, _ in found], cosines.tolist(), strict=True))
@@ -331,7 +336,7 @@ class FlatVectors:
         return FlatNearness(_Place(tx, table, partitions, query), parts, is_whole=is_whole)
 
     def catch_up(self, tx: Tx) -> bool:
-        """Load a part of what searches did not wait for; whether there is more."""
+        """Load a part of the vectors that searches did not wait for; return whether there are more."""
         with self._lock:
             key, table = next(iter(self._behind.items()), (None, None))
             copy = self._copies.get(key) if key is not None else None

@@ -1,9 +1,9 @@
-"""Function words by language: the words that say how a question is built, not what it is about.
+"""Function words by language: the words that build a question, not those that it is about.
 
-Rule 1: words stand folded as the lexicon folds them (no case, no diacritics, what follows an apostrophe is cut), unstemmed.
-Rule 2: a word that is also a month, a name of a thing or a number stays out of its own language's list: `may` is a month.
-Rule 3: a word of one Latin list is often a noun of another language (`die`, `war`, `son`), so only one of these lists holds for
-a text; the first wins a tie. Words of other scripts collide with none and always hold.
+Rule 1: words stand folded as the lexicon folds them (no case, no diacritics, cut at an apostrophe), unstemmed.
+Rule 2: a word that is also a month, a name of a thing or a number is in no list of its own language: `may` is a month.
+Rule 3: a word of one Latin list is often a noun of another language (`die`, `war`, `son`), so only one of these lists
+holds for a text; the first wins a tie. Words of other scripts collide with none and always hold.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ from promt.language.reader import languages, tables
 
 
 class _Lists(NamedTuple):
-    """The function words of each language of which one is spoken, with those that always hold; and all that tell which it is."""
+    """The function words of each Latin language, alone and with those that always hold, and the union of the former."""
 
     latin: dict[str, frozenset[str]]
     complete: dict[str, frozenset[str]]

@@ -21,14 +21,14 @@ from promt.patterns import compile_late
 from retrieval.stopwords import spoken, stop_words_for
 
 OUTPUT_VERSION = 3
-"""Raised by whoever changes what a text becomes."""
+"""The version of the terms; a change of a text's terms raises it."""
 MAX_TERM_CHARS = 64
 """Longer words are blobs, not language: their first 64 characters find them again."""
 MAX_QUERY_TERMS = 32
 MAX_QUERY_PAIRS = 128
-"""Of a text without blanks, whose words are pairs of characters; whoever knows which are rare may look for fewer."""
+"""Terms of a text without blanks, whose words are pairs of characters; a search by rare ones may use fewer."""
 MAX_QUERY_CHARS = 512
-"""With so many terms, what bounds a query's cost: an OR query pays for every row that each of its terms is in."""
+"""The bound of a query's cost: an OR query pays for every row that each of its terms is in."""
 CACHED_WORDS = 65_536
 """More than the vocabulary of one person in several languages; about 15 MB when full."""
 
@@ -45,7 +45,7 @@ Of other signs nothing is indexed.
 
 
 def _compounds(letter: str) -> str:
-    """Return the pattern of words that the signs of identifiers, paths, addresses, versions and elisions hold together."""
+    """Return the pattern of words that signs of identifiers, paths, addresses, versions and elisions hold together."""
     number = r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![\w,])"
     return rf"{number}|{letter}+(?:(?:[._'@/\\-]|:(?:[:\\]|//?)?){letter}+)*(?:\+\+|\#(?!\w))?"
 
@@ -63,7 +63,7 @@ class _Scripts(NamedTuple):
 
 @cache
 def _spelling_marks() -> frozenset[str]:
-    r"""Vowel signs and viramas: not `\w`, yet they tell one word from another in the scripts of India and its neighbours."""
+    r"""Return vowel signs and viramas: not `\w`, yet they distinguish words in the scripts of India and around."""
     blocks = (range(0x0900, 0x1AB0), range(0x1B00, 0x1DC0), range(0xA800, 0xAC00), range(0x11000, 0x11F60))
     return frozenset(chr(point) for block in blocks for point in block if unicodedata.category(chr(point))[0] == "M")
 
@@ -76,7 +76,7 @@ def _scripts() -> _Scripts:
 
 
 _HIDDEN_SEAM = compile_late("(?<=[\u0620-\u06ff])\u200c(?=[\u0620-\u06ff])")
-"""Between a word and its ending, Persian has a joiner that nobody sees and few type."""
+"""Persian has an invisible joiner between a word and its ending, which few people type."""
 _RINGED = compile_late("\\w*[äöüøåÄÖÜØÅ]\\w*")
 _DIGRAPHS = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Ø": "Oe", "Å": "Aa"}
@@ -93,7 +93,7 @@ _SEAMS = (
     compile_late(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])"),
     compile_late(r"(?<=[A-Za-z]{3})(?=[0-9]+$)"),
 )
-"""Where a compound comes apart, loosest seam first: `src/fooBar.py` is `src` and `fooBar.py`; that is `fooBar` and `py`."""
+"""Seams of a compound, loosest first: `src/fooBar.py` is `src` and `fooBar.py`; that is `fooBar` and `py`."""
 _CLITIC = compile_late(r"'(?:s|t|re|ll|ve|d|m)(?!\w)", re.IGNORECASE)
 _SIGNS = compile_late(r"[._'@/\\:-]+")
 _SIGNS_IN_NUMBER = compile_late(r"(?<=[0-9])[._'@/\\:-]+(?=[0-9])")
@@ -170,32 +170,32 @@ def _german_stem(word: str) -> str:
         return _german(word[:MAX_TERM_CHARS])
 
 
-def _joined(compound: str) -> str:
-    """Return the whole within the alphabet: `fooBar`, `foo_bar` and `foo-bar` are one word, `v1.2` is `1.2`, and that is not 12."""
+def _join(compound: str) -> str:
+    """Return the whole within the alphabet: `fooBar`, `foo_bar` and `foo-bar` are one word, `v1.2` is `1.2`, not 12."""
     whole = _SIGNS.sub("", _SIGNS_IN_NUMBER.sub("x", compound.casefold()))
     return _VERSION_SIGN.sub("", whole)[:MAX_TERM_CHARS]
 
 
 def _split(compound: str, level: int = 0) -> tuple[list[str], list[str]]:
-    """Return the innermost words of a compound in order, and the wholes that they form at each seam, innermost first."""
+    """Return the innermost words of a compound in order, and their wholes at each seam, innermost first."""
     for depth in range(level, len(_SEAMS)):
         pieces = [piece for piece in _SEAMS[depth].split(compound) if piece]
         if len(pieces) > 1:
             inner = [_split(piece, depth + 1) for piece in pieces]
             words = [word for leaves, _ in inner for word in leaves]
-            return words, [*(whole for _, wholes in inner for whole in wholes), _joined(compound)]
-    return [_joined(compound)], []
+            return words, [*(whole for _, wholes in inner for whole in wholes), _join(compound)]
+    return [_join(compound)], []
 
 
 def _parts(token: str) -> tuple[list[str], list[str]]:
-    """Return the folded words and wholes of one token: `C++` is `c` and `cplusplus`, `don't` is `don`, `1,200` is `1200`."""
+    """Return the folded words and wholes of a token: `C++`: `c`, `cplusplus`; `don't`: `don`; `1,200`: `1200`."""
     if token.isdecimal() or (token.isalpha() and (token.islower() or token.istitle())):  # most are: there is no seam
         return [token.casefold()[:MAX_TERM_CHARS]], []
     token = _CLITIC.sub("", token.replace(",", ""))
     bare = token.rstrip("+#")
     words, wholes = _split(bare)
     if suffix := _SPOKEN_SUFFIXES.get(token[len(bare) :]):
-        wholes.append(_joined(bare) + suffix)
+        wholes.append(_join(bare) + suffix)
     return words, wholes
 
 
@@ -230,7 +230,7 @@ def _reads_german(tokens: list[str]) -> bool:
 
 
 class SnowballLexicon:
-    """The `Lexicon` port: English stems for Latin script, German ones for German, Russian for Cyrillic, grams where no spaces are written."""
+    """The `Lexicon` port: English, German and Russian stems, and grams for scripts without spaces."""
 
     version: str = f"{OUTPUT_VERSION}/stemmer {_STEMMER_VERSION}/unicode {unicodedata.unidata_version}"
     """Names everything that the terms depend on: another Unicode or stemmer is another index."""
@@ -248,7 +248,7 @@ class SnowballLexicon:
         if text.isascii() and len(max(tokens, key=len, default="")) <= MAX_TERM_CHARS:
             terms += chain.from_iterable(
                 map(_cached_word_terms, tokens)
-            )  # what follows does the same, and takes longer
+            )  # the way below gives the same, and takes longer
             return terms
         for token in tokens:
             if token[0] < _FIRST_UNSPACED:

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 DEEPER = 8
-"""How many times as many rows are looked at when what is asked for left too few."""
+"""The growth of the number of rows that are read when the filter left too few."""
 
 
 def logistic(log_odds: float) -> float:
@@ -26,7 +26,7 @@ def by_weight(weighted: Sequence[tuple[float, Sequence[int]]], enough: int) -> I
     """Yield rows by the sum of the weights that they are listed under, of equal ones the newest first.
 
     Each list has its newest row first. Light lists are long: once `enough` rows outweigh all that is left of them,
-    these come first, and rows of the light lists alone are looked at when whoever asks goes on.
+    these come first, and rows of the light lists alone follow when the caller goes on.
     """
     lists = sorted(weighted, key=lambda entry: -entry[0])
     rest = sum(weight for weight, _ in lists)
@@ -58,7 +58,7 @@ def best_of(
 def first_of(ranked: Iterator[int], enough: int, read: Callable[[Sequence[int]], Sequence[T]]) -> list[T]:
     """Return what the first rows are read as, up to `enough`.
 
-    `read` keeps their order and leaves out what is not asked for; the more it leaves out, the more rows are read at once.
+    `read` keeps their order and drops unwanted rows; the more it drops, the more rows are read at once.
     """
     depth, found = enough, list[T]()
     while len(found) < enough and (rows := list(islice(ranked, depth))):

@@ -12,7 +12,7 @@ import anyio.to_thread
 from msgspec import structs
 
 from protocol import methods as m
-from protocol.base import Diagnostic, Elsewhere
+from protocol.base import DAY_MS, Diagnostic, Elsewhere
 from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
 from protocol.hooks import EpisodicQuery, ItemFact, TurnContext
 from protocol.methods import Bound, bind
@@ -66,7 +66,7 @@ from thread_episodic.values import Filter, Shown, TurnSearch
 SEARCH_PATIENCE = 1.5  # seconds that a search waits for what its query means: the first one may wait for the model
 RECALL_PATIENCE = 0.25  # a turn waits less: it has its words
 SEARCH_SECONDS = 0.25  # a search that needs longer would be felt in the turn; it answers `unavailable` instead
-KEEP_EVENTS_MS = 30 * 86_400_000  # recall events explain recent turns, nothing older
+KEEP_EVENTS_MS = 30 * DAY_MS  # recall events explain recent turns, nothing older
 THREAD_NAMES = 1000  # that a message is compared with, where it asks for what was said: three milliseconds
 MICROSECONDS = 1_000_000
 

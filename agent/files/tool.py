@@ -16,6 +16,7 @@ from agent.files.reading import Reading, TextWindow
 from agent.files.text import delimiter_of, essence_of, fields_of, masked, most_that_fits, records_of
 from agent.rows.artifacts import find_kept
 from agent.tools import failure
+from protocol.base import encode
 from protocol.hooks import HookInput, HookOutput, Subscription, ToolBundle, ToolCall, ToolContext
 from protocol.seams.ports import SecretScanner, Transact
 from protocol.threads import ArtifactRef, ToolReply
@@ -36,15 +37,13 @@ PDF_FAILURES: Mapping[PdfProblem, tuple[str, str]] = {
     "no_reader": ("unsupported", "Reading PDF files is not installed here (the extra `pdf`)."),
 }
 
-_encode = msgspec.json.Encoder().encode
-
 
 async def _offer(_given: HookInput) -> HookOutput:
     return HookOutput(contributions=[ToolBundle(domain="artifact", tools=[tool_spec(ARTIFACT_READ)])])
 
 
 def _fits(data: dict[str, Any]) -> bool:
-    return len(_encode({"ok": True, "data": data}).decode()) <= MAX_RESULT_CHARS
+    return len(encode({"ok": True, "data": data}).decode()) <= MAX_RESULT_CHARS
 
 
 class ArtifactTool:

@@ -17,7 +17,7 @@ from agent.hooks.deadline import CallEnd, all_within, call_within
 from agent.hooks.diagnostics import vet
 from agent.hooks.registration import Registry
 from agent.values import Contributed
-from protocol.base import Diagnostic
+from protocol.base import Diagnostic, encode
 from protocol.gateway import HookRun, RunError
 from protocol.hooks import (
     ALLOWED,
@@ -38,8 +38,6 @@ HELD_SECONDS = 0.25
 """A hook that keeps the event loop for longer than that is told, also when it ends in time: nobody else was served."""
 
 UNRESPONSIVE = "hook_unresponsive"
-
-_encode = msgspec.json.Encoder().encode
 
 
 class RequiredHookFailedError(Exception):
@@ -123,7 +121,7 @@ def _kept(phase: Phase, output: Any) -> HookOutcome:
     if not all(isinstance(contribution, ALLOWED[phase]) for contribution in output.contributions):
         return failed("contribution_not_allowed")
     try:  # a Struct does not look at what it is made of
-        texts = [_encode(contribution) for contribution in output.contributions]
+        texts = [encode(contribution) for contribution in output.contributions]
         if sum(map(len, texts)) > MAX_OUTPUT_BYTES:
             return failed("output_too_large")
         kept = [

@@ -6,17 +6,14 @@ Rule 2: nothing is decided in this room.
 
 from typing import Any
 
-import msgspec
-
+from protocol.base import encode
 from protocol.statements import Statements
 
 SQL = Statements("agent")
 LAST = 2**62
 """Beyond every row: the beginning of a newest-first page."""
 
-_json = msgspec.json.Encoder().encode
-
 
 def to_json(value: Any) -> str:
     """Return JSON text for a column."""
-    return _json(value).decode()
+    return encode(value).decode()

@@ -30,6 +30,7 @@ from agent.turns.background import Background
 from agent.turns.beginnings import AskedTurn, Beginnings, StoredBeginning
 from agent.turns.pipeline import PreparedTurn
 from agent.values import History
+from protocol.base import encode
 from protocol.errors import Defect, GatewayError, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import OnItems
@@ -45,8 +46,6 @@ from protocol.threads import (
     TurnStartParams,
     TurnStatus,
 )
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Begun(NamedTuple):
@@ -104,7 +103,7 @@ class TurnLifecycle:
         `admit` raises where a turn that is not known yet may not begin in its thread; else it says how many tokens its model takes.
         """
         turn_id = params.turn_id or self._means.ids.new("trn")
-        digest = hashlib.sha256(_encode([params.thread_id, params.input])).digest()
+        digest = hashlib.sha256(encode([params.thread_id, params.input])).digest()
         asked = AskedTurn(params, turn_id, digest, driver, admit)
         while turn_id in self._beginning:  # asked for twice at once
             await self._beginning[turn_id].wait()

@@ -15,6 +15,7 @@ import msgspec
 from agent.hooks.deadline import CallEnd, call_within
 from agent.tools import REQUEST_TOOLS, Toolset, failure, result_text
 from agent.turns.active import ActiveTurn
+from protocol.base import encode
 from protocol.errors import GatewayError
 from protocol.hooks import ToolCall, ToolContext
 from protocol.models import Message, Model, ModelRequest, Picture, ToolRequest
@@ -29,8 +30,6 @@ MAX_CALLS = 64
 MAX_ROUNDS = "max_rounds"
 TOO_MANY_CALLS = failure("too_many_calls", f"At most {MAX_CALLS} calls at once. Ask for the rest in the next round.")
 NO_MORE_ROUNDS = failure(MAX_ROUNDS, "No more tools can be called in this turn.")
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Tools(NamedTuple):
@@ -83,7 +82,7 @@ def _unsoundness(result: Any) -> Exception | None:
     if not isinstance(result, ToolReply):
         return TypeError("a tool answered with something that is no reply")
     try:
-        _encode(result)
+        encode(result)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         return error
     return None

@@ -27,6 +27,7 @@ from agent.turns.replayed_answers import Again, Hosted
 from agent.turns.rounds import MAX_ROUNDS, Tools, run_rounds, run_tool
 from agent.values import NOTHING_SAID, History
 from protocol import methods as m
+from protocol.base import encode
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.gateway import HookRun
 from protocol.hooks import Marks, ToolCall
@@ -59,8 +60,6 @@ FINISH_ERRORS: Mapping[FinishStatus, TurnError] = {
     "failed": TurnError.of("host_failed", retryable=False),
     "provider_failure": TurnError.of("provider_failed", retryable=True),
 }
-
-_encode = msgspec.json.Encoder().encode
 
 
 def _provider_of(asked: TurnStartParams, found: StoredThread | None) -> str | None:
@@ -264,7 +263,7 @@ class Turns:
         if active is None or active.hosted is None or active.is_ending:
             raise await self._absence(params.turn_id)
         toolset, policy = active.hosted.prepared.toolset, active.hosted.prepared.policy
-        request = hashlib.sha256(_encode([params.name, params.arguments])).digest()
+        request = hashlib.sha256(encode([params.name, params.arguments])).digest()
 
         def look(tx: Tx) -> ToolReply | None:
             known = find_tool_reply(tx, params.turn_id, params.call_id)

@@ -1,9 +1,9 @@
-"""`pioneer import`: reads what other programs kept and gives it to a gateway on the home, conversation by conversation.
+"""`pioneer import`: it reads other programs' conversations and sends them one by one to a gateway on the home.
 
 Rule 1: everything goes through `thread/import` of a spawned gateway, so another one may serve the same home meanwhile.
 Rule 2: a conversation that cannot be read or is refused is reported and the others go on; a home that fails ends the
 run.
-Rule 3: nothing is noted of what was done: the same input gives the same ids, so a second run finds its work done.
+Rule 3: a run keeps no record of its work: equal input gives equal ids, so a second run finds its work done.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ FAULTS_OF_CONVERSATION = frozenset({"conflict", "invalid_params", "message_too_l
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """What the command line says."""
+    """The options of the command line."""
 
     path: Path
     home: Path
@@ -69,12 +69,12 @@ class Stopped(Exception):
 
 
 class _Done:
-    """What became of a conversation's turns."""
+    """The outcome of a conversation's turns."""
 
     def __init__(self) -> None:
         self.imported = self.replaced = self.unchanged = self.removed = 0
         self.generation: int | None = None
-        """Of the first look at the conversation: what is deleted from then on is not brought back by what follows."""
+        """The generation of the first look: a later request does not bring back turns that were deleted meanwhile."""
 
     def add(self, result: ThreadImportResult) -> None:
         self.imported += result.imported
@@ -96,7 +96,7 @@ def _source_id(conversation: Conversation) -> str:
 
 
 class _Part(NamedTuple):
-    """Turns of a conversation that fit one request, how many stand before them, and whether others follow."""
+    """Turns of a conversation that fit one request, the number before them, and whether others follow."""
 
     turns: list[ImportTurn]
     offset: int
@@ -104,7 +104,7 @@ class _Part(NamedTuple):
 
 
 class ConversationImporter:
-    """Brings conversations into the workspaces of one gateway: that of the repository in which one was held, else the given one."""
+    """The import of conversations into one gateway: into the workspace of their repository, else the given one."""
 
     def __init__(
         self, client: GatewayClient, wish: ImportOptions, report: ImportCounts, max_message_bytes: int
@@ -172,8 +172,8 @@ class ConversationImporter:
         return False
 
     async def bring(self, conversation: Conversation, file: str) -> None:
-        """Import one conversation and report what became of it. Raises `Stopped`."""
-        self._client.received.clear()  # nobody here waits for notifications, and there is one for each indexed turn
+        """Import one conversation and report its outcome. Raises `Stopped`."""
+        self._client.received.clear()  # the import waits for no notification, and there is one for each indexed turn
         try:
             project = await self._project_of(conversation)
             done = await self._brought(conversation, project)
@@ -233,9 +233,9 @@ class ConversationImporter:
         )
         if len(msgspec.json.encode(params)) + MAX_SOURCE_ID > self._line:  # such a line would never be answered
             raise Unreadable("refused:message_too_large")
-        return await self._asked(params)
+        return await self._send_import(params)
 
-    async def _asked(self, params: ThreadImportParams) -> ThreadImportResult:
+    async def _send_import(self, params: ThreadImportParams) -> ThreadImportResult:
         for wait_ms in RETRIES_MS:
             try:
                 return await self._client.call(call.THREAD_IMPORT, params)
@@ -254,7 +254,7 @@ class ImportWindow:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def put(self, conversation: Conversation, file: str) -> None:
-        """Begin one as soon as there is room. Raises what an earlier one ended with."""
+        """Begin a conversation as soon as there is room. Raises the error of an earlier one."""
         self._tasks.add(asyncio.create_task(self._importer.bring(conversation, file)))
         await self._wait(IN_FLIGHT - 1)
 
@@ -263,7 +263,7 @@ class ImportWindow:
         await self._wait(0)
 
     async def abandon(self) -> None:
-        """Forget those whose answers did not come."""
+        """Drop the conversations whose answers did not come."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -299,8 +299,8 @@ async def _import_all(
         await window.abandon()
 
 
-async def _opened(wish: ImportOptions) -> tuple[GatewayClient, int]:
-    """Return a gateway on the home, and its longest line. Raises `Stopped` with what the process ended with."""
+async def _open_gateway(wish: ImportOptions) -> tuple[GatewayClient, int]:
+    """Start a gateway on the home; return it and its longest line. Raises `Stopped` with the process's exit code."""
     config = [] if wish.config is None else ["--config", str(wish.config)]
     try:
         client = await GatewayClient.start([*console_script(), "serve", "--home", str(wish.home), *config])
@@ -321,13 +321,13 @@ async def _opened(wish: ImportOptions) -> tuple[GatewayClient, int]:
 
 
 async def _run(wish: ImportOptions, report: ImportCounts) -> None:
-    """The whole import. Raises `Stopped`; an interruption is noted in the report."""
+    """Run the whole import. Raises `Stopped`; an interruption is noted in the report."""
     found = list(walk(wish.path))
     sources = [source for source in found if isinstance(source, ImportFile)]
     for entry in found:
         if isinstance(entry, Skipped):
             report.skip(entry)
-    client, max_message_bytes = await _opened(wish)
+    client, max_message_bytes = await _open_gateway(wish)
     ticker = Ticker(sum(source.size for source in sources))
     try:
         importer = ConversationImporter(client, wish, report, max_message_bytes)
@@ -336,7 +336,7 @@ async def _run(wish: ImportOptions, report: ImportCounts) -> None:
         raise Stopped(UNAVAILABLE, failed.message) from failed
     except ConnectionClosed as error:
         raise Stopped(UNAVAILABLE, "the gateway ended before the import did") from error
-    except asyncio.CancelledError:  # Ctrl-C: what is stored stays, the gateway is still ended in order
+    except asyncio.CancelledError:  # Ctrl-C: stored turns stay, the gateway is still ended in order
         report.is_interrupted = True
     finally:
         ticker.close()
@@ -352,7 +352,7 @@ def _exit_code(report: ImportCounts) -> int:
 
 
 def main(wish: ImportOptions) -> int:
-    """Import what a path holds; return the exit code. Raises `Stopped` where nothing was begun."""
+    """Import the conversations of a path; return the exit code. Raises `Stopped` where none was begun."""
     report = ImportCounts(wish.workspace_id, is_dry_run=wish.is_dry_run)
     if not wish.path.exists():
         raise Stopped(NO_INPUT, f"there is no such file or folder: {shown(str(wish.path))}")

@@ -1,4 +1,4 @@
-"""What an import did, as figures for programs and as lines for a person, and its progress on a terminal.
+"""The report of an import: figures for programs, lines for a person, and the progress on a terminal.
 
 Rule 1: nothing is passed over silently: each reason is counted, and the first places are named.
 Rule 2: figures go to stdout, progress to stderr.
@@ -73,7 +73,7 @@ class ImportCounts:
         self.is_dry_run = is_dry_run
         self.is_interrupted = False
         self.problem: str | None = None
-        """What ended the run before its time."""
+        """The reason that ended the run early."""
         self.files = 0
         self.messages = 0
         self.repaired = 0
@@ -101,7 +101,7 @@ class ImportCounts:
         replaced: int,
         unchanged: int,
     ) -> None:
-        """Note a conversation and what became of its turns."""
+        """Count a conversation and the outcome of its turns."""
         self.conversations[outcome] += 1
         self.workspaces[workspace_id] += 1
         self.messages += len(conversation.messages)
@@ -136,11 +136,11 @@ class ImportCounts:
         }
 
     def write_json(self, out: TextIO) -> None:
-        """One line."""
+        """Write the figures as one line of JSON."""
         out.write(msgspec.json.encode(self.figures()).decode() + "\n")
 
     def write(self, out: TextIO) -> None:
-        """A short account for a person."""
+        """Write a short account for a person."""
         done = self.conversations
         verb = "would be imported" if self.is_dry_run else "imported"
         places = list(self.workspaces) or [self.workspace_id]

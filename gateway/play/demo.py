@@ -1,4 +1,4 @@
-"""`pioneer demo`: plays the bundled story through a spawned gateway on a temporary home and shows what it does, and why.
+"""`pioneer demo`: it plays the bundled story through a spawned gateway on a temporary home and shows its decisions.
 
 Rule 1: everything shown comes over the wire from a real gateway; nothing is computed or remembered here.
 """
@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from gateway.play.demo_story import DAY_MS, MONDAY, STORY, USER, WORKSPACE, StoryTurn, script
+from gateway.play.demo_story import MONDAY, STORY, USER, WORKSPACE, StoryTurn, script
 from gateway.wire.client import GatewayClient, console_script
 from protocol import methods as call
-from protocol.base import Empty
+from protocol.base import DAY_MS, Empty
 from protocol.gateway import ClientInfo, DrainParams, InitializeParams
 from protocol.memory import (
     Context,
@@ -39,7 +39,7 @@ TURN_SECONDS = 20
 
 PICTURE_WIDTH = 100
 PICTURE_BEGINS_ON = 2
-"""The day of the story that the picture begins with: a secret, a correction, a question and a forgetting fit on one screen."""
+"""The day at which the picture begins: a secret, a correction, a question and a forgetting fit on one screen."""
 
 WHY = {
     "active_created": "stated by the user, durable, clear",
@@ -52,7 +52,7 @@ WHY = {
 
 
 class Stage:
-    """What a person sees."""
+    """The stage of the demo: the output that a person sees."""
 
     def __init__(self, picture: Path | None = None) -> None:
         width = min(Console().width, 110) if picture is None else PICTURE_WIDTH
@@ -60,32 +60,32 @@ class Stage:
         self._picture = picture
 
     def begin_picture(self) -> None:
-        """Leave out of the picture what was shown so far."""
+        """Begin the picture here: earlier output is left out of it."""
         if self._picture is not None:
             self.out.export_text(clear=True)
 
     def end_picture(self) -> None:
-        """Write the picture of what was shown since it began, without a font that a reader would fetch."""
+        """Write the picture of the output since its beginning, without a font that a reader would fetch."""
         if self._picture is not None:
             plain = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
             self.out.save_svg(str(self._picture), title="pioneer demo", code_format=plain, unique_id="demo")
             self._picture = None
 
     def scene(self, said: StoryTurn, at: int) -> None:
-        """A heading for a new day."""
+        """Show a heading for a new day."""
         when = datetime.fromtimestamp(at / 1000, UTC)
         self.out.print()
         self.out.rule(f"[bold]{said.title}[/bold]  [dim]{when:%A %d %B %Y}[/dim]", align="left")
 
     def line(self, label: str, text: str, style: str = "") -> None:
-        """One labelled line, wrapped under itself."""
+        """Show one labelled line, wrapped under itself."""
         first = True
         for part in Text(text).wrap(self.out, self.out.width - 14):
             self.out.print(Text.assemble((f"{label if first else '':>12}  ", "dim"), (part.plain, style)))
             first = False
 
     def box(self, title: str, lines: list[str], style: str) -> None:
-        """A framed list."""
+        """Show a framed list."""
         self.out.print()
         self.out.print(
             Panel(Text("\n".join(lines) or "(nothing)"), title=title, title_align="left", border_style=style)
@@ -104,7 +104,7 @@ def _home_files(home: Path) -> tuple[Path, Path]:
     return home / "clock", config
 
 
-async def _spawned(home: Path, clock: Path, config: Path) -> GatewayClient:
+async def _spawn(home: Path, clock: Path, config: Path) -> GatewayClient:
     client = await GatewayClient.start(
         [*console_script(), "serve", "--home", str(home / "home"), "--config", str(config), "--clock-file", str(clock)]
     )
@@ -116,7 +116,7 @@ async def _spawned(home: Path, clock: Path, config: Path) -> GatewayClient:
 
 
 async def _play(client: GatewayClient, stage: Stage, said: StoryTurn) -> None:
-    """One turn: what was said, recalled, answered, remembered or refused."""
+    """Play one turn and show its messages, recall, and decisions."""
     await client.call(call.THREAD_START, ThreadStartParams(thread_id=said.thread))
     stage.line(USER, said.text, "bold")
     seen = len(client.received)
@@ -187,7 +187,7 @@ async def _show_memory(
 
 
 async def _epilogue(client: GatewayClient, stage: Stage) -> None:
-    """The same home after a restart: what is there, what is gone, and why."""
+    """Show the same home after a restart: its memories, the forgotten ones, and the reasons."""
     listed = await client.call(call.MEMORY_LIST, ListParams(limit=50))
     stage.box(
         "the same home after a restart: durable memory",
@@ -215,13 +215,13 @@ async def _epilogue(client: GatewayClient, stage: Stage) -> None:
 
 
 async def perform(picture: Path | None = None) -> None:
-    """The whole demo; a part of it is written as a picture where one is wanted."""
+    """Play the whole demo; a part of it is written as a picture where one is wanted."""
     stage, begun = Stage(picture), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pioneer-demo-") as folder:
         home = Path(folder)
         clock, config = _home_files(home)
         clock.write_text(str(MONDAY), encoding="ascii")
-        client = await _spawned(home, clock, config)
+        client = await _spawn(home, clock, config)
         for number, said in enumerate(STORY):
             at = MONDAY + said.day * DAY_MS + number * 60_000
             clock.write_text(str(at), encoding="ascii")
@@ -237,7 +237,7 @@ async def perform(picture: Path | None = None) -> None:
         stage.end_picture()
         stage.out.print()
         stage.out.rule("[bold]restart[/bold]  [dim]a new process on the same home[/dim]", align="left")
-        client = await _spawned(home, clock, config)
+        client = await _spawn(home, clock, config)
         await _epilogue(client, stage)
         await client.close()
     stage.out.print()

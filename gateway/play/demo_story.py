@@ -1,6 +1,6 @@
 """The bundled conversation of `pioneer demo`: one person, one project, nine days.
 
-Rule 1: only the story stands here: what is said on which day, and how the scripted model answers. What the gateway
+Rule 1: only the story stands here: the words of each day, and the answers of the scripted model. What the gateway
 makes of it is decided by the gateway alone.
 """
 
@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 USER = "Mira"
 WORKSPACE = "ws_harbor"
-DAY_MS = 86_400_000
 MONDAY = 1_778_486_400_000  # Monday, 11 May 2026, 08:00 UTC
 
 
 class StoryTurn(NamedTuple):
-    """One turn: on which day, in which thread, what the user says, what the scripted model does."""
+    """One turn: its day, its thread, the user's words, the scripted model's answer."""
 
     day: int
     thread: str

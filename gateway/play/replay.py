@@ -1,7 +1,7 @@
 """`pioneer replay FILE.jsonl`: a conversation with a spawned gateway, written down as steps and checked step by step.
 
-Rule 1: steps are data (docs/replay.md); what a step may be is `Step`, what a pattern means is `gateway.replay_pattern`.
-Rule 2: everything is done over the wire to a real process on a temporary home; nothing is reached from inside.
+Rule 1: steps are data (docs/replay.md); `Step` is their shape, `gateway.play.replay_pattern` the meaning of patterns.
+Rule 2: every step goes over the wire to a real process on a temporary home; nothing is reached from inside.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class Step(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PlacedStep(NamedTuple):
-    """What to do, with what, and the line that says so."""
+    """A step with its argument and its line in the file."""
 
     line: int
     verb: str
@@ -69,7 +69,7 @@ class PlacedStep(NamedTuple):
 
 
 class ReplayReport(NamedTuple):
-    """How a replay went: the line of the step that failed, and what was wrong, in words."""
+    """The outcome of a replay: the line of the step that failed, and its failure in words."""
 
     ok: bool
     line: int | None = None
@@ -128,7 +128,7 @@ class Player:
         }
 
     async def play(self, step: PlacedStep) -> str | None:
-        """Do one step; what was wrong, or None."""
+        """Do one step; return its failure in words, or None."""
         try:
             async with asyncio.timeout(STEP_SECONDS):
                 await self._verbs[step.verb](step.given)
@@ -141,7 +141,7 @@ class Player:
         return None
 
     async def end(self) -> str | None:
-        """End the process in order; what was wrong, or None."""
+        """End the process in order; return a failure in words, or None."""
         if self._client is None:
             return None
         try:
@@ -213,7 +213,7 @@ class Player:
             return id(params) not in self._matched
 
         params = await self._running().wait_for(method, fits)
-        self._matched.add(id(params))  # the client keeps what it received, so that the identity stays its own
+        self._matched.add(id(params))  # the client keeps received parameters, so that the identity stays their own
         self._bound = match(wanted, {"method": method, "params": params}, self._bound)
 
     async def _none(self, method: str) -> None:
@@ -248,7 +248,7 @@ class Player:
         return [{"method": name, "params": params} for name, params in received if id(params) not in self._matched]
 
     def _unmatched(self, step: PlacedStep) -> str:
-        """Return what did come, for a person who looks for the reason: whole where it could have been meant."""
+        """Return the notifications that did come, in words: whole where one could have been meant."""
         fresh = self._fresh()
         wanted: Any = step.given.get("method") if step.verb == "notification" else None
         near = [came for came in fresh if came["method"] == wanted] or self._replies
@@ -295,7 +295,7 @@ def _text_of(path: Path) -> str:
 
 
 def main(paths: Sequence[str]) -> int:
-    """Play the files in order and say how each went; 1 when one of them did not go as written."""
+    """Play the files in order and write the outcome of each; return 1 when one of them failed."""
     failures = 0
     for path in paths:
         report = asyncio.run(run(Path(path), console_script()))

@@ -1,6 +1,6 @@
-"""What a replay expects of a JSON value: patterns, captures and references (docs/replay.md).
+"""The patterns of a replay for JSON values, with captures and references (docs/replay.md).
 
-Rule 1: pure; a match gives the captures that it adds, a mismatch says where, what was expected and what came.
+Rule 1: pure; a match returns the captures that it adds, a mismatch has its place, the expected and the actual value.
 Rule 2: members that begin with `$` are operators, of which all must hold; the other members are matched by name.
 """
 
@@ -22,7 +22,7 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-"""What a member that is not there is matched against."""
+"""The value against which an absent member is matched."""
 
 TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -36,7 +36,7 @@ TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 class Mismatch(Exception):
-    """A value is not what the pattern says."""
+    """A value does not match the pattern."""
 
     def __init__(self, path: Path, expected: str, came: Any) -> None:
         self.path = path
@@ -54,14 +54,14 @@ def shown(value: Any) -> str:
 
 
 def referred(name: Any, bound: Bound) -> Any:
-    """Return what a name was bound to."""
+    """Return the value to which a name was bound."""
     if name not in bound:
         raise BadPattern(f"nothing was captured as {shown(name)}")
     return bound[name]
 
 
 def filled(value: Any, bound: Bound) -> Any:
-    """Return a value to send, with every `{"$ref": name}` replaced by what was captured."""
+    """Return a value to send, with every `{"$ref": name}` replaced by the captured value."""
     if isinstance(value, list):
         return [filled(item, bound) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
@@ -187,7 +187,7 @@ def _length(given: Any, value: Any, bound: Bound, path: Path) -> dict[str, Any]:
 
 
 def _exact(_given: Any, _value: Any, bound: Bound, _path: Path) -> dict[str, Any]:
-    return dict(bound)  # what it asks is about the other members, which are matched after the operators
+    return dict(bound)  # it concerns the other members, which are matched after the operators
 
 
 OPERATORS: dict[str, Callable[[Any, Any, Bound, Path], dict[str, Any]]] = {

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from protocol.base import encode
 from protocol.models import (
     Deltas,
     Message,
@@ -26,8 +27,6 @@ from protocol.models import (
     ToolRequest,
 )
 from protocol.seams.ports import Clock
-
-_encode = msgspec.json.Encoder().encode
 
 
 class ScriptError(Exception):
@@ -106,7 +105,7 @@ class Recorder:
             at=self._clock.now(),
         )
         with self._path.open("ab") as file:
-            file.write(_encode(call) + b"\n")
+            file.write(encode(call) + b"\n")
             file.flush()
 
 
@@ -149,7 +148,7 @@ class ScriptedModel:
             raise ProviderFailed(answer.error)
         text = answer.text if answer.text is not None else ""
         if answer.json is not None:
-            text = _encode(answer.json).decode()
+            text = encode(answer.json).decode()
         if text and deltas is not None:
             for piece in pieces(text, rule.stream_chunks):
                 deltas.delta(piece)

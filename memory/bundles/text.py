@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from memory.proposals.proposal_sources import check_bounds
-from protocol.base import Wire
+from protocol.base import Wire, encode_sorted
 from protocol.bundle import (
     BUNDLE_FORMAT,
     BUNDLE_VERSION,
@@ -35,7 +35,6 @@ PART_BYTES = 256 * 1024
 
 _LISTS = ("events", "decisions", "evidence")
 
-_json = msgspec.json.Encoder(order="sorted").encode
 _lines = msgspec.json.Decoder(BundleHeader | BundleRecord | BundleCandidate | BundleTombstone | BundleEnd)
 
 
@@ -51,7 +50,7 @@ _header = msgspec.json.Decoder(_AnyHeader)
 
 def line_of(entry: BundleEntry | BundleHeader | BundleEnd) -> bytes:
     """An object as a line."""
-    return _json(entry) + b"\n"
+    return encode_sorted(entry) + b"\n"
 
 
 def seal(lines: Sequence[bytes], counts: BundleCounts, created_at: int) -> str:
@@ -75,7 +74,7 @@ def parts_of(entry: BundleEntry, begin: int = 0) -> Iterator[tuple[int, bytes]]:
         start, size = place, 0
         while place < len(attached):
             name, one = attached[place]
-            size += len(_json(one)) + 1
+            size += len(encode_sorted(one)) + 1
             if size > room and place > start:
                 break
             taken.setdefault(name, []).append(one)

@@ -50,7 +50,7 @@ from memory.write.answers import kept
 from memory.write.idempotency import tell_after
 from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
-from protocol.base import Scope
+from protocol.base import DAY_MS, Scope
 from protocol.cursors import cursor_of, place_of
 from protocol.errors import CallerError, Defect, Refused
 from protocol.memory import (
@@ -73,7 +73,6 @@ from protocol.methods import Bound, bind
 from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 
-DAY_MS = 86_400_000
 SWEEP_LIMIT = 500  # rows of one sweep transaction, as for records
 LAST = 2**62
 USER = "user"

@@ -55,7 +55,7 @@ from memory.rules.lifecycle import RESTORED_TO
 from memory.rules.scopes import required
 from memory.rules.visibility import ALL, KEPT, View, is_visible
 from memory.write.idempotency import KEEP_ANSWERS_MS
-from protocol.base import Cancelled, Scope
+from protocol.base import DAY_MS, Cancelled, Scope
 from protocol.errors import CallerError, Refused
 from protocol.memory import (
     Actor,
@@ -74,7 +74,6 @@ from protocol.memory import (
 from protocol.notifications import MemoryForgotten
 from protocol.seams.ports import Tx
 
-DAY_MS = 86_400_000
 SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds
 SWEEP_ROWS = 5000  # rows of bookkeeping, which cost a hundredth of a record
 KEPT_MS: Mapping[Bookkeeping, int] = {

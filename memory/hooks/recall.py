@@ -6,7 +6,6 @@ Rule 2: floors, scopes, budgets and visibility are the service's; the form of an
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
-from zoneinfo import ZoneInfo
 
 from memory.hooks.policy import policy_of
 from memory.ports_hooks import ALREADY_SHOWN, MemoryForTurns, RecallOutcome
@@ -15,6 +14,7 @@ from memory.rows.notes import NOTE_LABEL, is_note
 from protocol.hooks import ContextItem, HookInput, HookOutput, PromptContext
 from protocol.memory import Hit
 from protocol.threads import RecallStatus, SourceRef
+from protocol.zones import find_zone
 
 CONTEXT_ID = "memory_deterministic"
 MAX_ITEMS = 8
@@ -24,10 +24,7 @@ MIN_TEXT_CHARS = 5  # "ok", "yes", "thx": words that would only find noise
 
 def _zone(name: str) -> tzinfo:
     """The time zone of that name; UTC where this machine does not know it."""
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return UTC
+    return find_zone(name) or UTC
 
 
 def _day(at: int, zone: tzinfo) -> str:

@@ -20,6 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
+from protocol.base import DAY_MS
 from retrieval.weights import logistic
 
 RECALL_FLOOR = 0.05
@@ -36,7 +37,6 @@ RECORD_SIDE = 0.85  # a short record that the query covers whole is a good hit, 
 MIN_SHARED = 2
 COINCIDENCE = 0.5  # one shared word of several is as likely a coincidence as a hit
 POPULATION_FLOOR = 50  # in a memory of three records every word is "rare"; statistics begin to mean something here
-DAY_MS = 86_400_000
 RECENCY_DAYS = 30.0
 RECENCY_GAIN = 0.03
 IMPORTANCE_GAIN = 0.04

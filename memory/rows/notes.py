@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from protocol.base import Scope
+from protocol.base import DAY_MS, Scope
 from protocol.memory import Provenance, Record, SourceKind, Voice
 from protocol.settings import AgentNotes
 
@@ -20,7 +20,7 @@ NOTE_LABEL: Final = "unconfirmed note of an agent"
 NAMELESS: Final = ""
 """The author of a note whose agent has no name: no turn is that agent's."""
 NOTE_DAYS: Final = 30
-NOTE_MS: Final = NOTE_DAYS * 86_400_000
+NOTE_MS: Final = NOTE_DAYS * DAY_MS
 """How long a note lasts unless it is confirmed or noted with a nearer end."""
 MAX_IN_PROMPT: Final = 3
 """Notes of its own that a turn is given, after what is the user's."""

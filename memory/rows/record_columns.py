@@ -14,7 +14,7 @@ import msgspec
 
 from memory.rows.notes import noted_by, voice_of
 from memory.rules.visibility import WITHHELD, Seen
-from protocol.base import Id, Scope
+from protocol.base import Id, Scope, encode_sorted
 from protocol.memory import UpdateParams
 from protocol.record import DETAILS, Record, RecordDetails, RecordFields
 from protocol.seams.ports import Row
@@ -118,7 +118,6 @@ SQL: Final = Statements("memory", {
 })  # fmt: skip
 """The statements of the house."""
 
-encode_json = msgspec.json.Encoder(order="sorted").encode
 _PLACES: Final = {name: place for place, name in enumerate(READ)}
 _AFTER_FIELDS = 1 + len(FIELDS)
 _JSON_PLACES = tuple((FIELDS.index(name), one.decode, one.make_empty) for name, one in JSONS.items())
@@ -134,7 +133,7 @@ _hidden = itemgetter(*map(_PLACES.__getitem__, (
 
 def encoded(value: Any) -> str:
     """JSON text for a column."""
-    return encode_json(value).decode()
+    return encode_sorted(value).decode()
 
 
 def texts_of_details(source: RecordDetails) -> Iterator[str]:

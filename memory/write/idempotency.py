@@ -13,10 +13,11 @@ from memory.rows.notices import Notice
 from memory.rows.store import encoded
 from memory.write.answers import answer_of, answered
 from memory.write.writing import Outcome
+from protocol.base import DAY_MS
 from protocol.errors import Refused
 from protocol.seams.ports import Tx
 
-KEEP_ANSWERS_MS = 30 * 86_400_000
+KEEP_ANSWERS_MS = 30 * DAY_MS
 
 
 def tell_after(tx: Tx, means: Collaborators, notices: Sequence[Notice]) -> None:

@@ -1,1 +1,1 @@
-"""What is generated from the contract: schemas, tables of settings, reference pages."""
+"""Generated from the contract: schemas, tables of settings, reference pages."""

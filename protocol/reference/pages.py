@@ -28,7 +28,7 @@ def pages() -> dict[str, bytes]:
 
 
 def write(folder: Path) -> None:
-    """Make the folder hold the pages of today; its other files are not ours."""
+    """Write the present pages into the folder; its other files stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in pages().items():
         (folder / name).write_bytes(data)
@@ -63,25 +63,30 @@ def _example(setting: Setting) -> str:
     return '"scripted"' if setting.is_required else setting.shown_default if setting.default is not None else '"…"'
 
 
+CONFIGURATION_INTRODUCTION = """\
+`HOME/config.toml`, or the file that `--config` names. `pioneer config init` writes it with every key as a comment,
+`pioneer config check` explains what is wrong with one, and `pioneer settings set gateway.TABLE.KEY VALUE` changes one
+key in the file and in running gateways.
+
+Strongest first: the environment variable `PIONEER_<TABLE>__<KEY>` (`PIONEER_MEMORY__RETENTION_DAYS=7`; not for
+providers), the file, the default. `pioneer settings --origin` and `settings/get {origins: true}` name the origin of
+each value.
+
+A table, key or variable that does not exist is an error of `config check` and of every command (exit code 78, with
+its line and the nearest name that exists). `serve` and `mcp` start and say so in `gateway/status`: `degraded
+{component: config, reason: unknown_key, key, nearest, line}`. A value of the file that a setting does not take is
+refused by all. One of the environment is refused by commands; `serve` and `mcp` take the file's or the default
+instead, and say so: `degraded {component: config, reason: invalid_value, key}`.
+"""
+
+
 def _configuration() -> str:
     lines = [
         "# Configuration",
         "",
         NOTICE,
         "",
-        "`HOME/config.toml`, or the file that `--config` names. `pioneer config init` writes it with every key as a comment,",
-        "`pioneer config check` explains what is wrong with one, and `pioneer settings set gateway.TABLE.KEY VALUE` changes one",
-        "key in the file and in running gateways.",
-        "",
-        "Strongest first: the environment variable `PIONEER_<TABLE>__<KEY>` (`PIONEER_MEMORY__RETENTION_DAYS=7`; not for",
-        "providers), the file, the default. `pioneer settings --origin` and `settings/get {origins: true}` name the origin of",
-        "each value.",
-        "",
-        "A table, key or variable that does not exist is an error of `config check` and of every command (exit code 78, with its",
-        "line and the nearest name that exists). `serve` and `mcp` start and say so in `gateway/status`: `degraded {component:",
-        "config, reason: unknown_key, key, nearest, line}`. A value of the file that a setting does not take is refused by all. One of the",
-        "environment is refused by commands; `serve` and `mcp` take the file's or the default instead, and say so: `degraded {component:",
-        "config, reason: invalid_value, key}`.",
+        *CONFIGURATION_INTRODUCTION.splitlines(),
     ]
     for group, members in groupby(settings(), key=lambda setting: setting.group):
         title = f"[gateway.{group}]" if group != "providers" else "[gateway.providers.NAME]"
@@ -109,7 +114,8 @@ def _methods() -> str:
         "",
         NOTICE,
         "",
-        "JSON-RPC 2.0, one message a line. Types in full are in [schemas/](../schemas); a member with `?` may be left out.",
+        "JSON-RPC 2.0, one message a line. Types in full are in [schemas/](../schemas).",
+        "A member with `?` may be left out.",
         f"Every request may end with {', '.join(f'`{reason}`' for reason in COMMON_ERRORS)}.",
     ]
     for house, methods in groupby(METHODS.values(), key=_house):

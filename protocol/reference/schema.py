@@ -1,6 +1,6 @@
 """The contract as documents: JSON Schema bundles, an OpenRPC description, the list of errors.
 
-Rule 1: everything is derived from the Structs and tables of this package; nothing is said here that is not said there.
+Rule 1: everything is derived from the Structs and tables of this package; this module adds no text of its own.
 Rule 2: the same contract gives the same bytes, so that a difference is a change of the contract.
 """
 
@@ -45,7 +45,7 @@ BUNDLES: dict[str, tuple[tuple[ModuleType, ...], str]] = {
     "thread_episodic": ((thread_episodic,), "Search of what was said."),
     "tools": ((tools,), "The arguments of the tools that a model may be offered."),
 }
-"""The modules whose messages a bundle holds, and what it is. Settings and notifications have a root of their own."""
+"""The modules whose messages a schema file holds, with its title. Settings and notifications have their own root."""
 
 
 def structs_of(*modules: ModuleType) -> list[type[msgspec.Struct]]:
@@ -75,7 +75,7 @@ def documents() -> dict[str, bytes]:
 
 
 def write(folder: Path) -> None:
-    """Make the folder hold the documents of today; its other files are not ours, and `stale` names them."""
+    """Write the present documents into the folder; its other files stay, and `stale` names them."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in documents().items():
         (folder / name).write_bytes(data)

@@ -1,4 +1,4 @@
-"""What each setting means, in one sentence: for config.toml as `pioneer config init` writes it, and for the reference.
+"""The meaning of each setting in one sentence: for config.toml as `pioneer config init` writes it, and the reference.
 
 Rule 1: every key of `protocol.settings` stands here once, and no other; a test compares.
 """

@@ -1,6 +1,6 @@
 """The settings as a table: each key with its type, bounds, default and meaning, read from `protocol.settings`.
 
-Rule 1: nothing is said here that is not declared there; only the words are in `protocol.setting_meanings`.
+Rule 1: only declared settings are listed; their words stand in `protocol.reference.setting_meanings`.
 """
 
 import json
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """Return what it means, in one sentence."""
+        """Return the setting's meaning, in one sentence."""
         return MEANINGS[self.key]
 
     @property
@@ -54,7 +54,7 @@ class Setting(NamedTuple):
 
 
 def toml(value: Any) -> str:
-    """Return a setting's value as TOML has it: what JSON and TOML write alike, and a table in one line."""
+    """Return a setting's value as TOML: JSON where both agree, and a table in one line."""
     if isinstance(value, msgspec.Struct):
         members = ((name, getattr(value, name)) for name in value.__struct_fields__)
         inner = ", ".join(f"{name} = {toml(member)}" for name, member in members if member is not None)
@@ -90,7 +90,7 @@ def _default_of(field: msgspec.structs.FieldInfo) -> Any:
 
 
 def allowed(kind: Any) -> str:
-    """Return what values a type takes, in a few words."""
+    """Return the values of a type, in a few words."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return "; ".join(f"{field.name}: {allowed(field.type)}" for field in msgspec.structs.fields(kind))
     origin = get_origin(kind)

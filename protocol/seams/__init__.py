@@ -1,1 +1,1 @@
-"""The seams between the houses and the shell: what each asks of the other, as protocols and shapes."""
+"""The seams between the houses and the shell: the demands of each on the other, as protocols and shapes."""

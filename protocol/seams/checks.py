@@ -1,7 +1,7 @@
 """Checks of derived data: how a kind of damage is found in a snapshot, and how it is mended in a transaction.
 
-Rule 1: a look reads a bounded part, whatever the size of the home, and gives way to whoever waits between two looks.
-Rule 2: mending twice changes nothing: from any mix of damage the checks, in their order, lead to the same state.
+Rule 1: a look reads a bounded part, whatever the size of the home, and gives way to waiting callers between two looks.
+Rule 2: a second repair changes nothing: from any mix of damage the checks, in their order, lead to the same state.
 """
 
 from collections import Counter
@@ -19,25 +19,25 @@ LOOKED_AT = 1000
 """Rows of one look, whether anything is wrong with them or not: some milliseconds."""
 
 Depth: TypeAlias = Literal["quick", "deep"]
-"""`quick` compares what is derived with what vouches for it; `deep` derives it again and compares."""
+"""`quick` compares derived data with its checksums; `deep` derives it again and compares."""
 
 
 class LookResult(NamedTuple):
-    """What a look found wrong, and where the next look begins; None when there is nothing beyond."""
+    """The subjects with damage that a look found, and the place where the next look begins; None at the end."""
 
     subjects: Sequence[Any]
     after: int | None
 
 
 Find: TypeAlias = Callable[[Tx, int], LookResult]
-"""(snapshot, place): what is wrong from that place on, in a part that does not grow with the home."""
+"""(snapshot, place): the damage from that place on, in a part that does not grow with the home."""
 
 
 class Mend(Protocol):
     """Mends a part of what was found."""
 
     def __call__(self, tx: Tx, rows: Sequence[Any]) -> int:
-        """Mend what is still wrong of it, in the caller's transaction; return how much that was."""
+        """Mend subjects that are still damaged, in the caller's transaction; return how many there were."""
         ...
 
 
@@ -52,7 +52,7 @@ class Check(NamedTuple):
 
 
 def digest_of(blob: bytes | None, *facts: SqlValue) -> int:
-    """Return the number that vouches for a blob and the facts beside it; another one tells of damage, not of an attack."""
+    """Return the checksum of a blob and the facts beside it; another one shows damage, not an attack."""
     digest = crc32(blob or b"")
     return crc32(repr(facts).encode(), digest) if facts else digest
 
@@ -80,7 +80,7 @@ def row_finder(statement: str, is_wrong: Callable[[Row], bool], **values: SqlVal
 
 
 def step_finder(begin: Callable[[], Callable[[Tx], Sequence[Any] | None]]) -> Find:
-    """Return a look of many steps that keeps what it saw: a step's result is None until the last one found its subjects."""
+    """Return a look of many steps with a state of its own: only the last step returns subjects."""
     step = begin()
 
     def find(tx: Tx, after: int) -> LookResult:
@@ -108,7 +108,7 @@ async def look_through(db: Transact, finds: Mapping[str, Find]) -> Counter[str]:
 async def mend_all(
     db: Transact, checks: Sequence[Check], depth: Depth, tell: Callable[[int], None] = lambda _: None
 ) -> Counter[str]:
-    """Mend everything that is found; return how much of each kind. `tell` hears of each mended part."""
+    """Mend all damage; return the number of subjects of each kind. `tell` is called after each mended part."""
     mended = Counter[str]()
     for check in checks:
         after: int | None = 0 if check.depth == "quick" or depth == "deep" else None

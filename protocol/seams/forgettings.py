@@ -1,8 +1,8 @@
-"""What the houses tell one another where something is forgotten, so that no work under way brings it back.
+"""Messages between the houses about a forgetting, so that no work under way brings forgotten words back.
 
 Rule 1: the home has one generation of forgetting, which every forgetting raises; work is as old as the one in which it
 began.
-Rule 2: whoever writes asks in the transaction of the write, so that nothing comes between.
+Rule 2: a writer asks in the transaction of its write, so that no forgetting comes between.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,14 +24,14 @@ OpenRuns: TypeAlias = Callable[[Tx, str], Sequence[OpenRun]]
 """The runs of a hook, by its id, that have not ended."""
 
 EndRuns: TypeAlias = Callable[[Tx, Sequence[str], str], object]
-"""(tx, run ids, code): these runs end now as skipped, for the reason of the code; one that is at work changes nothing of that."""
+"""(tx, run ids, code): these runs end now as skipped, for the reason of the code, also while one is at work."""
 
 GenerationOfTurn: TypeAlias = Callable[[Tx, str], int | None]
 """How much had been forgotten in the home when a turn began; None for a turn that is not there."""
 
 
 class Forgettings(Protocol):
-    """What durable memory does where conversation is deleted or comes in."""
+    """The part of durable memory in deletions and imports of conversation."""
 
     def generation(self, tx: Tx) -> int:
         """Return a number that every forgetting raises."""
@@ -42,15 +42,15 @@ class Forgettings(Protocol):
         ...
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:
-        """Let nothing be learnt from a thread any more that was said up to now; what that cancelled."""
+        """Forbid learning from all messages of a thread up to now; return the learning that was cancelled."""
         ...
 
     def forget_workspace(self, tx: Tx, workspace_id: str) -> None:
-        """Let nothing be written into a workspace's scope that was begun before now."""
+        """Forbid writes into a workspace's scope that began before now."""
         ...
 
     def erase_part(self, tx: Tx, scope: Scope) -> Mapping[str, int]:
-        """Erase some of a scope's memory, and promise it to the files; how much there was, nothing once all of it is gone."""
+        """Erase some of a scope's memory, and queue it for the files; return the number, 0 once all of it is gone."""
         ...
 
     def promise(self, tx: Tx) -> None:
@@ -58,5 +58,5 @@ class Forgettings(Protocol):
         ...
 
     async def keep_promise(self) -> bool:
-        """Have the files forget what was deleted; False where that is left to a job."""
+        """Erase deleted words from the files; False where that is left to a job."""
         ...

@@ -1,7 +1,7 @@
 """The seams that more than one house needs, each declared once.
 
 Rule 1: only shapes live here; an implementation lives in `gateway/` (the real one) or `tests/` (the second one).
-Rule 2: nothing here knows a table, a library or a domain rule.
+Rule 2: this module knows no table, no library and no domain rule.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ class Transact(Protocol):
         ...
 
     async def jot(self, work: Callable[[Tx], object]) -> None:
-        """Run bookkeeping like `note`; where nothing can be written, not at all."""
+        """Run bookkeeping like `note`, but skip it where nothing can be written."""
         ...
 
     def trace(self, work: Callable[[Tx], object]) -> None:
@@ -89,7 +89,7 @@ class Transact(Protocol):
         ...
 
     async def calm(self) -> None:
-        """Return when nobody waits for a read or a write, or soon; background work calls it between its steps."""
+        """Return when no read or write waits, or soon; background work calls it between its steps."""
         ...
 
 
@@ -125,7 +125,7 @@ class ReadDate(Protocol):
     """Reads a date as people write it, in any of the languages that are spoken here."""
 
     def __call__(self, text: str, today: date) -> tuple[date, Literal["day", "month"]] | None:
-        """Return the day, or some day of the month, that the text names: the last one that began where it names no year."""
+        """Return the day, or some day of the month, that the text names: the latest past one without a named year."""
         ...
 
 
@@ -135,16 +135,16 @@ class Lexicon(Protocol):
     version: str
 
     def index_terms(self, text: str) -> list[str]:
-        """Return every term of the text in order, with repetitions; terms hold only [a-z0-9] and non-ASCII characters."""
+        """Return every term of the text in order, with repetitions; each has only [a-z0-9] and non-ASCII characters."""
         ...
 
     def query_terms(self, text: str) -> list[str]:
-        """Return the distinct terms worth asking for, at most 32, stop words dropped unless nothing else is left."""
+        """Return the distinct terms for a query, at most 32, without stop words unless there are no others."""
         ...
 
 
 class SecretSpan(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a secret stands in a text: its kind and its half-open range in code points, never its value."""
+    """The place of a secret in a text: its kind and its half-open range in code points, never its value."""
 
     kind: str
     start: int
@@ -172,7 +172,7 @@ class Notify(Protocol):
 
 
 class Spawn(Protocol):
-    """Starts background work that outlives the request. What it tells comes after the request's reply."""
+    """A function that starts background work, which outlives the request. Its notifications come after the reply."""
 
     def __call__(self, work: Callable[[], Any], name: str) -> None:
         """`work` is an async function of no arguments; an exception that it raises is logged as a defect."""
@@ -196,7 +196,7 @@ class Vector(msgspec.Struct, frozen=True):
 
 
 class Coverage(NamedTuple):
-    """How many texts of a house can have a vector of a space, and how many have one."""
+    """The numbers of a house's texts that can have a vector of a space, and of those that have one."""
 
     possible: int
     present: int
@@ -225,7 +225,7 @@ class VectorTable(msgspec.Struct, frozen=True):
 
 
 class Nearness(Protocol):
-    """How near the vectors of some partitions are to a query, within the snapshot that it was asked in."""
+    """Nearness of some partitions' vectors to a query, within its snapshot."""
 
     @property
     def is_whole(self) -> bool:
@@ -233,9 +233,9 @@ class Nearness(Protocol):
         ...
 
     def ranked(self, least: float, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
-        """Return subject rows and cosines of at least so much, nearest first, equal ones by row; of all, or among some subject rows.
+        """Yield subject rows with cosines of `least` or more, nearest first, equal ones by row; all, or `among` some.
 
-        The first hundreds are in exact order; of what follows, later ones may be a little nearer.
+        The first hundreds are in exact order; further ones may be a little out of order.
         """
         ...
 
@@ -244,7 +244,7 @@ class Nearness(Protocol):
         ...
 
     def crowding(self, rows: Sequence[int]) -> dict[int, float]:
-        """Return the mean cosine of those of some subject rows that have a vector to their nearest neighbours among what was compared."""
+        """Return the mean cosine of subject rows with a vector to their nearest neighbours among the compared rows."""
         ...
 
 
@@ -252,15 +252,15 @@ class Meaning(Protocol):
     """Turns text into vectors and compares them. Absent, late or broken is a state, never an error of a read."""
 
     def state(self) -> SemanticState:
-        """`off`: there is no model; `pending`: it is being loaded, or will be on first use; `ready`."""
+        """Return `off` without a model, `pending` while it is loaded or will be on first use, else `ready`."""
         ...
 
     async def wake(self) -> bool:
-        """Load the model if there is one, and wait for it; False when there is none that works."""
+        """Load a model and wait for it; False when no model works."""
         ...
 
     async def of_query(self, text: str, patience: float) -> Vector | None:
-        """Return the vector of a text in the space that is searched; None when there is none within `patience` seconds."""
+        """Return the vector of a text in the current space; None when there is none within `patience` seconds."""
         ...
 
     async def of_texts(self, space: Space, texts: Sequence[str]) -> list[bytes]:
@@ -272,15 +272,15 @@ class Meaning(Protocol):
         ...
 
     def to_fill(self, tx: Tx) -> list[Space]:
-        """Return the spaces that want a vector of everything: the one that is searched, and one that is to replace it."""
+        """Return the spaces that want a vector of every text: the current one, and one that will replace it."""
         ...
 
     async def filled(self) -> None:
-        """A house has filled what it could: a new space that lacks nothing takes over."""
+        """Let a new space that lacks no vector take over, after a house has filled its part."""
         ...
 
     def nearness(self, tx: Tx, table: VectorTable, partitions: Sequence[int], query: Vector) -> Nearness:
-        """Compare a query with everything in the partitions, as this snapshot knows them."""
+        """Return the nearness of a query to all vectors of the partitions in this snapshot."""
         ...
 
 
@@ -293,7 +293,7 @@ JobState: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancell
 class Job(Wire):
     """A piece of durable background work.
 
-    `subject` is what it is about (an item id, a run id), unique while unfinished.
+    `subject` is the id of its subject (an item, a run), unique while unfinished.
     """
 
     job_id: str
@@ -311,7 +311,7 @@ class Job(Wire):
 
 
 class PauseQueue(Exception):
-    """Raised by a job's handler when a component is down: not an attempt of the job; its queue waits and says so."""
+    """Raised by a job's handler when a component is down: it costs no attempt; the queue waits and reports it."""
 
     def __init__(self, component: str, reason: str) -> None:
         self.component = component
@@ -320,7 +320,7 @@ class PauseQueue(Exception):
 
 
 class ModelChanged(PauseQueue):
-    """Raised where vectors of a space are wanted that another one has replaced: whoever fills begins again with what is there."""
+    """Raised where vectors of a replaced space are wanted: a filling begins again with the present spaces."""
 
 
 class GiveUpJob(Exception):

@@ -1,8 +1,8 @@
-"""Where a house keeps texts: each table that a forgotten memory's words may stand in, how it is searched, and how they leave it.
+"""The shelves of a house: each table that may hold a forgotten memory's words, its search, the removal of the words.
 
-Rule 1: a house says in a table of `Shelf` what it keeps; how that is searched and changed stands here, once.
+Rule 1: a house lists its tables as `Shelf`; their search and change stand here, once.
 Rule 2: every row is compared by its text. No index is asked: one may be late, damaged, or not cover the row at all.
-Rule 3: a look is a short one: it says where it stopped, and the next snapshot goes on there.
+Rule 3: a look is short: it returns where it stopped, and the next snapshot goes on there.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from protocol.seams.ports import Tx
 CHARS_AT_ONCE = 250_000
 """Of one look: some milliseconds, so that it ends in time on a busy machine as well."""
 ROW_CHARS = 100
-"""What a row costs beside its text."""
+"""The cost of a row beside its text."""
 LAST = 2**62
 
 
@@ -37,11 +37,11 @@ class Shelf(NamedTuple):
     """Names the statement that gives a row other texts; empty where a row goes as a whole, or stays."""
     texts: tuple[Column, ...]
     names: tuple[str, ...] = ()
-    """Columns that say what something is called: they are searched and never changed."""
+    """Columns with names: they are searched and never changed."""
 
 
 class SayingRow(NamedTuple):
-    """A row that says something forgotten; `in_names` is what stands where it cannot be taken out."""
+    """A row with forgotten words; `in_names` are those in columns that are never changed."""
 
     place: ForgottenPlace
     row: int
@@ -56,14 +56,14 @@ FIRST: Mark = (0, 0)
 
 
 class Searched(Protocol):
-    """What a house offers to whoever forgets."""
+    """The part of a house in a forgetting."""
 
     def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
-        """Return what says it, from a mark on, and where the next look begins; None once all was looked at."""
+        """Return the rows with the words, from a mark on, and the mark of the next look; None at the end."""
         ...
 
     def take_out(self, tx: Tx, saying: Saying, found: Sequence[SayingRow]) -> None:
-        """The rows do not say it any more, nor does anything that is made of them."""
+        """Remove the words from the rows, and from all data that is derived of them."""
         ...
 
 
@@ -82,7 +82,7 @@ class Shelves:
         self._changed = changed
 
     def look(self, tx: Tx, saying: Saying, mark: Mark) -> tuple[list[SayingRow], Mark | None]:
-        """Return what says it, from a mark on, and where the next look begins."""
+        """Return the rows with the words, from a mark on, and the mark of the next look."""
         found: list[SayingRow] = []
         number, after = mark
         chars = 0
@@ -99,7 +99,7 @@ class Shelves:
         return found, None
 
     def take_out(self, tx: Tx, saying: Saying, found: Sequence[SayingRow]) -> None:
-        """The rows do not say it any more, nor does anything that is made of them."""
+        """Remove the words from the rows, and from all data that is derived of them."""
         by_place = {shelf.place: shelf for shelf in self._shelves if shelf.keep}
         changed: list[SayingRow] = []
         for one in found:
@@ -110,7 +110,7 @@ class Shelves:
             self._changed(tx, changed)
 
     def _clean(self, tx: Tx, shelf: Shelf, number: int, saying: Saying) -> bool:
-        """Return whether the row said it."""
+        """Return whether the row had the words."""
         is_changed = False
         for row in [*self._rows(tx, shelf, number, number)]:
             texts = {column.name: text for column, text in zip(shelf.texts, row[2:], strict=False)}

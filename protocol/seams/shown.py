@@ -1,4 +1,4 @@
-"""What a prompt shows of stored things: recalled items, lines of a section, and the ids of both.
+"""Stored things in a prompt: recalled items, lines of a section, and the ids of both.
 
 Rule 1: data only; the phases that give and take it stand in `protocol.hooks`.
 """
@@ -24,7 +24,7 @@ class ShownLine(Wire):
 
 
 class Recalled(Wire):
-    """What is in the prompt already: what was recalled for this message, and what stands there in every turn."""
+    """The stored things in the prompt already: those recalled for this message, and those of every turn."""
 
     memory_ids: list[str] = []
     chunk_ids: list[str] = []

@@ -8,6 +8,7 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from agent.states import TURNS
 from gateway.jobs.states import TRANSITIONS
@@ -18,7 +19,7 @@ from thread_episodic.states import CHUNKS, SEGMENTS, SOURCES
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("gateway", "agent", "memory", "thread_episodic", "retrieval", "promt", "protocol")
 """From the top layer to the lowest."""
-LIVES: dict[str, Mapping[str, Mapping[str, str]]] = {
+LIVES: Mapping[str, Mapping[Any, Mapping[Any, str]]] = {
     "job": TRANSITIONS,
     "turn": TURNS,
     "record": RECORDS,

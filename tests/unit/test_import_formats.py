@@ -22,7 +22,7 @@ from gateway.imports.formats.draft import (
     Skipped,
     SourceOrigin,
     Unreadable,
-    mended,
+    mend,
     moment,
 )
 from gateway.imports.formats.json_elements import STRAY, TOO_LARGE, TRUNCATED, elements
@@ -256,8 +256,8 @@ def test_times_of_every_spelling() -> None:
 
 
 def test_what_cannot_be_stored_is_replaced_and_counted() -> None:
-    assert mended("a\0b\ud800c\udfff") == ("a\ufffdb\ufffdc\ufffd", 3)
-    assert mended("plain \U0001f600 text") == ("plain \U0001f600 text", 0)
+    assert mend("a\0b\ud800c\udfff") == ("a\ufffdb\ufffdc\ufffd", 3)
+    assert mend("plain \U0001f600 text") == ("plain \U0001f600 text", 0)
 
 
 def test_bytes_that_are_not_utf8_are_counted() -> None:

@@ -13,12 +13,12 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from itertools import islice
 from typing import NamedTuple, TypeAlias
-from zoneinfo import ZoneInfo
 
 from promt.intents import HEAD_CHARS, ends_of
 from promt.language.reader import either, tables
 from promt.patterns import compile_late
 from protocol.seams.ports import ReadDate
+from protocol.zones import find_zone
 
 Days: TypeAlias = tuple[date, date]
 """From the first day to before the second."""
@@ -35,10 +35,7 @@ class TimeRange:
 
 def zone_of(name: str) -> tzinfo:
     """The time zone of that name; UTC where this machine does not know it."""
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return UTC
+    return find_zone(name) or UTC
 
 
 # -- what phrases mean: from today's date and the phrase to days ---------------------------------------------------

@@ -1,6 +1,6 @@
-"""Every command of the command line: what it is called, what it is for, and the module that holds it.
+"""Every command of the command line: its name, its purpose, and the module that holds it.
 
-Rule 1: a command's module is imported when the command is run, or when somebody asks for all of their options.
+Rule 1: a command's module is imported when the command is run, or when the options of all commands are listed.
 Rule 2: a command calls the methods of `protocol.methods` as a client does; no rule of the houses is written here again.
 """
 
@@ -16,11 +16,11 @@ class CommandRow(NamedTuple):
     module: str
     summary: str
     is_guarded: bool = True
-    """Whether errors become exit codes here; the others have their own."""
+    """Errors become exit codes in `gateway.cli`; other commands have their own way."""
 
 
 class Command(NamedTuple):
-    """A command: its options, what it does, and examples of its use."""
+    """A command: its options, its action, and examples of its use."""
 
     arrange: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]

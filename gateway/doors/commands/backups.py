@@ -50,7 +50,8 @@ def _tell(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path 
         say(f"{len(manifest.missing)} files of messages were not there to be kept", "yellow")
     if not manifest.has_key:
         say(
-            "the home's key is not in it: what was forgotten is not known again, and nothing is learnt (`pioneer doctor`)",
+            "the home's key is not in it: what was forgotten is not known again, "
+            "and nothing is learnt (`pioneer doctor`)",
             "yellow",
         )
     if aside is not None:
@@ -66,7 +67,7 @@ def _arrange_restore(to: argparse.ArgumentParser) -> None:
 
 def _restore(given: argparse.Namespace) -> int:
     with reading(given.file), given.file.open("rb"):
-        pass  # a file that cannot be read is told before the home is touched
+        pass  # a file that cannot be read is refused before the home is touched
     try:
         with progress("restoring") as tell:
             manifest, aside = restore_backup(given.file, home_of(given).absolute(), tell, is_forced=given.force)

@@ -71,7 +71,7 @@ def pages_of(chunks: Iterator[bytes]) -> Iterator[str]:
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Yield lines with their ends as they were written: a shell may have put a mark before them, and carriage returns into them."""
+    """Yield lines with their original ends: a shell may have added a byte order mark and carriage returns."""
     head = next(chunks, b"")
     rest = ""
     try:
@@ -89,12 +89,12 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
 def _is_end(line: str) -> bool:
     try:
         return json.loads(line).get("type") == "end"
-    except (ValueError, AttributeError):  # whoever imports it says what is wrong with it
+    except (ValueError, AttributeError):  # the import reports the problem
         return False
 
 
 def left_outside(page: str, result: ImportResult) -> Counter[str]:
-    """Return the scopes, as `kind:key`, of what a page holds and an import left out because it belongs elsewhere."""
+    """Return the scopes, as `kind:key`, of the entries that an import left out because they belong elsewhere."""
     ids = {conflict.memory_id for conflict in result.conflicts if conflict.reason == "scope_out_of_context"}
     entries: Iterable[dict[str, Any]] = map(json.loads, page.rstrip("\n").split("\n") if ids else [])
     scopes = {

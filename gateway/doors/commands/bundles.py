@@ -1,4 +1,4 @@
-"""What comes in and goes out: conversations of other programs, and bundles of memories."""
+"""Import and export: conversations of other programs, and bundles of memories."""
 
 import argparse
 import sys
@@ -45,7 +45,7 @@ from protocol.memory import ExportResult, ImportResult
 DASH = Path("-")
 """In place of a file: stdin or stdout."""
 TAKERS = {"workspace": "--workspace", "agent": "--agent", "thread": "--thread"}
-"""The option with which what belongs to such a scope comes in."""
+"""The option that takes in entries of such a scope."""
 
 
 # -- export ------------------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def _export(given: argparse.Namespace) -> int:
     if file is not None:
         with writing(file):
             publish(file.absolute(), bundle.encode())
-        _tell_export(given, pages, is_everything=scopes is None)
+        _show_export(given, pages, is_everything=scopes is None)
     elif given.json:
         show_json(ExportResult(bundle=bundle, next_cursor=None, diagnostics=diagnostics))
     else:
@@ -86,7 +86,7 @@ def _export(given: argparse.Namespace) -> int:
     return OK
 
 
-def _tell_export(given: argparse.Namespace, pages: list[ExportResult], *, is_everything: bool) -> None:
+def _show_export(given: argparse.Namespace, pages: list[ExportResult], *, is_everything: bool) -> None:
     headers = [counts_of(page.bundle) for page in pages]
     counts = {name: sum(header[name] for header in headers) for name in ("records", "candidates", "tombstones")}
     if given.json:
@@ -103,7 +103,7 @@ def _tell_export(given: argparse.Namespace, pages: list[ExportResult], *, is_eve
 
 def _arrange_import(to: argparse.ArgumentParser) -> None:
     add_place(to)
-    to.set_defaults(workspace=None)  # conversations say themselves where they belong
+    to.set_defaults(workspace=None)  # conversations name their own workspace
     add_context(to)
     to.add_argument(
         "path",
@@ -190,14 +190,15 @@ def _take_in(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
     if given.json:
         show_json(total)
     else:
-        _tell_import(total, outside, is_dry_run=given.dry_run)
+        _show_import(total, outside, is_dry_run=given.dry_run)
     return DATA if total.conflicts else OK
 
 
-def _tell_import(total: ImportResult, outside: Counter[str], *, is_dry_run: bool) -> None:
+def _show_import(total: ImportResult, outside: Counter[str], *, is_dry_run: bool) -> None:
     verb = "would be imported" if is_dry_run else "imported"
     say(
-        f"{total.imported} {verb}, {total.skipped} known already, {total.tombstoned} forgotten, {len(total.conflicts)} left out"
+        f"{total.imported} {verb}, {total.skipped} known already, {total.tombstoned} forgotten, "
+        f"{len(total.conflicts)} left out"
     )
     show_table(
         ["memory", "here", "why"],

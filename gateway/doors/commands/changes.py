@@ -1,4 +1,4 @@
-"""Changes of what is remembered: edit, forget, confirm, restore."""
+"""Changes of memories: edit, forget, confirm, restore."""
 
 import argparse
 import sys
@@ -72,7 +72,7 @@ def _edit(given: argparse.Namespace) -> int:
 
 
 def _is_unsaid(value: Any, content: str | None) -> bool:
-    """Return whether new words say another value than the one that was read from the old ones."""
+    """Return whether new words hold another value than the one that was read from the old ones."""
     return content is not None and isinstance(value, str) and value.casefold() not in content.casefold()
 
 
@@ -96,7 +96,7 @@ def _arrange_forget(to: argparse.ArgumentParser) -> None:
 
 
 def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return what is meant, where no memory is named; of several, the first that there is."""
+    """Return the parameters of the first target that exists, where no memory is named."""
     if given.turn is not None:
         return [{"kind": "turn", "turn_id": given.turn}]
     if given.of_thread is not None:
@@ -110,7 +110,7 @@ def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 class ForgetPreview(NamedTuple):
-    """What a forgetting is about: the result so far, the memories that it takes, and those that are believed again for that."""
+    """The extent of a forgetting: the result so far, the memories that go, and those that become active again."""
 
     result: ForgetResult
     records: Sequence[Record]
@@ -128,7 +128,7 @@ class ForgetPreview(NamedTuple):
 
 
 async def _look(door: HomeMethods, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
-    """Return what would go: of several targets, the first that holds anything; `params` name it from here on."""
+    """Return the extent of a forgetting: of several targets, the first that holds anything; `params` name it then."""
     would = ForgetResult(forgotten_memory_ids=[], dry_run=True)
     for target in targets:
         params["target"] = target
@@ -185,22 +185,22 @@ def _forget(given: argparse.Namespace) -> int:
     if given.json:
         show_json(wanted.result)
     else:
-        _tell_forgotten(wanted, is_erasing=given.erase)
+        _show_forgotten(wanted, is_erasing=given.erase)
     return OK if wanted.result.forgotten_memory_ids else NEGATIVE
 
 
 def _ask(wanted: ForgetPreview, *, is_erasing: bool, is_json: bool) -> None:
-    """Go on only with a yes to what is shown. Raises `Stop`."""
+    """Show the extent and go on only with a yes. Raises `Stop`."""
     if is_asked():
         show_table(["id", "category", "content"], wanted.rows, to=sys.stderr)
         if wanted.result.receipt is not None and not is_json:
-            _tell_receipt(wanted.result.receipt, is_rehearsal=True)
+            _show_receipt(wanted.result.receipt, is_rehearsal=True)
     count = len(wanted.result.forgotten_memory_ids)
     verb = "erase for ever" if is_erasing else "forget"
     confirm(f"{verb} {count} {'memory' if count == 1 else 'memories'}?", is_sure=False)
 
 
-def _tell_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
+def _show_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
     result = wanted.result
     if not result.forgotten_memory_ids and not result.cancelled:
         hint("there is nothing to forget")
@@ -219,10 +219,10 @@ def _tell_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
     if result.cancelled:
         hint(f"learning under way from {len(result.cancelled)} turns: nothing of this comes of it")
     if result.receipt is not None:
-        _tell_receipt(result.receipt, is_rehearsal=result.dry_run)
+        _show_receipt(result.receipt, is_rehearsal=result.dry_run)
 
 
-def _tell_receipt(receipt: Receipt, *, is_rehearsal: bool) -> None:
+def _show_receipt(receipt: Receipt, *, is_rehearsal: bool) -> None:
     tell_sources(receipt, is_rehearsal=is_rehearsal)
     if receipt.wal == "pending" and not is_rehearsal:
         hint(
@@ -270,12 +270,15 @@ COMMANDS = {
     "edit": Command(
         _arrange_edit,
         _edit,
-        '  pioneer edit mem_… "The ferry leaves at ten."\n  pioneer edit ferry "The ferry leaves at noon."\n  pioneer edit mem_… --tag harbour --importance 0.9',
+        '  pioneer edit mem_… "The ferry leaves at ten."\n'
+        '  pioneer edit ferry "The ferry leaves at noon."\n'
+        "  pioneer edit mem_… --tag harbour --importance 0.9",
     ),
     "forget": Command(
         _arrange_forget,
         _forget,
-        "  pioneer forget mem_…\n  pioneer forget coffee\n  pioneer forget mem_… --erase --yes\n  pioneer forget --everything --scope workspace --dry-run",
+        "  pioneer forget mem_…\n  pioneer forget coffee\n  pioneer forget mem_… --erase --yes\n"
+        "  pioneer forget --everything --scope workspace --dry-run",
     ),
     "confirm": Command(_arrange_confirm, _confirm, "  pioneer confirm mem_…"),
     "restore": Command(_arrange_restore, _restore, "  pioneer restore mem_…\n  pioneer restore coffee"),

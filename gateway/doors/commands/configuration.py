@@ -71,26 +71,26 @@ def _settings(given: argparse.Namespace) -> int:
         result = through_door(given, lambda door: door.call(m.SETTINGS_UPDATE, params), makes_home=True)
         _warn_of_override(wanted)
     if given.json:
-        show_json(_told(result, wanted) if wanted is not None and given.what == "get" else result)
+        show_json(_describe(result, wanted) if wanted is not None and given.what == "get" else result)
     else:
         _show_settings(result, wanted)
     return OK
 
 
 def _warn_of_override(setting: Setting | None) -> None:
-    """Say on stderr that the file was changed in vain: the environment is stronger."""
+    """Write on stderr that the file was changed in vain: the environment is stronger."""
     if setting is not None and (variable := to_variable(setting.key)) in os.environ:
         sys.stderr.write(f"pioneer: {variable} is set here, and stronger than the file\n")
 
 
 def _update(setting: Setting | None, given: argparse.Namespace) -> dict[str, Any]:
-    """Return what `settings/update` is to change. Raises `Stop`."""
+    """Return the patch for `settings/update`. Raises `Stop`."""
     if setting is None or setting.group not in PATCHABLE:
         raise Stop(USAGE, f"{given.key} is changed in config.toml alone, and holds from the next start on")
     return {setting.group: {setting.name: _value(setting, given.value) if given.what == "set" else None}}
 
 
-def _told(result: SettingsResult, setting: Setting) -> dict[str, Any]:
+def _describe(result: SettingsResult, setting: Setting) -> dict[str, Any]:
     """Return one setting for a program."""
     origin = {"origin": result.origins[setting.key]} if result.origins is not None else {}
     return {"key": setting.key, "value": _in_force(result, setting), "default": setting.default, **origin}
@@ -193,7 +193,8 @@ COMMANDS = {
     "settings": Command(
         _arrange_settings,
         _settings,
-        "  pioneer settings\n  pioneer settings get gateway.memory.retention_days\n  pioneer settings set gateway.memory.review_enabled true\n"
+        "  pioneer settings\n  pioneer settings get gateway.memory.retention_days\n"
+        "  pioneer settings set gateway.memory.review_enabled true\n"
         "  pioneer settings unset gateway.memory.review_enabled",
     ),
     "config": Command(_arrange_config, _config, "  pioneer config init\n  pioneer config check --config ./config.toml"),

@@ -1,4 +1,4 @@
-"""`pioneer recall`: what was said about something."""
+"""`pioneer recall`: a search of earlier conversations."""
 
 import argparse
 import sys
@@ -21,15 +21,15 @@ SAYINGS = {
     "disabled": "search of conversations is switched off in the settings",
     "recall_disabled": "recall of conversations is switched off in the settings",
 }
-"""What a search says of itself, in plain words."""
+"""Diagnostics of a search, in plain words."""
 MADE_AT_ONCE = 5000
-"""Vectors that a search makes before it looks: seconds with the static model, and never more than a catching up takes."""
+"""Vectors that a search makes before it looks: that takes seconds with the static model."""
 
 
 async def find_said(door: HomeMethods, params: dict[str, Any]) -> ThreadSearchResult:
-    """Return what was said; what is not indexed yet is indexed first, where no gateway does it.
+    """Return the hits of a search; messages are indexed first where no gateway does it.
 
-    Where nothing was found, that holds for messages of other projects, too: they are hinted at.
+    A search without hits hints at messages of other projects.
     """
     result = await door.call(m.EPISODIC_SEARCH, params)
     is_pending = any(entry.code == "index_pending" for entry in result.diagnostics)
@@ -91,7 +91,7 @@ def _recall(given: argparse.Namespace) -> int:
 
 
 def show_hits(result: ThreadSearchResult) -> None:
-    """What was said, best first, and why there is not more of it."""
+    """Show the hits, best first, and the reason why there are no more."""
     show_table(
         ["when", "who", "score", "conversation", "text"],
         [[when(hit.at), hit.role, f"{hit.score:.2f}", hit.thread_id, plain(hit.snippet)] for hit in result.hits],

@@ -1,11 +1,11 @@
 """A home, opened for one command: the same objects as behind JSON-RPC, called by the same method table.
 
 Rule 1: beside a running gateway this is one process more in the home, with a life of its own; it does no background
-work but what its own answer waits for. Jobs that its writes make belong to everybody once it leaves: a running gateway
+work but what its own answer waits for. Jobs that its writes make are free once it leaves: a running gateway
 does them at once, else the next one.
 Rule 2: parameters are checked as those of any client are.
 Rule 3: without `meaning` no model is loaded: words are searched, and a new memory waits for its vector.
-Rule 4: a question takes the vectors of a home as they are; only who writes or fills makes a space, or another one than
+Rule 4: a question takes the vectors of a home as they are; only a write or a filling makes a space, or another one than
 before.
 """
 
@@ -44,12 +44,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Meaning: TypeAlias = Literal["off", "ask", "later", "write", "fill"]
-"""Whether an embedding model takes part: not at all; to ask with; for others to use later on what is written; to give what is written its
-vector; or with every model that is there, to fill their spaces."""
+"""The part of an embedding model in a command.
+
+`off`: none. `ask`: for the question. `later`: written texts wait for another process. `write`: written texts get their
+vectors. `fill`: every model that is there fills its space.
+"""
 
 NAME = "cli"
 FINDABLE: tuple[JobKind, ...] = ("index", "embed")
-"""The jobs by which words are found, and where a model is in memory what they mean."""
+"""The jobs that index words and, where a model is in memory, their meaning."""
 LEAVE_SECONDS = 2.0
 NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
 CATCH_UP_SECONDS = 10.0
@@ -70,7 +73,7 @@ class HomeMethods:
 
     @cached_property
     def app(self) -> "App":
-        """Return the whole gateway; who only asks memory does not wait for it to be imported and built."""
+        """Return the whole gateway; a question to memory does not wait for its import."""
         from gateway.wiring import build  # noqa: PLC0415
 
         return build(self._core)
@@ -81,7 +84,7 @@ class HomeMethods:
         return await bound.call(self._client.fill(params_of(method.params, params or {})))
 
     async def facts_without_vector(self) -> int:
-        """Return how many facts of the home are found by their words alone because they have no vector in the space that is searched."""
+        """Return the number of facts that only words find, because they have no vector in the current space."""
         from memory.rows.vectors import coverage  # noqa: PLC0415
 
         def count(tx: Tx) -> int:
@@ -97,9 +100,9 @@ class HomeMethods:
         return await self._core.base.database.read(count_waiting) if self.embedding.searched() is not None else 0
 
     async def catch_up(self) -> None:
-        """For some seconds make what waits findable, where no living process does: a home without a gateway has nobody else.
+        """Index waiting messages for some seconds, where no living process does it.
 
-        Nothing else of what waits is done: who asks wants no provider called, and nothing remembered. A second call
+        No other job is done: a question calls no provider and remembers nothing. A second call
         does nothing.
         """
         if self._has_caught_up or self._core.base.home.is_read_only:
@@ -126,7 +129,7 @@ class HomeMethods:
             await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id, "name": name or None})
 
     async def hint_at(self, elsewhere: Sequence[Elsewhere], one: str = "hit", several: str = "hits") -> None:
-        """Say which other workspaces would have answered, and with how much."""
+        """Hint at other workspaces that would have answered, with their numbers of hits."""
         from protocol.methods import WORKSPACE_GET  # noqa: PLC0415
 
         for other in elsewhere:
@@ -148,13 +151,13 @@ def has_home(given: argparse.Namespace) -> bool:
 
 
 def require_home(given: argparse.Namespace) -> None:
-    """Who only asks makes no home. Raises `Stop`."""
+    """Refuse a question where there is no home: a question makes none. Raises `Stop`."""
     if not has_home(given):
         raise Stop(NO_INPUT, NO_HOME)
 
 
 def config_of(given: argparse.Namespace) -> Path:
-    """Return the configuration that is meant: one that somebody names is there. Raises `Stop`."""
+    """Return the configuration; a named one must exist. Raises `Stop`."""
     if given.config is not None and not given.config.exists():
         raise Stop(CONFIG, f"there is no configuration file {given.config}")
     return given.config or home_of(given) / "config.toml"
@@ -207,7 +210,7 @@ async def opened(given: argparse.Namespace, meaning: Meaning, *, makes_home: boo
 async def _take_in_models(base: Foundations, door: HomeMethods, meaning: Meaning, tasks: TaskGroup) -> None:
     if meaning == "off":
         return
-    # who writes or fills does so for every house, and all of them are there with the whole
+    # a write or a filling concerns every house, and the whole gateway has all of them
     embedding = door.embedding if meaning == "ask" else door.app.embedding
     embedding.apply()
     if meaning in {"ask", "write"} and await embedding.attach():
@@ -218,7 +221,7 @@ async def _take_in_models(base: Foundations, door: HomeMethods, meaning: Meaning
 
 
 async def _make_vectors(door: HomeMethods) -> None:
-    """Give the facts that wait for a vector theirs; what cannot be done here and now stays queued for a gateway."""
+    """Make the vectors of waiting facts; those that cannot be made now stay queued for a gateway."""
     if door.embedding.searched() is not None:
         with anyio.move_on_after(CATCH_UP_SECONDS), suppress(GatewayError, PauseQueue):
             await door.app.memory.vectors.fill()

@@ -1,6 +1,6 @@
-"""`pioneer models`: which embedding model is used, what is there, what a better one would gain, and making what lacks a vector.
+"""`pioneer models`: the embedding model in use, the present ones, the gain of a better one, and missing vectors.
 
-Rule 1: nothing is loaded, fetched or made unless `fetch` or `index` says so.
+Rule 1: only `fetch` and `index` load, fetch or make anything.
 """
 
 import argparse
@@ -30,7 +30,10 @@ FAILURES = {
     "model_broken": "it was fetched, and cannot be used: it is damaged, or no model for texts",
     "model_missing": "there is no such model",
 }
-GAIN = "A model that reads sentences finds the needed fact among the first five for about 56 of 100 messages, the static one for 35, words alone for 20."
+GAIN = (
+    "A model that reads sentences finds the needed fact among the first five for about 56 of 100 messages, "
+    "the static one for 35, words alone for 20."
+)
 """all-MiniLM-L6-v2, the static model and words on the group english_2 of `python -m benchmarks recall`."""
 
 
@@ -74,7 +77,7 @@ def bytes_below(folder: Path) -> int:
 
 
 def vectors_of(tx: Tx) -> VectorCoverage:
-    """Count what has a vector in the space that is searched."""
+    """Count the texts with a vector in the current space."""
     known = find_current(known_spaces(tx))
     space = known.space if known is not None else Space(0, "", 0)
     facts, pieces = facts_with_vector(tx, space.id), chunks_with_vector(tx, space.id)
@@ -90,7 +93,7 @@ def _most(coverage: Coverage) -> int:
     return coverage.possible - coverage.lacking
 
 
-def _told(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
+def _describe(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
     settings, located, static = choice.settings, choice.located, choice.static
     folder = located.files.folder if located.files is not None else None
     vectors = VectorCoverage()
@@ -117,7 +120,7 @@ def _told(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
 
 
 def advice(choice: Choice, vectors: VectorCoverage) -> list[str]:
-    """Return what a person can do for better search by meaning, the first thing first."""
+    """Return advice for better search by meaning, first step first."""
     if not choice.settings.enabled:
         return ["switch search by meaning on: `pioneer settings set gateway.embedding.enabled true`"]
     if not choice.has_model:
@@ -146,7 +149,7 @@ def _models(given: argparse.Namespace) -> int:
         choice = chosen(given)
     if given.what == "index":
         _index(given, choice)
-    told = _told(given, choice)
+    told = _describe(given, choice)
     if given.json:
         show_json(told)
     else:
@@ -195,7 +198,7 @@ def _fetch(choice: Choice) -> None:
 
 
 async def _load(choice: Choice, tell: Callable[[int, int | None], None]) -> None:
-    """Fetch the model and load it once, so that what does not work is known now."""
+    """Fetch the model and load it once, so that a failure shows now."""
     from gateway.embedding.embedder import load  # noqa: PLC0415
 
     settings = choice.settings
@@ -223,7 +226,7 @@ def _index(given: argparse.Namespace, choice: Choice) -> None:
 
 
 async def _fill(door: HomeMethods, tell: Callable[[int, int | None], None]) -> None:
-    """Make every missing vector in the spaces of the models that are here; a better model's space is searched afterwards."""
+    """Make every missing vector in the spaces of the present models; a better model's space is current afterwards."""
     spaces = await door.embedding.load_all()
     if not spaces:
         raise Stop(UNAVAILABLE, "no embedding model could be loaded: see `pioneer status`")

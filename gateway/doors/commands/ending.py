@@ -1,7 +1,7 @@
-"""The one place that turns what went wrong in a command into a line and an exit code.
+"""The end of a command: the one place that turns its errors into a line and an exit code.
 
-Rule 1: a person never sees a traceback; what is our own defect has an incident in the log.
-Rule 2: who stops reading or stops waiting is no error worth a word.
+Rule 1: a person never sees a traceback; a defect of the product has an incident in the log.
+Rule 2: a reader that stops, or an interruption, is no error worth a word.
 """
 
 import argparse
@@ -30,7 +30,7 @@ SIGBREAK is a closed window on Windows.
 
 
 class ProcessEnded(BaseException):
-    """Somebody ends this process: what is half done is cleared away on the way out."""
+    """A signal ends the process: half-done work is cleared away on the way out."""
 
     def __init__(self, code: int) -> None:
         self.code = code
@@ -38,17 +38,17 @@ class ProcessEnded(BaseException):
 
 
 _AT = re.compile(r"^(.*) - at `\$\.?([^`]+)`$")
-"""Where in a message the contract's checks say that a member is wrong."""
+"""The place of a wrong member in a message of the contract's checks."""
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return what went wrong first: a task group wraps it."""
+    """Return the first error: a task group wraps it."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 
-def _told(error: BaseException) -> tuple[int, str]:
+def _line_of(error: BaseException) -> tuple[int, str]:
     """Return the code and the line for anything that a command may raise."""
     from gateway.foundations import UnusableError  # noqa: PLC0415
 
@@ -71,7 +71,7 @@ def _told(error: BaseException) -> tuple[int, str]:
 
 
 def _hush() -> None:
-    """Nobody reads us any more: what is still buffered goes nowhere, without a word."""
+    """Drop buffered output without a word: its reader is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -79,7 +79,7 @@ def _hush() -> None:
 
 @contextmanager
 def _ending_in_order() -> Generator[None]:
-    """Let who ends this process with a signal have it clear away what it began; what is ignored stays so."""
+    """Turn ending signals into an exception, so that half-done work is cleared away; ignored signals stay ignored."""
 
     def end(number: int, _frame: object) -> NoReturn:
         raise ProcessEnded(ENDINGS[signal.Signals(number).name])
@@ -100,7 +100,7 @@ def _ending_in_order() -> Generator[None]:
 
 
 def _require_text(values: Iterable[object]) -> None:
-    """Bytes of the command line that are no UTF-8 are told before anything is done with them. Raises `Stop`."""
+    """Refuse bytes of the command line that are no UTF-8, before they are used. Raises `Stop`."""
     for value in values:
         if isinstance(value, list):
             _require_text(cast("list[object]", value))
@@ -125,7 +125,7 @@ def guarded(run: Callable[[argparse.Namespace], int], given: argparse.Namespace)
 
 
 def _ended(error: BaseException, command: str, *, is_json: bool) -> int:
-    """Return the code for what a command ended with, which is told where there is something to tell."""
+    """Return the exit code of an error, and write a line about it where one is needed."""
     if isinstance(error, BrokenPipeError):
         _hush()
         return BROKEN_PIPE
@@ -134,14 +134,14 @@ def _ended(error: BaseException, command: str, *, is_json: bool) -> int:
         return INTERRUPTED
     if isinstance(error, ProcessEnded):
         return error.code
-    if not isinstance(error, Exception):  # whoever leaves on purpose
+    if not isinstance(error, Exception):  # an exit on purpose
         raise error
-    code, line = _told(error)
+    code, line = _line_of(error)
     try:
         sys.stderr.write(f"pioneer {command}: {line}\n")
         if is_json:
             show_error(error, line)
         sys.stdout.flush()
-    except OSError:  # what could not be written cannot be told there either
+    except OSError:  # the line cannot be written either
         _hush()
     return code

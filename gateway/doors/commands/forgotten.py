@@ -1,4 +1,4 @@
-"""What was forgotten and can be restored: which memories, of what kind and when, and nothing of what they said."""
+"""Forgotten memories that can be restored: their ids, kinds and times, without their words."""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ async def find_forgotten(
     scopes: list[dict[str, str]] | None = None,
     categories: Sequence[str] | None = None,
 ) -> list[RestorableMemory]:
-    """Return everything that can be restored, of these scopes and categories or of all, the last one forgotten first."""
+    """Return the memories that can be restored, of these scopes and categories or of all, last forgotten first."""
     stones = [
         msgspec.convert(entry, BundleTombstone)
         async for page in each_page(door, m.MEMORY_EXPORT, present(scopes=scopes, context=context))
@@ -40,7 +40,7 @@ async def find_forgotten(
     for stone in sorted(stones, key=lambda stone: -stone.forgotten_at):
         asked = {"memory_id": stone.memory_id, "include_deleted": True, "context": context}
         record = (await door.call(m.MEMORY_GET, asked)).record
-        if record is None or record.status != "deleted":  # of what was erased nothing but the tombstone is there
+        if record is None or record.status != "deleted":  # an erased record has left only its tombstone
             continue
         if categories is None or record.category in categories:
             found.append(RestorableMemory(stone.memory_id, record.category, stone.scope, stone.forgotten_at))

@@ -1,7 +1,7 @@
 """`pioneer doctor` and `pioneer status`.
 
 Rule 1: without --fix the doctor only looks, and it looks at a home that no gateway could open as well.
-Rule 2: with --fix only what is derived is made again, and before anything is lost by that a backup is written.
+Rule 2: --fix only makes derived parts again, and writes a backup before anything may be lost by that.
 """
 
 import argparse
@@ -41,11 +41,11 @@ from protocol.seams.ports import JobKind
 
 STYLES: Mapping[Level, str] = {"ok": "green", "note": "cyan", "warning": "yellow", "error": "red"}
 CODES = {"database": IO_ERROR, "config": CONFIG}
-"""What the doctor ends with for an error of a check; for every other one: unavailable."""
+"""The exit code of the doctor for an error of a check; for every other one: unavailable."""
 UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
 """Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
 HARMLESS: frozenset[Mend] = frozenset({"pages", "rows", "permissions", "processes", "leftovers"})
-"""Mends that change nothing that anybody would want back: no backup comes before them, which an erase would have to hunt for."""
+"""Mends after which no backup is wanted: none is written before them, because an erase would have to reach it."""
 
 
 def _arrange_doctor(to: argparse.ArgumentParser) -> None:
@@ -90,7 +90,7 @@ def _worst(found: Sequence[Finding]) -> Level:
 
 
 def code_of(found: Sequence[Finding]) -> int:
-    """Return the exit code that says the worst."""
+    """Return the exit code of the worst finding."""
     worst = _worst(found)
     if worst == "error":
         return next(CODES.get(one.check, UNAVAILABLE) for one in found if one.level == "error")
@@ -112,7 +112,7 @@ def _tell(found: Sequence[Finding], done: Sequence[str], *, is_fixing: bool) -> 
 
 
 def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) -> list[str]:
-    """Mend what can be mended; what was done, in plain words."""
+    """Mend what can be mended; return the repairs in plain words."""
     wanted = {one.mend for one in found if one.mend is not None}
     if not wanted or not (_is_usable(found) or "rows" in wanted):
         return []
@@ -141,7 +141,7 @@ def _is_usable(found: Sequence[Finding]) -> bool:
 
 
 async def _erase_numbers(door: HomeMethods) -> str:
-    """Mark what is not marked yet, then erase what is."""
+    """Mark records that are not marked yet, then erase the marked ones."""
     await door.app.memory.repairer.run("quick")
     count = await door.app.memory.erase_withheld()
     kept = door.app.base.home.backup_names() if count else []
@@ -178,7 +178,7 @@ def _keep_rest(subject: Subject) -> list[str]:
 
 
 def _make_anew(subject: Subject) -> list[str]:
-    """Begin anew what is derived and cannot be read, and write the file anew."""
+    """Begin unreadable derived parts anew, and write the file anew."""
     from gateway.store.pages import look_at_pages, make_anew, mend  # noqa: PLC0415
 
     damage = look_at_pages(subject.database)

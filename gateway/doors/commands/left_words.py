@@ -1,4 +1,4 @@
-"""What an erase took its words out of, and where they still stand, in plain words."""
+"""The places of an erase in plain words: those that lost the words, and those that still hold them."""
 
 import sys
 from collections import Counter
@@ -43,7 +43,7 @@ NAMED = 20
 
 
 def tell_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:
-    """What the words were taken out of."""
+    """Show the places from which the words were removed."""
     counts: Counter[ForgottenPlace] = Counter(one.place for one in receipt.sources)
     if counts:
         named = ", ".join(f"{count} {PLACES[place][count > 1]}" for place, count in counts.items())
@@ -51,7 +51,7 @@ def tell_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:
 
 
 def tell_left(receipt: Receipt, *, is_rehearsal: bool) -> None:
-    """Where the words still stand, and why."""
+    """Show the places that still hold the words, with the reasons."""
     left = receipt.remaining
     if not left.places:
         return

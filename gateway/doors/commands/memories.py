@@ -67,14 +67,14 @@ def _arrange_remember(to: argparse.ArgumentParser) -> None:
 
 
 class KeptFact(NamedTuple):
-    """What became of a fact, and the memory that it took the place of."""
+    """The outcome of a fact, with the memory that it replaced."""
 
     result: m.m.RememberResult
     replaced: Record | None
 
 
 def understand(text: str) -> dict[str, Any]:
-    """Return what the rules without a model see in a single statement: category, attribute, value and scope, as far as they do."""
+    """Return category, attribute, value and scope of a single statement, as far as rules without a model find them."""
     # its tables of languages serve this alone
     from memory.extraction.rule_extraction import extract_statements  # noqa: PLC0415
     from memory.rules.categories import PROJECT_CATEGORIES  # noqa: PLC0415
@@ -90,7 +90,7 @@ def understand(text: str) -> dict[str, Any]:
             ):  # else it says more, which must not go with what is replaced
                 found |= present(attribute=_attribute_of(fact.semantic), value=fact.value)
             if fact.semantic.scope_hint == "user_global" and fact.semantic.category in PROJECT_CATEGORIES:
-                found["scope"] = {"kind": "user", "key": USER_SCOPE_KEY}  # what nobody may eat holds in every project
+                found["scope"] = {"kind": "user", "key": USER_SCOPE_KEY}  # an allergy holds in every project
             return found
         if facts:
             break  # two statements in one text are no single fact of either kind
@@ -137,12 +137,12 @@ def _remember(given: argparse.Namespace) -> int:
     if given.json:
         show_json(kept.result)
     else:
-        _tell_kept(kept)
+        _show_kept(kept)
     return OK
 
 
-def _tell_kept(kept: KeptFact) -> None:
-    """Show the memory, and beside it what it replaced, why, and how to undo it."""
+def _show_kept(kept: KeptFact) -> None:
+    """Show the memory, and beside it the replaced one, the reason, and the way to undo it."""
     result, replaced = kept
     hint("kept:" if result.created else "known already:", "green")
     _show_rows([result.record])
@@ -251,7 +251,7 @@ def _list(given: argparse.Namespace) -> int:
 
 
 async def _listed_elsewhere(door: HomeMethods, given: argparse.Namespace) -> list[Elsewhere]:
-    """Count, up to a page each, what other workspaces would list; nothing where this one's own memory was not asked for."""
+    """Return the counts, up to a page each, of other workspaces' lists; empty without this workspace's own memory."""
     if given.scope and "workspace" not in {scope.partition(":")[0] for scope in given.scope}:
         return []
     found = list[Elsewhere]()

@@ -1,8 +1,8 @@
-"""Which memory a person means: by its id, by its key, or by words that only one memory has.
+"""Names of memories on the command line: an id, a key, or words that only one memory has.
 
-Rule 1: words name a memory only where it is the one that has all of them, or that says just them; else the choices are
+Rule 1: words name a memory only where it alone has all of them, or has just them; else the choices are
 shown and nothing is done.
-Rule 2: what was forgotten is looked through as well where it is to be restored; its words are not shown.
+Rule 2: forgotten memories are searched as well for a restore; their words are not shown.
 """
 
 import argparse
@@ -96,7 +96,7 @@ async def _find_by_name(door: HomeMethods, name: str, given: argparse.Namespace)
 def _choose(
     door: HomeMethods, words: str, records: Sequence[Record], show: Callable[[Sequence[Record]], None]
 ) -> Record | None:
-    """Return the one record that says just these words, or alone has all of them. Raises `AmbiguousError`."""
+    """Return the one record that has just these words, or alone has all of them. Raises `AmbiguousError`."""
     said = [one for one in records if folded(one.content) == folded(words)]
     whole = said or [one for one in records if _terms(door, words) <= _terms(door, _text_of(one))]
     if len(whole) == 1:

@@ -20,14 +20,14 @@ MAX_INPUT_BYTES = 64 * 1024 * 1024
 
 
 def path(text: str) -> Path:
-    """Return a path of the command line; nothing names nothing, least of all the folder in which somebody stands."""
+    """Return a path of the command line. Raises for an empty one: it must not mean the working folder."""
     if not text.strip():
         raise argparse.ArgumentTypeError("a path is not empty")
     return path_of(text)
 
 
 def add_home(to: argparse.ArgumentParser, *, has_config: bool = True) -> None:
-    """Which home, and which configuration."""
+    """Add the options for the home and the configuration."""
     to.add_argument(
         "--home",
         type=path,
@@ -39,7 +39,7 @@ def add_home(to: argparse.ArgumentParser, *, has_config: bool = True) -> None:
 
 
 def add_json(to: argparse.ArgumentParser) -> None:
-    """The result for a program."""
+    """Add the option for the result as JSON."""
     to.add_argument("--json", action="store_true", help="the result as one JSON document")
 
 
@@ -49,7 +49,7 @@ def given_workspace() -> str | None:
 
 
 HERE = "(here)"
-"""Stands for the workspace of who names none until a command line is read: completion and help look for no repository."""
+"""The default of --workspace until a command line is read: completion and help look for no repository."""
 
 
 def workspace_here() -> str:
@@ -65,7 +65,7 @@ def _workspace(text: str) -> str:
 
 
 def add_place(to: argparse.ArgumentParser) -> None:
-    """Home, workspace and format: what nearly every command has."""
+    """Add the options of nearly every command: home, workspace and format."""
     add_home(to)
     project = to.add_mutually_exclusive_group()
     project.add_argument(
@@ -101,25 +101,25 @@ class _OfFolder(argparse.Action):
 
 
 def add_context(to: argparse.ArgumentParser) -> None:
-    """Further scopes that take part."""
+    """Add the options for further scopes."""
     to.add_argument("--agent", metavar="ID", help="with the memory of this agent")
     to.add_argument("--thread", metavar="ID", help="with the memory of this conversation")
 
 
 def add_words(to: argparse.ArgumentParser) -> None:
-    """The way of searching."""
+    """Add the option for the way of searching."""
     way = to.add_mutually_exclusive_group()
     way.add_argument("--words", action="store_true", help="by words alone; loads no embedding model")
     way.add_argument("--meaning", action="store_true", help=argparse.SUPPRESS)  # the default; it was none before
 
 
 def add_sureness(to: argparse.ArgumentParser) -> None:
-    """The answer to a question that would be asked."""
+    """Add the option that answers every question with yes."""
     to.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def add_filters(to: argparse.ArgumentParser) -> None:
-    """What search and list share."""
+    """Add the options that search and list share."""
     add_place(to)
     add_context(to)
     to.add_argument(
@@ -166,7 +166,7 @@ def scope_of(text: str, given: argparse.Namespace) -> dict[str, str]:
 
 
 KEY_SCOPES = ("workspace", "user")
-"""Where a key is looked for when no scope is named, in this order: what belongs to the project is nearer."""
+"""The scopes of a key where none is named, in this order: the project's own is nearer."""
 
 
 def scopes_of(given: argparse.Namespace) -> list[dict[str, str]] | None:

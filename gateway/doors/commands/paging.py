@@ -25,7 +25,7 @@ def _count(text: str) -> int:
 
 
 def add_limit(to: argparse.ArgumentParser) -> None:
-    """How much of a list."""
+    """Add the options for the length of a list."""
     to.add_argument("--limit", type=_count, default=20, metavar="N", help="at most so many (default: 20)")
     to.add_argument("--all", action="store_true", help="all of them")
 
@@ -46,7 +46,7 @@ def _sizes(limit: int | None) -> Iterator[int]:
 async def each_page(
     door: HomeMethods, method: Method[Any, T], params: dict[str, Any], sizes: Iterable[int | None] = repeat(None)
 ) -> AsyncIterator[T]:
-    """Yield a method's answers from the first page on, for as long as there are more, each of the size that is asked for."""
+    """Yield a method's answers from the first page to the last, each of the size that is asked for."""
     cursor = None
     for size in sizes:
         page = await door.call(method, params | present(limit=size, cursor=cursor))

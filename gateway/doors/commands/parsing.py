@@ -1,6 +1,6 @@
 """The parser of the command line: every command, with the options of the one that is run.
 
-Rule 1: this is read before the origin of the houses is checked, so it imports nothing of theirs.
+Rule 1: this module is imported before the origin of the houses is checked, so it imports none of them.
 """
 
 import argparse
@@ -13,8 +13,8 @@ from gateway.base.exit_codes import USAGE
 from gateway.doors.commands import COMMANDS, Command, load
 
 
-def tell_usage_error(message: str, arguments: Sequence[str]) -> None:
-    """A usage error for programs, where one asks: the document that is answered in place of a result."""
+def write_usage_error(message: str, arguments: Sequence[str]) -> None:
+    """Write a usage error as JSON in place of a result, where a program asks for JSON."""
     if "--json" in arguments:
         sys.stdout.write(json.dumps({"error": {"message": message}}) + "\n")
 
@@ -25,13 +25,13 @@ class Parser(argparse.ArgumentParser):
     _given: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As ever; an error is told in the way that the arguments ask for."""
+        """Parse as the base class does; an error is written in the form that the arguments ask for."""
         self._given = args or ()
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Say what is wrong and how it is used."""
-        tell_usage_error(message, self._given)
+        """Write the error and the usage, and exit."""
+        write_usage_error(message, self._given)
         self.print_usage(sys.stderr)
         self.exit(USAGE, f"{self.prog}: {message}\n")
 
@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class CommandParser(Parser):
-    """The parser of one command: what it does not know is told with its own usage, not with that of all commands."""
+    """The parser of one command: an unknown argument is reported with the command's own usage."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return every argument is known, or the command line is wrong."""

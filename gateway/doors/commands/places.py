@@ -1,4 +1,4 @@
-"""Where things belong: conversations and the workspaces that hold them, listed, shown, renamed and deleted."""
+"""Conversations and their workspaces: listed, shown, renamed and deleted."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from protocol import methods as m
 
 
 def _require_subject(given: argparse.Namespace, subject: str | None, actions: Sequence[str]) -> None:
-    """What is to be changed is named. Raises `Stop`."""
+    """Refuse a change without a named subject. Raises `Stop`."""
     if subject is None and (asked := next((name for name in actions if getattr(given, name)), None)):
         raise Stop(USAGE, f"--{asked} needs the id of what is meant; the list shows it")
 
 
-def _tell_deleted(given: argparse.Namespace, result: m.t.DeleteResult, subject: str) -> int:
+def _show_deleted(given: argparse.Namespace, result: m.t.DeleteResult, subject: str) -> int:
     if given.json:
         show_json(result)
     else:
@@ -85,7 +85,7 @@ def _list_threads(given: argparse.Namespace) -> int:
 
 
 def _no_threads(given: argparse.Namespace) -> str:
-    """Say in a sentence that there is no conversation, and what brings one."""
+    """Hint in a sentence that there is no conversation, and how one comes in."""
     if given.archived:
         return "no conversation is archived"
     where = "" if given.everywhere else f" in workspace {plain(given.workspace)} (--everywhere looks into all)"
@@ -123,7 +123,7 @@ def _delete_thread(given: argparse.Namespace) -> int:
         thread = through_door(given, lambda door: door.call(m.THREAD_GET, params)).thread
         said = f"{thread.thread_id} ({plain(thread.name or 'without a title')}, {thread.turn_count} turns)"
         confirm(f"delete {said} for ever?", is_sure=False)
-    return _tell_deleted(given, through_door(given, lambda door: door.call(m.THREAD_DELETE, params)), given.thread)
+    return _show_deleted(given, through_door(given, lambda door: door.call(m.THREAD_DELETE, params)), given.thread)
 
 
 # -- workspaces --------------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def _delete_workspace(given: argparse.Namespace) -> int:
     if not given.yes:
         through_door(given, lambda door: door.call(m.WORKSPACE_GET, params))
         confirm(f"delete {plain(given.subject)}, its conversations and its memory for ever?", is_sure=False)
-    return _tell_deleted(given, through_door(given, lambda door: door.call(m.WORKSPACE_DELETE, params)), given.subject)
+    return _show_deleted(given, through_door(given, lambda door: door.call(m.WORKSPACE_DELETE, params)), given.subject)
 
 
 COMMANDS = {

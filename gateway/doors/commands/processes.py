@@ -82,7 +82,7 @@ def _replay(given: argparse.Namespace) -> int:
 
 
 def own_tree() -> Path | None:
-    """Return the sources that this program runs from, never the folder in which somebody stands; None where it was installed."""
+    """Return the source tree of the running program, never the working folder; None where it was installed."""
     root = Path(__file__).resolve().parents[3]
     return root if (root / "pyproject.toml").is_file() else None
 

@@ -1,8 +1,8 @@
 """`pioneer why`: gate by gate, in plain words, why something was or was not saved or recalled.
 
-Rule 1: what is told was stored or is computed by the same code that decides; nothing is guessed.
-Rule 2: a question is looked at from every side: what would be recalled of it now, what was believed and is not any
-more, what an agent noted, what waits as a candidate or was refused, and what became of the turn in which it was said.
+Rule 1: a shown reason was stored, or is computed by the code that decides; nothing is guessed.
+Rule 2: an answer covers every state: recalled now, believed before, noted by an agent, waiting as a candidate, refused,
+and the turn in which it was said.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from protocol.memory import Candidate, ExplainResult, Gate, Record, SearchResult
 from protocol.thread_episodic import ThreadHit, ThreadSearchResult
 
 KINDS = {"mem_": "memory", "cand_": "candidate", "trn_": "turn", "run_": "hook_run"}
-"""What an id names, by how it begins."""
+"""The kind of an id, by its prefix."""
 
 QUESTIONS = {
     "memory_enabled": "is memory switched on",
@@ -64,7 +64,7 @@ CUTS = {
 FORMER = ["superseded", "expired", "archived"]
 SAID_LOOKED_AT = 3
 CANDIDATES_SHOWN = 5
-CANDIDATES_LOOKED_AT = 2000  # who has more looks with `pioneer candidates`
+CANDIDATES_LOOKED_AT = 2000  # `pioneer candidates` lists more
 SHARED_WORDS = 0.5  # share of the question's words that a candidate must say to be meant
 
 
@@ -109,7 +109,7 @@ def _why(given: argparse.Namespace) -> int:
             }
         )
     else:
-        _tell_sides(sides)
+        _show_sides(sides)
     return OK if sides.recall.outcome == "recalled" else NEGATIVE
 
 
@@ -160,7 +160,7 @@ async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Side
 async def _elsewhere(
     door: HomeMethods, text: str, context: dict[str, Any], said: ThreadSearchResult
 ) -> list[Elsewhere]:
-    """Count what other workspaces remember of it, and what was said there."""
+    """Hint at other workspaces' memories and messages about it, with their counts."""
     asked = {"query": text, "context": context, "count_elsewhere": True}
     counts = Counter({one.workspace_id: one.count for one in (await door.call(m.MEMORY_SEARCH, asked)).elsewhere})
     counts.update({one.workspace_id: one.count for one in said.elsewhere})
@@ -175,7 +175,7 @@ def _first_of_turns(hits: Iterable[ThreadHit]) -> list[ThreadHit]:
 
 
 async def _candidates(door: HomeMethods, context: dict[str, Any], text: str) -> list[Candidate]:
-    """Return proposals of every state that say at least half of the question's words."""
+    """Return proposals of every state that hold at least half of the question's words."""
     from retrieval.terms import SnowballLexicon  # noqa: PLC0415
 
     lexicon = SnowballLexicon()
@@ -194,7 +194,7 @@ async def _candidates(door: HomeMethods, context: dict[str, Any], text: str) -> 
 
 def _tell(result: ExplainResult) -> None:
     say(plain(result.summary), "bold")
-    _tell_gates(result.gates)
+    _show_gates(result.gates)
     for decision in result.decisions or ([result.decision] if result.decision is not None else []):
         say(
             f"decided: {decision.action}, {words(decision.reason_code)}; score {decision.score:.2f} ({decision.bucket})"
@@ -206,12 +206,12 @@ def _tell(result: ExplainResult) -> None:
     for run in result.hook_runs:
         codes = ", ".join(words(entry.code) for entry in run.diagnostics)
         say(f"hook {run.hook_id}: {run.status}" + (f" ({codes})" if codes else ""))
-    _tell_ranked(result, {})
+    _show_ranked(result, {})
     for missing in result.missing:
         say(f"not known: {words(missing.kind)} ({words(missing.reason)})")
 
 
-def _tell_gates(gates: Sequence[Gate]) -> None:
+def _show_gates(gates: Sequence[Gate]) -> None:
     show_table(
         ["", "gate", "question", "why"],
         [
@@ -226,7 +226,7 @@ def _tell_gates(gates: Sequence[Gate]) -> None:
     )
 
 
-def _tell_ranked(result: ExplainResult, records: dict[str, Record]) -> None:
+def _show_ranked(result: ExplainResult, records: dict[str, Record]) -> None:
     if result.candidates:
         show_table(
             ["rank", "score", "memory", "what becomes of it", "text"],
@@ -248,11 +248,11 @@ def _tell_ranked(result: ExplainResult, records: dict[str, Record]) -> None:
         )
 
 
-def _tell_sides(sides: Sides) -> None:
+def _show_sides(sides: Sides) -> None:
     say("What would be recalled now", "bold")
     say(plain(sides.recall.summary))
-    _tell_gates(sides.recall.gates)
-    _tell_ranked(sides.recall, sides.records)
+    _show_gates(sides.recall.gates)
+    _show_ranked(sides.recall, sides.records)
     if sides.former.hits:
         say("\nWhat was believed, and is not any more", "bold")
         show_table(

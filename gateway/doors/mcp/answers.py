@@ -1,6 +1,6 @@
-"""What the tools answer: its shape as the contract says it, and as a short text that a model reads as data.
+"""Answers of the tools: their shape in the contract, and a short text that a model reads as data.
 
-Rule 1: text that somebody stored stands in a block that it cannot leave; what we say ourselves stands outside.
+Rule 1: stored text stands in a block that it cannot leave; the gateway's own words stand outside.
 Rule 2: pure; the same answer gives the same text.
 """
 
@@ -22,7 +22,7 @@ from protocol.tools import MAX_RESULT_CHARS
 MAX_WHOLE_CHARS = 6000  # of one record, as `memory_get` gives it
 
 Nonce: TypeAlias = Callable[[str], str]
-"""A block's mark, made from what stands in it so that the same answer has the same one, and nobody can guess it."""
+"""A block's mark, made from its text: the same answer has the same mark, and stored text cannot foresee it."""
 
 
 AnyJson: TypeAlias = Annotated[
@@ -92,7 +92,7 @@ class GetAnswer(Wire):
 
 
 class RememberAnswer(Wire):
-    """What became of it, and why; `noted`: kept as the caller's own note, until the user confirms it by `how_to_confirm`."""
+    """What became of it, and why; `noted`: kept as the caller's own note until the user runs `how_to_confirm`."""
 
     status: Literal["saved", "duplicate", "noted", "rejected"]
     reason_code: ReasonCode
@@ -146,16 +146,16 @@ ANSWERS: Mapping[str, type[Wire]] = {
 
 WHY_REJECTED: Mapping[str, str] = {
     "assistant_inference": (
-        "a model's word alone keeps nothing, nor does what goes beyond the words of the user: another fact, value, key or "
-        "order. The user can keep it with the prompt `remember`, or with `pioneer remember`"
+        "a model's word alone keeps nothing, nor does what goes beyond the words of the user: "
+        "another fact, value, key or order. The user can keep it with the prompt `remember`, or with `pioneer remember`"
     ),
     "note_would_instruct": (
-        "a model's own note tells how things are: never what anybody should do, and nothing in the user's scope. The user can keep it "
-        "with the prompt `remember`, or with `pioneer remember`"
+        "a model's own note tells how things are: never what anybody should do, and nothing in the user's scope. "
+        "The user can keep it with the prompt `remember`, or with `pioneer remember`"
     ),
     "no_memory_requested": "the user did not want it kept",
-    "secret_detected": "it looks like a secret, or the number of a card, a bank account or an id, and these are never kept; a label "
-    "can be, such as \u201cthe blue card\u201d",
+    "secret_detected": "it looks like a secret, or the number of a card, a bank account or an id, "
+    "and these are never kept; a label can be, such as \u201cthe blue card\u201d",
     "regulated_needs_request": "such personal data is kept only at the user's own request",
     "own_context_block": "it is a copy of recalled memory",
     "suppressed_by_rejection": "the user rejected or forgot it before",
@@ -164,7 +164,7 @@ WHY_REJECTED: Mapping[str, str] = {
 
 
 class ClientView(NamedTuple):
-    """How texts are shown to this client."""
+    """The view of one client: the form in which texts are shown to it."""
 
     nonce: Nonce
     zone: tzinfo
@@ -221,8 +221,8 @@ def _get(data: Mapping[str, Any], view: ClientView) -> str:
 def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
     if data["status"] == "noted":
         return (
-            f"Noted as yours: {data['memory_id']}. It is no word of the user, and ends in {NOTE_DAYS} days, unless they run "
-            f"`{data['how_to_confirm']}`."
+            f"Noted as yours: {data['memory_id']}. It is no word of the user, and ends in {NOTE_DAYS} days, "
+            f"unless they run `{data['how_to_confirm']}`."
         )
     if data["status"] == "rejected":
         why = WHY_REJECTED.get(data["reason_code"])

@@ -1,9 +1,9 @@
-"""What a model may do at this door: the tools of a turn, called without one.
+"""The door of MCP: the tools of a turn, called without one.
 
 Rule 1: a call is judged by the very code that judges it in a turn. There is no message of the user here, so a model's
 word is a note of its own, unless the user's own words are known: they took the prompt `remember`, or said yes to a
 question that showed them the words whole.
-Rule 2: scopes are the user's and one workspace's; what lies elsewhere does not exist here.
+Rule 2: scopes are the user's and one workspace's; other scopes do not exist here.
 Rule 3: whatever happens, a call is answered; a defect is answered by its incident's id.
 """
 
@@ -33,9 +33,9 @@ from thread_episodic.reading import ShownMessage
 WORDS_MS = 10 * 60_000
 """How long the words of a prompt stand for the user's wish: the model's calls follow at once, a slow one in minutes."""
 MAX_SAVES = 5
-"""What the words of one prompt may keep: a few facts that were given together, not a stream of them."""
+"""The number of facts that the words of one prompt may keep: a few that were given together, not a stream."""
 MAX_ASKED_CHARS = 2000
-"""Nobody agrees to what they did not see whole; what is longer is not asked about."""
+"""A user agrees only to a text that they saw whole; the door does not ask about longer ones."""
 MAX_CLIENT_NAME = 60
 CONFIRMATION_NEEDED = "confirmation_needed"
 
@@ -48,7 +48,7 @@ log = Log("mcp")
 T = TypeVar("T")
 
 Ask: TypeAlias = Callable[[str], Awaitable[bool | None]]
-"""Asks the user a question: yes, no, or None where nobody can be asked."""
+"""A function that asks the user a question: yes, no, or None where the user cannot be asked."""
 
 
 class Interruption(Exception):
@@ -56,7 +56,7 @@ class Interruption(Exception):
 
 
 class Caller(NamedTuple):
-    """Who calls: the client's own name, and how its user can be asked."""
+    """The caller: the client's own name, and the way to ask its user."""
 
     name: str | None
     ask: Ask
@@ -76,7 +76,7 @@ class ToolAnswer(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """What the user said to be remembered, until when it stands, and how many facts may still be kept by it."""
+    """The user's words to be remembered, their end of validity, and the number of facts that they may still keep."""
 
     text: str = ""
     until: int = 0
@@ -96,7 +96,7 @@ def turn_uri(thread_id: str, number: int, start: int = 0) -> str:
 
 
 class McpDoor:
-    """The tools, and what else a client may read, in one workspace."""
+    """The tools and resources of a client in one workspace."""
 
     def __init__(self, app: App, workspace_id: str, time_zone: str, view: ClientView) -> None:
         self._app = app
@@ -116,7 +116,7 @@ class McpDoor:
             return await self._answer(name, await run(name, arguments, caller))
         except Interruption:
             raise
-        except GatewayError as error:  # beside the tools: what places their hits
+        except GatewayError as error:  # the places of hits are no part of the tool's own answer
             return ToolAnswer(f"{error.reason}: {error.message}", None, error.reason)
         except Exception as error:  # noqa: BLE001  # the boundary: a model gets an answer, never a traceback
             return ToolAnswer(f"internal: {REASONS['internal'].message} ({log.incident(error)})", None, "internal")
@@ -148,7 +148,7 @@ class McpDoor:
         return await self._app.episodic.turns.read(self._workspace_id, thread_id, number)
 
     def turn(self, client_name: str | None) -> TurnContext:
-        """Return where a call is as if it were made: a conversation of the user's own, whose words are not kept."""
+        """Return the context of a call: a conversation of the user's own, whose words are not kept."""
         return TurnContext(
             workspace_id=self._workspace_id,
             thread_id=self._conversation,
@@ -184,7 +184,7 @@ class McpDoor:
         return await self._app.tools[name](context, name, arguments)
 
     async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
-        """Run a tool that changes nothing, and wait for it no longer than the deadline."""
+        """Run a tool that changes nothing and return its reply, or a failure at the deadline."""
         return await self._in_time(self._run(name, arguments, caller))
 
     async def _in_time(self, work: Awaitable[T]) -> T:
@@ -198,7 +198,7 @@ class McpDoor:
             raise Unavailable(message=message) from None
 
     async def _remember(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
-        """Propose it with the words that the user is known to have said; ask them only where that is all that lacks.
+        """Propose a fact with the user's own known words; ask the user only where only their yes lacks.
 
         Where they cannot be asked, it becomes a note of the client's own.
         """
@@ -217,7 +217,7 @@ class McpDoor:
         return await self._run(name, arguments, caller, agreed=True) if said else _declined()
 
     async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool) -> ToolReply:
-        """Propose it with the words of the prompt, and count what they kept."""
+        """Propose a fact with the words of the prompt, and count the facts that they kept."""
         words = self._words_now()
         reply = await self._run(name, arguments, caller, words, may_note=may_note)
         if words and reply.ok and reply.data["status"] in {"saved", "duplicate"}:
@@ -225,7 +225,7 @@ class McpDoor:
         return reply
 
     async def _forget(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
-        """Forget it by the words of the prompt, which stand for one memory, or by the user's yes to what they are shown."""
+        """Forget a memory by the words of the prompt, which stand for one, or by the user's yes to the shown memory."""
         if caller.consent is False:
             return _kept()
         if caller.consent:
@@ -243,7 +243,7 @@ class McpDoor:
         return await self._run(name, arguments, caller, agreed=True) if said else _kept()
 
     async def _question_of(self, memory_id: str, caller: Caller) -> str | None:
-        """Return what the user is asked before a memory is forgotten; None where it cannot be shown whole."""
+        """Return the question to the user before a memory is forgotten; None where it cannot be shown whole."""
         turn = self.turn(caller.name)
         record = (await self._app.memory.turns.get_in_turn(turn, GetParams(memory_id=memory_id))).record
         seen = UNSEEN.sub("", record.content) if record is not None else ""
@@ -251,12 +251,12 @@ class McpDoor:
 
     # -- the user's own words --------------------------------------------------------------------------------------
 
-    def hear(self, words: str) -> None:
-        """The user asked, in these words, that something be remembered."""
+    def note_wish(self, words: str) -> None:
+        """Note that the user asked, in these words, to remember something."""
         self._words = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
 
-    def hear_unwanted(self, words: str) -> None:
-        """The user asked, in these words, that something be forgotten."""
+    def note_unwanted(self, words: str) -> None:
+        """Note that the user asked, in these words, to forget something."""
         self._unwanted = _Words(words, self._app.base.clock.now() + WORDS_MS, 1)
 
     def _words_now(self) -> str:
@@ -265,10 +265,10 @@ class McpDoor:
     def _stands(self, words: _Words) -> bool:
         return words.saves > 0 and self._app.base.clock.now() <= words.until
 
-    # -- what is read ----------------------------------------------------------------------------------------------
+    # -- resources -------------------------------------------------------------------------------------------------
 
     async def brief(self) -> str:
-        """Return what a session should know at its beginning, as data."""
+        """Return the brief for a session's beginning, as data."""
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
@@ -279,7 +279,10 @@ class McpDoor:
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
 
     async def said(self, thread_id: str, number: int, start: int = 0) -> str:
-        """Return what was said in a turn, as data, from a place on. Raises `CallerError` for what may not be shown."""
+        """Return the text of a turn, as data, from a place on.
+
+        Raises `CallerError` for a turn that may not be shown.
+        """
         messages = await self._messages(thread_id, number)
         page = page_of([shown(message.text) for message in messages], start)
         if start and not page.pieces:
@@ -302,7 +305,7 @@ def _kept() -> ToolReply:
 
 
 def question_of(arguments: Mapping[str, Any]) -> str | None:
-    """Return what the user is asked before a model's proposal is kept; None where it cannot be shown whole."""
+    """Return the question to the user before a model's proposal is kept; None where it cannot be shown whole."""
     content = arguments.get("content")
     if not isinstance(content, str):
         return None

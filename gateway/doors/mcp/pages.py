@@ -2,7 +2,7 @@
 
 Rule 1: pure. A place is a number of characters of the turn as it is shown, its messages one after another; the same
 turn has the same places.
-Rule 2: room that short messages leave goes to long ones; what is cut is said, never silently missing.
+Rule 2: room that short messages leave goes to long ones; every cut has a mark.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from promt.render import ELLIPSIS, plain
 ROOM = 7500
 """Characters of a page: a block has 8000 in all, and its frame takes less than 400."""
 ROW_CHARS = 160
-"""What a message's own line takes beside its text: its id, its role and its day."""
+"""The room of a message's own line beside its text: its id, its role and its day."""
 LEAST_PIECE = 200
-"""A shorter beginning of a message tells nothing; it waits for the next page."""
+"""A shorter beginning of a message is of no use; it waits for the next page."""
 LEAD = 400
 """Characters before a place that was found, so that it is read in its context."""
 LINE_BREAK = " ⏎ "
@@ -30,7 +30,7 @@ class Piece(NamedTuple):
 
 
 class ShownPage(NamedTuple):
-    """What is shown, where it ends, and how much there is."""
+    """A page: its text, its end, and the length of the whole."""
 
     pieces: list[Piece]
     end: int
@@ -72,7 +72,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def place_of(texts: Sequence[str], quotation: str) -> int:
-    """Return where the page begins that holds a quotation, however it was shortened; the first page where it holds it, or none does."""
+    """Return the start of the page that holds a quotation, also a shortened one; 0 where no later page does."""
     told = max((shown(part).strip(f"{LINE_BREAK} ") for part in quotation.split(ELLIPSIS)), key=len)
     before = 0
     for text in texts:

@@ -1,4 +1,4 @@
-"""`pioneer mcp`: one process for one MCP client, on a home that others may serve at the same time.
+"""`pioneer mcp`: one process for one MCP client, on a home that other processes may serve at the same time.
 
 Rule 1: standard output is claimed before anything heavy is imported; a library that prints prints to stderr.
 Rule 2: the workspace is the one that is named, else the configuration's, else that of the launch folder's repository,
@@ -31,13 +31,16 @@ from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.threads import WorkspaceCreateParams, WorkspaceParams
 from thread_episodic.search.time_words import zone_of
 
-HINT = "its library `mcp` is missing: install pioneer anew from its clone, by `uv tool install --reinstall .` or `pipx install --force .`"
+HINT = (
+    "its library `mcp` is missing: install pioneer anew from its clone, "
+    "by `uv tool install --reinstall .` or `pipx install --force .`"
+)
 SDK = frozenset({"mcp", "mcp_types", "pydantic"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class McpOptions:
-    """What the command line says of the workspace."""
+    """The command line's options for the workspace."""
 
     workspace_id: str | None = None
     folder: Path | None = None
@@ -54,7 +57,7 @@ async def ensure(app: App, project: Project) -> None:
         except Refused:  # another process made it this moment, under another name
             await get(WorkspaceParams(workspace_id=project.workspace_id))
         except Unavailable as failure:
-            if refusal_of(failure) is None:  # else what is there can be read
+            if refusal_of(failure) is None:  # else the home can at least be read
                 raise
 
 
@@ -71,7 +74,7 @@ async def serve(options: Options, wish: McpOptions, pipes: Pipes) -> int:
         try:
             await ensure(app, project)
         except GatewayError as error:
-            return _told(UNAVAILABLE, error.message)
+            return _write_line(UNAVAILABLE, error.message)
         app.spawner.spawn(app.embedding.warm, "warm")
         door = McpDoor(app, project.workspace_id, zone, ClientView(_marker(key), zone_of(zone)))
         reader, writer, limits = PipeReader(pipes.read), PipeWriter(pipes.write), config.limits
@@ -96,24 +99,24 @@ def _marker(key: HomeKey) -> Callable[[str], str]:
 def main(options: Options, wish: McpOptions) -> int:
     """Run the process to its end; return its exit code."""
     if wish.workspace_id is not None and not re.fullmatch(ID_TEXT, wish.workspace_id):
-        return _told(USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
+        return _write_line(USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
     if wish.folder is not None and not wish.folder.is_dir():  # perhaps a variable that the client did not fill in
-        return _told(USAGE, "the folder given by --folder does not exist")
+        return _write_line(USAGE, "the folder given by --folder does not exist")
     pipes = claim()
     try:
         return asyncio.run(serve(options, wish, pipes))
     except UnusableError as error:
-        return _told(error.code, error.line)
+        return _write_line(error.code, error.line)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in SDK:
             raise
-        return _told(UNAVAILABLE, HINT)
+        return _write_line(UNAVAILABLE, HINT)
     except KeyboardInterrupt:
         return 0
     finally:
         logs.close()
 
 
-def _told(code: int, line: str) -> int:
+def _write_line(code: int, line: str) -> int:
     sys.stderr.write(f"pioneer mcp: {line}\n")
     return code

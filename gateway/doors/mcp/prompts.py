@@ -1,8 +1,8 @@
-"""What a client may read without a tool, and what its user may begin a message with.
+"""Resources that a client reads without a tool, and prompts with which its user begins a message.
 
 Rule 1: a prompt is taken by the user: that is what the protocol makes it for. The words given to `remember` and
 `forget` are theirs.
-Rule 2: an address that we never gave, and one of something that may not be shown, are not found alike.
+Rule 2: an unknown address, and one of something that may not be shown, are not found alike.
 """
 
 import re
@@ -46,7 +46,7 @@ TEMPLATES = (
 
 
 class Argument(NamedTuple):
-    """What a prompt asks its user for."""
+    """An argument of a prompt."""
 
     name: str
     description: str
@@ -68,7 +68,7 @@ PROMPTS: Mapping[str, Offer] = {
 
 
 async def read(door: McpDoor, uri: str, caller: Caller) -> str:
-    """Return a resource's text. Raises `CallerError("not_found")`, or what else the service answers."""
+    """Return a resource's text. Raises `CallerError("not_found")`, or another error of the service."""
     if uri == BRIEF_URI:
         return await door.brief()
     turn = _TURN.match(uri)
@@ -85,7 +85,7 @@ async def read(door: McpDoor, uri: str, caller: Caller) -> str:
     return answer.text
 
 
-async def _recalled(door: McpDoor, words: str, caller: Caller) -> str:
+async def _render_recall(door: McpDoor, words: str, caller: Caller) -> str:
     """Return both searches side by side: where one is late or fails, the other is there."""
     found: dict[str, str] = dict.fromkeys(("memory_search", "thread_search"), "")
 
@@ -106,7 +106,7 @@ async def _brief(door: McpDoor, _words: str, _caller: Caller) -> str:
 
 
 _FINDERS: Mapping[str, Callable[[McpDoor, str, Caller], Awaitable[str]]] = {
-    "recall": _recalled,
+    "recall": _render_recall,
     "session_brief": _brief,
 }
 
@@ -122,9 +122,9 @@ async def render(door: McpDoor, name: str, arguments: Mapping[str, str], caller:
     words = _words_of(offer, arguments)
     found = await _FINDERS[name](door, words, caller) if name in _FINDERS else ""
     if name == "remember":
-        door.hear(words)
+        door.note_wish(words)
     elif name == "forget":
-        door.hear_unwanted(words)
+        door.note_unwanted(words)
     given = {"words": words, "found": found}
     return _PLACE.sub(lambda place: given[place[1]], load(f"mcp_{name}").text)
 

@@ -1,6 +1,6 @@
-"""The official SDK's server in front of the door: what is offered, and how each request comes to it and back.
+"""The official SDK's server in front of the door: the offered tools, and the way of each request to the door and back.
 
-Rule 1: revisions with a handshake and without are the SDK's matter; what differs for us is how a user is asked.
+Rule 1: the SDK knows the protocol's revisions; this module only differs in the way a user is asked.
 Rule 2: lists are constant and in one order, so that a client may keep them.
 """
 
@@ -29,7 +29,7 @@ NAME = "pioneer"
 LISTS_MS = 3_600_000  # a list changes with the version only, and a version with the process
 QUESTION = "keep"
 RESOURCE_NOT_FOUND = -32002
-"""As revisions with a handshake say it; the newer ones say that the parameters are invalid."""
+"""The code of revisions with a handshake; newer ones answer invalid parameters."""
 
 TITLES: Mapping[str, str] = {
     "memory_search": "Search memory",
@@ -48,7 +48,7 @@ ANNOTATIONS: Mapping[str, types.ToolAnnotations] = {
         read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
     ),
 }
-"""Of the tools that change something; the others read. A fact that is kept or forgotten again changes nothing more."""
+"""Hints of the tools that change something; the others read. A repeated call changes nothing more."""
 
 Context = ServerRequestContext[Any, Any]
 Digest = Callable[[str], str]
@@ -115,11 +115,11 @@ def _is_yes(result: types.ElicitResult) -> bool:
 def _can_be_asked(context: Context) -> bool:
     capabilities = context.session.client_capabilities
     asked = capabilities.elicitation if capabilities is not None else None
-    return asked is not None and (asked.form is not None or asked.url is None)  # `{}` is how a form is said of old
+    return asked is not None and (asked.form is not None or asked.url is None)  # older revisions write `{}` for a form
 
 
 def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: FBT001  # the user's yes or no
-    """Return who calls, and how their user is asked in this revision."""
+    """Return the caller, with the way in which this revision asks its user."""
     params = context.session.client_params
     is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
@@ -131,7 +131,7 @@ def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: F
         form = _form(question)
         try:
             answer = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
-        except (MCPError, NoBackChannelError):  # the client cannot after all: then nobody was asked
+        except (MCPError, NoBackChannelError):  # the client cannot after all: the user was not asked
             return None
         return _is_yes(answer)
 
@@ -140,7 +140,7 @@ def _caller(context: Context, consent: bool | None = None) -> Caller:  # noqa: F
 
 
 def _error(error: GatewayError, context: Context, **data: str) -> MCPError:
-    """Return a refusal as the protocol says it."""
+    """Return a refusal as an error of the protocol."""
     is_caller = isinstance(error, CallerError)
     code = types.INVALID_PARAMS if is_caller else types.INTERNAL_ERROR
     if data and is_caller and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -149,7 +149,7 @@ def _error(error: GatewayError, context: Context, **data: str) -> MCPError:
 
 
 class Handlers:
-    """Answers requests with what the door says."""
+    """The handlers of requests, which answer with the door's results."""
 
     def __init__(self, door: McpDoor, digest: Digest) -> None:
         self._door = door
@@ -189,7 +189,7 @@ class Handlers:
 
     @staticmethod
     def _consent(params: types.CallToolRequestParams, state: str) -> bool | None:
-        """Return what the user answered to the question about this very call; an answer without our mark counts for nothing."""
+        """Return the user's answer to the question about this call; an answer without the door's mark is ignored."""
         if params.request_state is None:
             return None
         if params.request_state != state:

@@ -1,9 +1,9 @@
 """The SDK's two streams over the claimed pipes: lines in, lines out.
 
-Rule 1: standard output carries protocol only; our own reader and writer can neither hang the end of the process nor
+Rule 1: standard output carries protocol only; the door's reader and writer can neither hang the end of the process nor
 tear a line.
-Rule 2: what is in flight at the end of input is answered, for a moment.
-Rule 3: a line that is no message is answered as JSON-RPC says, and costs no memory however long it is.
+Rule 2: requests in flight at the end of input are answered, for a moment.
+Rule 3: a line that is no message is answered as JSON-RPC demands, and costs no memory however long it is.
 """
 
 import anyio
@@ -34,7 +34,7 @@ class McpTransport:
         self._is_over = False
 
     def stop(self) -> None:
-        """Read nothing more; what is in flight gets its grace."""
+        """Read no further line; requests in flight get their grace."""
         self._is_over = True
         self._waiting.cancel()
 
@@ -67,7 +67,7 @@ class McpTransport:
                 return
             self._pending.add(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._settle((message.params or {}).get("requestId"))  # the SDK says nothing more of it
+            self._settle((message.params or {}).get("requestId"))  # the SDK sends no answer to it
         await incoming.send(SessionMessage(message))
 
     def _settle(self, request_id: object) -> None:
@@ -76,7 +76,7 @@ class McpTransport:
             self._settled.set()
 
     async def write_from(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Write what the SDK says until it says no more."""
+        """Write the SDK's messages until there are no more."""
         async with outgoing:
             async for said in outgoing:
                 line = said.message.model_dump_json(by_alias=True, exclude_unset=True).encode()

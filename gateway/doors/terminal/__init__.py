@@ -1,1 +1,1 @@
-"""What a person sees of a command: lines, tables, hints, and the exit code."""
+"""The output of a command: lines, tables, hints, and the exit code."""

@@ -31,7 +31,7 @@ OF_REASON: Mapping[ErrorReason, int] = {
     "turn_in_progress": TRY_AGAIN, "home_locked": TRY_AGAIN, "overloaded": TRY_AGAIN,
     "internal": DEFECT,
 }  # fmt: skip
-"""What a command ends with for an error of the contract; for every other one: unavailable."""
+"""The exit code of each error of the contract; for every other one: unavailable."""
 
 
 class Stop(Exception):
@@ -59,11 +59,11 @@ UNWRITABLE = frozenset(
         errno.EINVAL,
     }
 )
-"""No room, no permission, or no such place: what a person can change; any other failure is the disk's."""
+"""No room, no permission, or no such place: a person can change that; any other failure is the disk's."""
 
 
 def said_of(error: OSError) -> str:
-    """Return what the system says, without the path that it may name."""
+    """Return the system's message without the path that it may name."""
     return error.strerror or type(error).__name__
 
 
@@ -93,7 +93,7 @@ def code_of_system(error: OSError) -> int:
 
 
 def code_of(error: GatewayError) -> int:
-    """Return the exit code for an error of the contract; a store that fails is told from one that is busy."""
+    """Return the exit code for an error of the contract; a failing store has another one than a busy one."""
     if getattr(error, "trouble", None) in {"io_error", "database_moved"}:
         return IO_ERROR
     return code_for(error.reason, UNAVAILABLE)

@@ -1,4 +1,4 @@
-"""What a command shows: one JSON document, plain lines for other programs, or tables and colour on a terminal.
+"""The screen of a command: one JSON document, plain lines for other programs, or tables and colour on a terminal.
 
 Rule 1: rich is imported only where a terminal reads.
 Rule 2: stored text is data: nothing in it moves a cursor, colours a line or ends a table's row.
@@ -85,19 +85,19 @@ def words(code: str | None) -> str:
 
 
 def show_json(value: Any) -> None:
-    """One document, one line."""
+    """Write one JSON document as one line."""
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
 def show_error(error: BaseException, line: str) -> None:
-    """An error as the document that is answered in place of a result."""
+    """Write an error as the JSON document in place of a result."""
     told = {"message": line} | getattr(error, "details", {})
     found: Any = error.on_the_wire() if isinstance(error, GatewayError) else told
     show_json({"error": found})
 
 
 def say(line: str = "", style: str | None = None) -> None:
-    """A line; in colour where a terminal reads."""
+    """Write a line; in colour on a terminal."""
     if style is None or not is_rich() or "NO_COLOR" in os.environ:
         sys.stdout.write(line + "\n")
         return
@@ -108,7 +108,7 @@ def say(line: str = "", style: str | None = None) -> None:
 
 
 def hint(line: str, style: str | None = None) -> None:
-    """Say what is no answer but helps a person: on stderr, after what was answered."""
+    """Write a hint for a person on stderr, after the answer."""
     sys.stdout.flush()
     if style is None or not is_rich(sys.stderr) or "NO_COLOR" in os.environ:
         sys.stderr.write(line + "\n")
@@ -120,7 +120,7 @@ def hint(line: str, style: str | None = None) -> None:
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to: TextIO | None = None) -> None:
-    """Rows: a table on a terminal; elsewhere a line each, with tabs between the parts and no head."""
+    """Write rows: a table on a terminal; elsewhere a line each, with tabs between the parts and no head."""
     cleaned = [[plain(cell) for cell in row] for row in rows]
     stream = to or sys.stdout
     if not is_rich(stream):
@@ -160,7 +160,7 @@ def _draw_table(
 
 
 def _draw_stack(console: "Console", columns: Sequence[str], row: Sequence[str]) -> None:
-    """A row as lines: its first cell, the short ones with their names, and below them the long ones."""
+    """Write a row as lines: its first cell, the short ones with their names, and below them the long ones."""
     from rich.padding import Padding  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -181,7 +181,7 @@ def _draw_stack(console: "Console", columns: Sequence[str], row: Sequence[str]) 
 
 
 def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """Names and values, one pair a line."""
+    """Write names and values, one pair a line."""
     listed = [(name, plain(value)) for name, value in pairs if value]
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
@@ -189,7 +189,7 @@ def show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def is_asked() -> bool:
-    """Return whether somebody is there who can be asked."""
+    """Return whether a person can be asked."""
     # a shell may close it
     return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
@@ -211,7 +211,7 @@ def confirm(question: str, *, is_sure: bool) -> None:
 
 @contextmanager
 def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
-    """Yield a bar on stderr for as long as this takes, where a terminal reads: call it with what is done and what is in all."""
+    """Yield a function that draws a bar on a terminal's stderr, to be called with the part done and the whole."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda _done, _total: None
         return

@@ -1,8 +1,8 @@
-"""How a table fits a terminal of any width; `terminal` draws it.
+"""The layout of a table for a terminal of any width; `screen` draws it.
 
 Rule 1: no cell is ever cut: an id that is shown can be copied.
 Rule 2: where there is no room, columns that help least are left out; where that is not enough, each row is a line of
-its short cells, with what is long below it.
+its short cells, with the long ones below it.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Shape: TypeAlias = Literal["table", "stack"]
 
 
 class Layout(NamedTuple):
-    """How rows are shown: as which shape, and for a table the columns' places with their widths."""
+    """The layout of rows: their shape, and for a table the columns' places with their widths."""
 
     shape: Shape
     widths: dict[int, int]
@@ -42,7 +42,7 @@ def layout_of(columns: Sequence[str], natural: Sequence[int], room: int) -> Layo
 
 
 def _shared(widths: dict[int, int], natural: Sequence[int], left: int) -> dict[int, int]:
-    """Return what is left of the room, given to the columns that could use it, the first one first but no more than its share."""
+    """Return the columns' widths with the remaining room, given in order and in fair shares to those that need it."""
     wanting = [place for place, width in widths.items() if width < natural[place]]
     for number, place in enumerate(wanting):
         more = min(natural[place] - widths[place], left // (len(wanting) - number))

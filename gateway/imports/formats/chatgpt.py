@@ -1,6 +1,6 @@
 """ChatGPT's export: `conversations.json`, a list of conversations that are trees of messages.
 
-Rule 1: the branch that ends in `current_node` is the conversation; what was said on others is counted.
+Rule 1: the branch that ends in `current_node` is the conversation; messages of other branches are counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -84,7 +84,7 @@ def _say(message: dict[str, Any], draft: Draft) -> None:
 
 
 def _text_of(part: Any, draft: Draft) -> str:
-    """Return the words of a part: itself, or what was spoken; pictures and sounds are files."""
+    """Return the words of a part: a text, or the words of a recording; pictures and sounds are files."""
     if isinstance(part, str):
         return part
     if spoken := words(members(part).get("text")):

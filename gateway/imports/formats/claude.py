@@ -1,6 +1,6 @@
 """Claude's export: `conversations.json`, a list of conversations with their messages in order.
 
-Rule 1: where a conversation tells its branches, the one that ends in the current leaf is the conversation.
+Rule 1: where a file has branches, the one that ends in the current leaf is the conversation.
 Rule 2: the text of an attachment was given by the user: it is a message of its own behind the words it came with.
 """
 

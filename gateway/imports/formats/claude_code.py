@@ -1,7 +1,7 @@
 """Claude Code's sessions: a file of JSON Lines each, kept below `~/.claude/projects`.
 
 Rule 1: a file is a conversation, known by its session: the file's name where that is a session's id.
-Rule 2: what the program itself put into a message of the user is no message of the user.
+Rule 2: text that the program itself put into a message of the user is no message of the user.
 """
 
 import re

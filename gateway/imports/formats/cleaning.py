@@ -1,4 +1,4 @@
-"""Imported text as a person read it: without the citation marks of an assistant's program and without control characters.
+"""Imported text as a person read it: without citation marks of an assistant's program and without control characters.
 
 Rule 1: pure. A mark in private-use characters is removed everywhere. One in plain characters is removed from an
 assistant's words outside code only: a user may speak about such marks, and code may look for them.
@@ -23,7 +23,7 @@ _PLAIN: Final = re.compile(
     rf"|{_BLANKS}(?:"
     + "|".join(
         (
-            rf"(?:file)?cite(?:{_REFERENCE})+",  # what is left of a mark whose private-use characters a copy lost
+            rf"(?:file)?cite(?:{_REFERENCE})+",  # the rest of a mark whose private-use characters a copy lost
             r"【[^【】\n]{0,120}†[^【】\n]{0,200}】",  # 【12†source】 of the browser, 【4:2†name.pdf】 of files
             rf"【(?:{_REFERENCE}|oaicite:\d{{1,4}})[^【】\n]{{0,80}}】",
             r":contentReference\[oaicite:\d{1,4}\](?:\{[^{}\n]{0,80}\})?",

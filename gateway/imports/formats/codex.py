@@ -1,7 +1,7 @@
 """Codex's sessions: a `rollout-*.jsonl` each, kept below `~/.codex/sessions`.
 
 Rule 1: `response_item` records are the conversation; events repeat them for the screen and are counted as records.
-Rule 2: what the program itself put before the user's words is no message of the user.
+Rule 2: text that the program itself put before the user's words is no message of the user.
 """
 
 import re

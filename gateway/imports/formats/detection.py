@@ -1,4 +1,4 @@
-"""Which reader a file belongs to, told from its first bytes and not only from its name."""
+"""The choice of a file's reader, by its first bytes and not only by its name."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""What every reader makes: a conversation with its messages, or a reason why there is none.
+"""The result of every reader: a conversation with its messages, or the reason why there is none.
 
-Rule 1: foreign data has any shape: what is taken from it goes through the total functions here, which never raise.
+Rule 1: foreign data has any shape: its values go through the total functions of this module, which never raise.
 Rule 2: a text is kept as it was said; citation marks and control characters go, and what no database or message can
 hold is replaced. All of it is counted.
 """
@@ -20,7 +20,7 @@ from gateway.imports.formats.cleaning import clean
 Role: TypeAlias = Literal["user", "assistant"]
 
 MAX_CONVERSATION = 32 * 1024 * 1024
-"""Bytes of one conversation in a list, or characters of one in a file of its own: years of talk, little enough for memory."""
+"""Bytes of one conversation in a list, or characters of one in a file of its own: years of talk fit into memory."""
 
 LATEST_MS = 253_402_300_799_999
 FIRST_MS_THAT_ARE_NOT_SECONDS = 100_000_000_000
@@ -48,13 +48,13 @@ class Conversation(NamedTuple):
     left_out: Counter[str]
     repaired: int
     cwd: str = ""
-    """The folder in which it was held, where its own records say so."""
+    """The folder in which it was held, where its own records name one."""
     remote: str = ""
     """The address of the repository there, likewise."""
 
 
 class Skipped(NamedTuple):
-    """Something that was not imported: the file, the place in it (empty: all of it), a reason's code."""
+    """A part that was not imported: the file, the place in it (empty: all of it), a reason's code."""
 
     file: str
     place: str
@@ -62,7 +62,7 @@ class Skipped(NamedTuple):
 
 
 class SourceOrigin(NamedTuple):
-    """Where bytes come from: a key that is the same at each run, a name to show, a time for what has none."""
+    """The origin of bytes: a key that is equal at each run, a name to show, a time for messages without one."""
 
     key: str
     name: str
@@ -105,15 +105,15 @@ def moment(value: Any) -> int | None:
             return None
         value = (when if when.tzinfo is not None else when.replace(tzinfo=UTC)).timestamp()
     elif isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LATEST_MS:
-        return None  # the last also says no to what is not a number
+        return None  # the last comparison is false for NaN, too
     elif value >= FIRST_MS_THAT_ARE_NOT_SECONDS:
         value /= 1000
     millis = math.floor(value * 1000 + 0.5)
     return millis if 0 <= millis <= LATEST_MS else None
 
 
-def mended(text: str) -> tuple[str, int]:
-    """Return the text without what cannot be stored or sent (NUL, halves of a surrogate pair), and how much that was."""
+def mend(text: str) -> tuple[str, int]:
+    """Return the text without NUL and halves of a surrogate pair, which cannot be stored, and how many there were."""
     return _UNSTORABLE.subn("\ufffd", text)
 
 
@@ -133,7 +133,7 @@ def decoded(data: bytes) -> tuple[str, int]:
 
 def stable_id(*parts: Any) -> str:
     """Return an id that is the same for the same parts."""
-    return hashlib.sha256(msgspec.json.encode([mended(str(part))[0] for part in parts])).hexdigest()
+    return hashlib.sha256(msgspec.json.encode([mend(str(part))[0] for part in parts])).hexdigest()
 
 
 class Draft:
@@ -152,7 +152,7 @@ class Draft:
 
     def say(self, role: Role, text: str, at: int | None) -> None:
         """Add a message. Raises `Unreadable` when the conversation outgrows every bound."""
-        text, count = mended(text)
+        text, count = mend(text)
         self.repaired += count
         text = self._cleaned(text, is_assistant=role == "assistant")
         if not text.strip():
@@ -175,13 +175,13 @@ class Draft:
 
         Without a time of its own it is as old as its first message that has one, else as its file.
         """
-        title, count = mended(title)
+        title, count = mend(title)
         title = " ".join(clean(title, is_assistant=True).text.split())
         if not self.messages:
             return Skipped(self._origin.name, title, "no_messages")
         times = (self.at, *(said.at for said in self.messages), self._origin.at)
         at = next(time for time in times if time is not None)
-        known = mended(source_id)[0] or stable_id(title, self.messages[0].at, self.messages[0].text)
+        known = mend(source_id)[0] or stable_id(title, self.messages[0].at, self.messages[0].text)
         return Conversation(
             self._kind,
             known,

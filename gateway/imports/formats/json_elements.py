@@ -28,13 +28,13 @@ Flaw: TypeAlias = Literal["not_a_conversation", "truncated", "too_large"]
 _PLAIN = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
 """Everything up to a bracket, or to a string that does not end here."""
 _STRING = re.compile(rb"[^\"\\]*+(?:\\.[^\"\\]*+)*+", re.DOTALL)
-"""The inside of a string up to its quote, or to what does not end here."""
+"""The inside of a string up to its quote, or to the end of the bytes."""
 _OPENING, _QUOTE, _LIST = b"[{", ord('"'), ord("[")
 _BETWEEN = b", \t\r\n"
 
 
 class ElementReceiver:
-    """Collects bytes and gives whole elements: what is inside a top-level list, or top-level objects themselves."""
+    """A collector of bytes that yields whole elements: those of a top-level list, or top-level objects."""
 
     def __init__(self, max_bytes: int = MAX_CONVERSATION) -> None:
         self._max = max_bytes
@@ -63,7 +63,7 @@ class ElementReceiver:
         return self._found
 
     def close(self) -> list[bytes | Flaw]:
-        """Return what is wrong at the end of the input."""
+        """Return the flaws at the end of the input."""
         flaws: list[tuple[bytes | Flaw, bool]] = [
             (STRAY, self._is_stray),
             (TRUNCATED, self._depth > 0 or self._is_in_string),
@@ -142,7 +142,7 @@ def elements(chunks: Iterable[bytes], max_bytes: int = MAX_CONVERSATION) -> Iter
 def conversations(
     chunks: Iterable[bytes], origin: SourceOrigin, kind: str, tell: Callable[[dict[str, Any], Draft], tuple[str, str]]
 ) -> Iterator[Found]:
-    """Yield a conversation for each element; `tell` fills the draft and gives the conversation's id and title."""
+    """Yield a conversation for each element; `tell` fills the draft and returns the conversation's id and title."""
     for number, element in enumerate(elements(chunks), 1):
         place = f"conversation {number}"
         if isinstance(element, str):

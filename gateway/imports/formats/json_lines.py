@@ -13,7 +13,7 @@ MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 def records(chunks: Iterable[bytes], draft: Draft) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the file; what is none is counted in the draft, and so is what had to be mended."""
+    """Yield the objects of the file; other values, and mended characters, are counted in the draft."""
     receiver = LineReceiver(MAX_LINE_BYTES)
     frames = chain.from_iterable(map(receiver.feed, chunks))
     for frame in chain(frames, _last_of(receiver)):

@@ -1,7 +1,7 @@
 """A transcript in Markdown or plain text: speakers as headings, in bold, or before a colon.
 
 Rule 1: one style holds for the whole file: the first of the three in which both a user and an assistant speak.
-Rule 2: inside a code fence nobody begins to speak.
+Rule 2: inside a code fence no message begins.
 """
 
 import codecs
@@ -46,7 +46,7 @@ _DATE_IN_NAME = re.compile(r"\d{4}-\d\d-\d\d(?:[T _]\d\d[-:]\d\d(?:[-:]\d\d)?)?"
 
 
 class _Mark(NamedTuple):
-    """A line at which somebody begins to speak."""
+    """A line at which a speaker begins."""
 
     line: int
     role: Role | None
@@ -56,7 +56,7 @@ class _Mark(NamedTuple):
 
 
 def read(chunks: Iterable[bytes], origin: SourceOrigin) -> Iterator[Found]:
-    """Yield the transcript of a file. Raises `Unreadable` when nobody speaks in it."""
+    """Yield the transcript of a file. Raises `Unreadable` for a file without a speaker."""
     draft = Draft(KIND, origin)
     lines = _lines(chunks, draft)
     front, start = _front_matter(lines)
@@ -101,7 +101,7 @@ def _front_matter(lines: list[str]) -> tuple[dict[str, str], int]:
 
 
 def _marks(lines: list[str], start: int) -> list[_Mark]:
-    """Return where somebody speaks, in the first style in which both sides do."""
+    """Return the lines at which a speaker begins, in the first style in which both sides do."""
     outside = list(_outside_fences(lines, start))
     for style in _STYLES:
         marks = [mark for line in outside if (mark := _mark(style, line, lines[line])) is not None]
@@ -149,7 +149,7 @@ def _date_in(stem: str) -> str:
 
 
 def _body(lines: list[str]) -> str:
-    """Return what was said, without the blank lines and the rule that set it apart from the next speaker."""
+    """Return a message's text, without the blank lines and the rule that set it apart from the next speaker."""
     first, last = 0, len(lines)
     while last and (not lines[last - 1].strip() or _is_rule(lines[last - 1])):
         last -= 1

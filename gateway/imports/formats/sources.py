@@ -1,6 +1,6 @@
 """Files, folders and archives as streams of UTF-8 bytes.
 
-Rule 1: links are not followed below what was named, and only files of known kinds are opened.
+Rule 1: links below the named path are not followed, and only files of known kinds are opened.
 Rule 2: an archive is read as a stream and may not unpack to more than a bounded multiple of itself.
 """
 
@@ -22,7 +22,7 @@ from gateway.imports.formats.draft import Found, Reader, Skipped, SourceOrigin, 
 CHUNK_BYTES = 256 * 1024
 MAX_MEMBERS = 100_000
 MAX_RATIO = 200
-"""Talk shrinks to a fifth or a twentieth; what shrinks further is not talk."""
+"""Talk shrinks to a fifth or a twentieth; a file that shrinks further is no talk."""
 FREE_BYTES = 64 * 1024 * 1024
 """So much may come out of any archive: small files of repeated words shrink well."""
 
@@ -52,7 +52,7 @@ class ImportFile(NamedTuple):
 
 
 def walk(root: Path) -> Iterator[ImportFile | Skipped]:
-    """Yield the files at and below a path in order, and what is passed over."""
+    """Yield the files at and below a path in order, and the entries that are passed over."""
     if not root.is_dir():
         yield _file(root, root.name)
         return
@@ -92,14 +92,14 @@ def _file(path: Path, name: str) -> ImportFile | Skipped:
 
 
 def _is_junction(path: Path) -> bool:
-    """Return whether a folder of Windows stands for another one; `os.scandir` says so itself from Python 3.12 on."""
+    """Return whether a folder of Windows is a junction; `os.scandir` reports it itself from Python 3.12 on."""
     return os.name == "nt" and getattr(path.lstat(), "st_reparse_tag", 0) == MOUNT_POINT
 
 
 def read(source: ImportFile, advance: Progress) -> Iterator[Found]:
-    """Yield what a file holds; of an archive, what its files hold. Raises `Unreadable`."""
+    """Yield the conversations of a file, or of the files of an archive. Raises `Unreadable`."""
     if source.suffix in ARCHIVES and not source.is_packed:
-        yield from _unpacked(source, advance)
+        yield from _unpack(source, advance)
         return
     if source.suffix not in SUFFIXES:
         raise Unreadable("nested_archive" if source.suffix in ARCHIVES else "unknown_format")
@@ -121,7 +121,7 @@ def read(source: ImportFile, advance: Progress) -> Iterator[Found]:
     yield from reader(whole(), source.origin)
 
 
-def _unpacked(source: ImportFile, advance: Progress) -> Iterator[Found]:
+def _unpack(source: ImportFile, advance: Progress) -> Iterator[Found]:
     try:
         with source.open() as file, zipfile.ZipFile(file) as archive:
             infos = sorted(archive.infolist(), key=lambda info: info.filename)
@@ -164,14 +164,14 @@ def _chunks(source: ImportFile, advance: Progress) -> Iterator[bytes]:
                 yield chunk
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
         raise Unreadable("damaged_archive") from error
-    except RuntimeError as error:  # what zipfile raises for a file that needs a password
+    except RuntimeError as error:  # zipfile raises it for a file that needs a password
         raise Unreadable("encrypted") from error
     except OSError as error:
         raise Unreadable("unreadable") from error
 
 
 def utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the bytes without a byte order mark, as UTF-8 whatever the mark says."""
+    """Yield the bytes without a byte order mark, as UTF-8 whatever the mark is."""
     stream = iter(chunks)
     first = b""
     for chunk in stream:

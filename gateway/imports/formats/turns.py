@@ -1,6 +1,6 @@
 """Conversations as turns of the contract, and turns as requests of bounded size. Pure.
 
-Rule 1: a question and its answers are a turn, whose time stands for all of them: who speaks much later begins another.
+Rule 1: a question and its answers are a turn, whose time stands for all of them: a much later message begins another.
 Rule 2: nothing is cut away: a text that is too long for one item goes on in the next.
 """
 
@@ -16,11 +16,11 @@ GAP_MS = 15 * 60 * 1000
 MAX_ITEMS = 1000
 MAX_TURNS = 5000
 MAX_ITEM_CHARS = 250_000
-"""A sixteenth of what an item may hold: an index job works on one text at a time."""
+"""A sixteenth of an item's limit: an index job works on one text at a time."""
 
 
 class Sizes(NamedTuple):
-    """What fits: characters of an item, bytes of a turn and of a request, all well below the gateway's line."""
+    """The limits: characters of an item, bytes of a turn and of a request, all well below the gateway's line."""
 
     item_chars: int
     turn_bytes: int
@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
 
 
 def pieces(text: str, max_chars: int) -> Iterator[str]:
-    """Yield the text in parts that are not too long, cut behind a line's end where there is one; joined they are the text."""
+    """Yield the text in parts of limited length, cut behind a line's end where there is one; their sum is the text."""
     start = 0
     while len(text) - start > max_chars:
         end = text.rfind("\n", start + max_chars // 2, start + max_chars) + 1 or start + max_chars
