@@ -111,9 +111,9 @@ def test_a_pipe_blocks_nobody(files: ArtifactFiles, tmp_path: Path, monkeypatch:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert refusal(files, pipe) == "That is no plain file"
-    real, looks = artifact_files._is_plain, []
+    real, looks = artifact_files._require_plain, []
     # between the look and the opening, the name may come to be another file's
-    monkeypatch.setattr(artifact_files, "_is_plain", lambda found: real(found) if looks else looks.append(found))
+    monkeypatch.setattr(artifact_files, "_require_plain", lambda found: real(found) if looks else looks.append(found))
     assert refusal(files, pipe) == "That is no plain file"
 
 

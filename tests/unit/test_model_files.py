@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tiny_model import make_tiny_model
 
-from gateway.embedding.model_files import CACHED_AS, ONNX_NAMES, DamagedError, digest, in_cache, locate, source_of
+from gateway.embedding.model_files import CACHED_AS, ONNX_NAMES, DamagedError, digest, find_in_cache, locate, source_of
 from protocol.settings import EmbeddingSettings
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -116,9 +116,9 @@ def test_the_cache_is_the_given_one_else_the_default(model, tmp_path):
 def test_the_main_revision_goes_first_and_a_partial_one_is_passed_over(model, tmp_path):
     older, newer = (cached(model, tmp_path, revision=digit * 40) for digit in "ba")
     as_main(older)
-    assert in_cache(NAME, tmp_path).folder == older
+    assert find_in_cache(NAME, tmp_path).folder == older
     (older / "tokenizer.json").unlink()
-    assert in_cache(NAME, tmp_path).folder == newer
+    assert find_in_cache(NAME, tmp_path).folder == newer
     (newer / "model.onnx").unlink()  # not there yet: to be fetched, not broken
     assert locate(EmbeddingSettings(), tmp_path)[:2] == (None, "model_missing")
 
@@ -129,22 +129,22 @@ def test_a_revision_cannot_lead_out_of_the_cache(model, tmp_path):
     (outside / "onnx" / "model.onnx").rename(outside / "model.onnx")
     as_main(folder)
     (folder.parent.parent / "refs" / "main").write_text("../../../outside")
-    assert in_cache(NAME, tmp_path).folder == folder
+    assert find_in_cache(NAME, tmp_path).folder == folder
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../b", "..\\..\\b/c", "/etc/x", "one", "a/b/c", "a b/c", "a/b\n"])
 def test_a_name_that_is_no_repository_is_in_no_cache(tmp_path, name):
-    assert in_cache(name, tmp_path) is None
+    assert find_in_cache(name, tmp_path) is None
 
 
 def test_a_model_of_an_unknown_name_is_cached_under_that_name(model, tmp_path):
     folder = cached(model, tmp_path, repository="someone/else", onnx="onnx/model.onnx")
-    assert in_cache("someone/else", tmp_path).onnx == folder / "onnx" / "model.onnx"
+    assert find_in_cache("someone/else", tmp_path).onnx == folder / "onnx" / "model.onnx"
 
 
 def test_an_old_archive_counts(model, tmp_path):
     shutil.copytree(model, tmp_path / "fast-all-MiniLM-L6-v2")
-    assert in_cache(NAME, tmp_path).folder == tmp_path / "fast-all-MiniLM-L6-v2"
+    assert find_in_cache(NAME, tmp_path).folder == tmp_path / "fast-all-MiniLM-L6-v2"
 
 
 def test_the_digest_is_of_content_and_name_not_of_place(model, tmp_path):
@@ -187,7 +187,7 @@ def test_a_cached_file_that_is_not_what_its_name_says_is_damaged(model, tmp_path
     folder = cached(model, tmp_path)
     if not (folder / "model.onnx").is_symlink():
         pytest.skip("no links on this system")
-    files = in_cache(NAME, tmp_path)
+    files = find_in_cache(NAME, tmp_path)
     assert digest(files) == digest(of_path(model).files)
     content = bytearray((folder / "model.onnx").read_bytes())
     content[len(content) // 2] ^= 1

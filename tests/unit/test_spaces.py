@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 from memory_home import MemoryHome
 
-from gateway.embedding.spaces import SpaceIdentity, StoredSpace, adopt, current, known_spaces, outdated, switch
+from gateway.embedding.spaces import (
+    SpaceIdentity,
+    StoredSpace,
+    adopt,
+    find_current,
+    find_outdated,
+    known_spaces,
+    switch,
+)
 from protocol.seams.ports import Space
 
 ONE, TWO, THREE = (SpaceIdentity(f"model-{n}", 8, f"digest-{n}") for n in (1, 2, 3))
@@ -68,7 +76,7 @@ def test_going_back_takes_up_the_space_that_was_kept(home: MemoryHome) -> None:
 def test_only_the_last_retired_space_is_kept() -> None:
     spaces = [StoredSpace(Space(n, f"m{n}", 8), f"d{n}", "retired") for n in (1, 2, 3)]
     serving = StoredSpace(Space(4, "m4", 8), "d4", "current")
-    assert [space.id for space in outdated([*spaces, serving])] == [1, 2]
-    assert outdated([spaces[0], serving]) == []
-    assert current([*spaces, serving]) == serving
-    assert current(spaces) is None
+    assert [space.id for space in find_outdated([*spaces, serving])] == [1, 2]
+    assert find_outdated([spaces[0], serving]) == []
+    assert find_current([*spaces, serving]) == serving
+    assert find_current(spaces) is None
