@@ -1,8 +1,11 @@
 """What every test starts from, however the tests were started."""
 
 import os
+import shutil
 import signal
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,6 +27,21 @@ settings.register_profile(
     "loop", derandomize="PIONEER_SIZE" not in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("loop")
+
+
+MEMORY = Path("/dev/shm")  # noqa: S108  # files are made in it as in any folder for temporary files
+ROOM = 1 << 30
+"""Bytes: ten times what the tests of a run hold at once."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the files of the loop `test` in memory where there is room: a run waits for thousands of syncs of a disk.
+
+    The other loops wait for the disk that a person has.
+    """
+    is_there = config.getoption("loop") == "test" and os.access(MEMORY, os.W_OK)
+    if is_there and shutil.disk_usage(MEMORY).free >= ROOM:
+        tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
