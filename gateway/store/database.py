@@ -243,13 +243,19 @@ class Database:
 
     async def look_at_pages(self) -> database_pages.Damage:
         """Read every page, beside readers and writers, and return the damage. Raises `Unavailable`."""
-        return await self._aside(lambda: database_pages.look(self.path))
+
+        def look() -> database_pages.Damage:
+            self._file.require_same()
+            return database_pages.look(self.path)
+
+        return await self._aside(look)
 
     async def mend_pages(self, damage: database_pages.Damage) -> Sequence[str]:
         """Begin unreadable derived parts anew; return the names of those begun anew. Raises `Unavailable`."""
 
         def mend() -> Sequence[str]:
             with self._file.turnstile:
+                self._file.require_same()
                 return database_pages.mend(self.path, damage)
 
         return await self._aside(mend)
@@ -259,6 +265,7 @@ class Database:
 
         def make() -> None:
             with self._file.turnstile:
+                self._file.require_same()
                 database_pages.make_anew(self.path)
 
         await self._aside(make)

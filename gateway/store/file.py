@@ -68,6 +68,7 @@ class DatabaseFile:
         self.is_doubtful = False
         self.let_go: Callable[[], None] = lambda: None
         """Closes every other connection; their threads open new ones."""
+        self._identity: list[tuple[int, int]] | None = None
         self._anchor = self._hold()
         self._identity = self._look()
 
@@ -78,7 +79,12 @@ class DatabaseFile:
         return connection
 
     def open(self, synchronous: str) -> Handle:
-        """Return a connection; a file that is gone is not made anew."""
+        """Return a connection; a file that is gone is not made anew. Raises `StoreFailed` for a replaced file.
+
+        SQLite takes another file for another database: a connection to it would cut the shared memory that those to the
+        old one read, and the process would die of it.
+        """
+        self.require_same()
         return connect(self.path, synchronous=synchronous, vfs=self._vfs, creates=False)
 
     def stamp(self) -> object:
@@ -91,10 +97,14 @@ class DatabaseFile:
         except OSError:
             return None
 
+    def require_same(self) -> None:
+        """Raise `StoreFailed` where the file or its log is not the one that was opened at first."""
+        if self._identity is not None and self._look() != self._identity:
+            raise StoreFailed("database_moved", "The database file was moved or deleted; restart the gateway.")
+
     def check(self) -> None:
         """Raise `Unavailable` unless a commit of now will be found later."""
-        if self._look() != self._identity:  # a write into a deleted or replaced file would be acknowledged and lost
-            raise StoreFailed("database_moved", "The database file was moved or deleted; restart the gateway.")
+        self.require_same()  # a write into a deleted or replaced file would be acknowledged and lost
         if self.is_doubtful:
             self._make_safe()
 
