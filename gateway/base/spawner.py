@@ -21,23 +21,31 @@ class Spawner:
 
     def __init__(self) -> None:
         self._tasks: TaskGroup | None = None
+        self._is_over = False
+        self._early: list[tuple[Callable[[], Any], str]] = []
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[TaskGroup]:
         """Accept work until the block ends; the block ends when all work has ended or was cancelled."""
-        async with anyio.create_task_group() as self._tasks:
-            yield self._tasks
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                for work, name in self._early:
+                    self._tasks.start_soon(self._guarded, work, name=name)
+                self._early.clear()
+                yield self._tasks
+        finally:
+            self._tasks, self._is_over = None, True
 
     def spawn(self, work: Callable[[], Any], name: str) -> None:
         """Start background work at once: another request of the batch may wait for it.
 
-        Raises `RuntimeError` outside of `open`.
-
+        Work that comes before `open` waits for it. Work that comes when it is over is dropped: the process ends.
         Notifications of the work come after the reply to the request that started it.
         """
-        if self._tasks is None:
-            raise RuntimeError("the process is not running yet")
-        self._tasks.start_soon(self._guarded, work, name=name)
+        if self._tasks is not None:
+            self._tasks.start_soon(self._guarded, work, name=name)
+        elif not self._is_over:
+            self._early.append((work, name))
 
     async def _guarded(self, work: Callable[[], Any]) -> None:
         try:

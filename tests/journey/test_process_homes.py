@@ -104,7 +104,7 @@ def test_a_newer_home_ends_with_69_and_stays_as_it_is(used):
 
 def test_damage_anywhere_in_the_database_is_told_and_never_a_traceback(used):
     """A start may not notice a damaged page; if it does, it says so and ends as it should."""
-    seed = random.randrange(2**32)
+    seed = 2026  # chance belongs to the campaigns
     rng = random.Random(seed)
     path = used.home / "gateway.db"
     whole = path.read_bytes()

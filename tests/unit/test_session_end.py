@@ -160,9 +160,24 @@ def test_failing_background_work_does_not_end_the_session() -> None:
     assert play(scene)[0] == 0
 
 
-def test_work_spawned_before_the_process_runs_is_a_defect() -> None:
-    with pytest.raises(RuntimeError, match="not running yet"):
-        Spawner().spawn(settle, "early")
+def test_work_spawned_before_the_process_runs_waits_for_it_and_work_after_its_end_is_dropped() -> None:
+    """A read that meets damage begins its repair by itself, also while a process starts or ends."""
+    done: list[str] = []
+
+    async def scene() -> None:
+        spawner = Spawner()
+
+        async def work() -> None:
+            done.append("early")
+
+        spawner.spawn(work, "early")
+        async with spawner.open():
+            pass
+        spawner.spawn(work, "late")
+        await settle()
+
+    anyio.run(scene)
+    assert done == ["early"]
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------
