@@ -52,13 +52,39 @@ def _powers(least: float, most: float) -> list[float]:
 
 def chart(title: str, x_name: str, y_name: str, series: Sequence[Series], *, y_from_zero: bool = True) -> str:
     """A picture with a logarithmic x-axis."""
-    points = [point for one in series for point in one.points]
-    x_least, x_most = min(p.x for p in points) / 1.4, max(p.x for p in points) * 1.4
-    y_least, y_most = 0.0 if y_from_zero else min(p.y for p in points), max(p.y for p in points) * 1.1
+    xs = [point.x for one in series for point in one.points]
+    least, most = min(xs) / 1.4, max(xs) * 1.4
+
+    def part(x: float) -> float:
+        return math.log(x / least) / math.log(most / least)
+
+    return _picture(title, x_name, y_name, series, _Axis(part, _powers(least, most)), y_from_zero=y_from_zero)
+
+
+def line_chart(title: str, x_name: str, y_name: str, series: Sequence[Series]) -> str:
+    """A picture of lines without dots, with a linear x-axis."""
+    xs = [point.x for one in series for point in one.points]
+    least, most = min(xs), max(xs)
+    ticks = [least + (most - least) * n / TICKS for n in range(TICKS + 1)]
+    return _picture(title, x_name, y_name, series, _Axis(lambda x: (x - least) / (most - least), ticks), has_dots=False)
+
+
+class _Axis(NamedTuple):
+    """The part of the width at which a value stands, and the values that are named."""
+
+    part: Callable[[float], float]
+    ticks: Sequence[float]
+
+
+def _picture(
+    title: str, x_name: str, y_name: str, series: Sequence[Series], axis: _Axis, *, y_from_zero: bool = True, has_dots: bool = True,
+) -> str:  # fmt: skip
+    ys = [point.y for one in series for point in one.points]
+    y_least, y_most = 0.0 if y_from_zero else min(ys), max(ys) * 1.1
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def across(x: float) -> float:
-        return LEFT + width * math.log(x / x_least) / math.log(x_most / x_least)
+        return LEFT + width * axis.part(x)
 
     def up(y: float) -> float:
         return TOP + height * (1 - (y - y_least) / (y_most - y_least))
@@ -69,12 +95,10 @@ def chart(title: str, x_name: str, y_name: str, series: Sequence[Series], *, y_f
         _text(LEFT, 22, title, size=15),
         _text(LEFT + width / 2, HEIGHT - 12, x_name, anchor="middle"),
         f'<g transform="translate(18 {TOP + height / 2}) rotate(-90)">{_text(0, 0, y_name, anchor="middle")}</g>',
-        *_axes(
-            across, up, _powers(x_least, x_most), [y_least + (y_most - y_least) * n / TICKS for n in range(TICKS + 1)]
-        ),
+        *_axes(across, up, axis.ticks, [y_least + (y_most - y_least) * n / TICKS for n in range(TICKS + 1)]),
     ]
     for number, one in enumerate(series):
-        parts += _drawn(one, COLOURS[number % len(COLOURS)], across, up)
+        parts += _drawn(one, COLOURS[number % len(COLOURS)], across, up, has_dots=has_dots)
         y = TOP + 10 + number * LINE_HEIGHT
         colour = COLOURS[number % len(COLOURS)]
         parts += [
@@ -96,11 +120,13 @@ def _axes(
     return lines
 
 
-def _drawn(one: Series, colour: str, across: Callable[[float], float], up: Callable[[float], float]) -> list[str]:
+def _drawn(
+    one: Series, colour: str, across: Callable[[float], float], up: Callable[[float], float], *, has_dots: bool
+) -> list[str]:
     places = [(across(point.x), up(point.y)) for point in one.points]
     joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     parts = [f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>'] if len(places) > 1 else []
-    for point, (x, y) in zip(one.points, places, strict=True):
+    for point, (x, y) in zip(one.points, places, strict=True) if has_dots else ():
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
         if point.label:
             parts.append(_text(x + 8, y - 7, point.label, size=11))

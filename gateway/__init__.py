@@ -11,6 +11,7 @@ providers/  model providers, one adapter a dialect
 secrets/    the secret scanner
 care/       backup, doctor, the look after a start
 imports/    conversations of other programs
+passes/     scheduled maintenance
 play/       demo and replay
 doors/      the command line and MCP
 """

@@ -19,6 +19,7 @@ from gateway.embedding.meaning import Embedding
 from gateway.foundations import Foundations
 from gateway.home.owners import SQL, fact_of_home
 from gateway.jobs.runner import JobRunner
+from gateway.passes.scheduler import Scheduler
 from gateway.providers.roles import Providers
 from gateway.pulse import Pulse
 from gateway.store.migrations import SCHEMA_VERSION
@@ -70,6 +71,7 @@ class Shell:
         repair_state: Callable[[], Awaitable[RepairState]],
         spawn: Spawn,
         answered: Sequence[Bound],
+        scheduler: Scheduler,
     ) -> None:
         self._base = base
         self._pulse = pulse
@@ -82,6 +84,7 @@ class Shell:
         self._sweep = sweep
         self._repair_state = repair_state
         self._spawn = spawn
+        self._scheduler = scheduler
         self._started = time.monotonic()
         names = {entry.method.name for entry in (*self.bindings(), *answered)}
         self._methods = [name for name in m.METHODS if name in names]
@@ -191,6 +194,7 @@ class Shell:
         while await self._sweep():
             pass  # a sweep does a bounded part; the rest is due as well
         await self._pulse.reclaim()
+        await self._scheduler.look(waits_for_idle=False)
         while True:
             drained = await self._runner.drain(max(0.0, seconds - (time.monotonic() - began)))
             if not (self._pulse.is_mending and time.monotonic() - began < seconds):

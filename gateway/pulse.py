@@ -19,6 +19,7 @@ from gateway.care.index_watch import IndexWatch
 from gateway.embedding.meaning import Embedding
 from gateway.foundations import Foundations
 from gateway.jobs.runner import JobRunner, free_jobs_of, free_jobs_of_dead
+from gateway.passes.scheduler import Scheduler
 from memory.service import MemoryService
 from protocol.base import DAY_MS
 from protocol.errors import GatewayError
@@ -51,6 +52,7 @@ class Tended:
     background: Background
     artifacts: Artifacts
     watch: IndexWatch
+    scheduler: Scheduler
 
 
 class Metronome:
@@ -172,6 +174,7 @@ class Pulse:
             while await app.memory.sweep():
                 pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
+        await app.scheduler.look(waits_for_idle=True)
 
     @property
     def is_mending(self) -> bool:
@@ -186,6 +189,7 @@ class Pulse:
     def apply_settings(self) -> None:
         """Apply changed settings: report their problems, and resume the work that waits for them."""
         self._version = -1  # the time of due work depends on them
+        self._app.scheduler.forget_plan()
         store, health = self._app.base.config, self._app.health
         if store.problem is not None:
             health.degrade("config", "unreadable")

@@ -222,3 +222,77 @@ SELECT tbl_name FROM sqlite_schema WHERE type = 'index' AND name = :name
 -- name: exchange_index
 -- An index has the pages of another one.
 UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = :made) WHERE name = :name
+
+-- name: planned_pass
+-- When a pass runs next.
+SELECT next_run_at FROM pass_state WHERE name = :name
+
+-- name: plan_pass
+-- Plan the next run of a pass.
+INSERT INTO pass_state (name, next_run_at) VALUES (:name, :at) ON CONFLICT (name) DO UPDATE SET next_run_at = excluded.next_run_at
+
+-- name: add_run
+-- Queue a run.
+INSERT INTO pass_run (run_id, name, trigger, is_dry, state, workspace_id, queued_at, stages, since)
+VALUES (:run_id, :name, :trigger, :is_dry, 'queued', :workspace_id, :now, :stages, :since)
+
+-- name: put_run
+-- How far a run is.
+UPDATE pass_run SET state = :state, reason = :reason, started_at = :started_at, ended_at = :ended_at, stages = :stages, stage = :stage,
+    place = :place, changes = :changes, reversible_until = :reversible_until
+WHERE run_id = :run_id
+
+-- name: get_run
+-- A run by its id.
+SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, since, changes, reversible_until
+FROM pass_run WHERE run_id = :run_id
+
+-- name: unfinished_run
+-- The oldest run, of a pass or of any, that has not ended.
+SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, since, changes, reversible_until
+FROM pass_run WHERE state IN ('queued', 'running') AND (:name IS NULL OR name = :name) ORDER BY id LIMIT 1
+
+-- name: last_run
+-- The newest run of a pass that has ended and was not dry.
+SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, since, changes, reversible_until
+FROM pass_run WHERE name = :name AND NOT is_dry AND ended_at IS NOT NULL ORDER BY id DESC LIMIT 1
+
+-- name: last_full_run
+-- When the newest run of a pass began that looked at the whole home and ended.
+SELECT started_at FROM pass_run
+WHERE name = :name AND NOT is_dry AND workspace_id IS NULL AND state IN ('completed', 'undone') ORDER BY id DESC LIMIT 1
+
+-- name: list_runs
+-- Runs, newest first.
+SELECT id, run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, since, changes, reversible_until
+FROM pass_run WHERE id < :before AND (:name IS NULL OR name = :name) AND (:states IS NULL OR instr(:states, ',' || state || ',') > 0)
+ORDER BY id DESC LIMIT :limit
+
+-- name: add_change
+-- Log what a run changed.
+INSERT INTO pass_change (run_id, subject, what, before, after) VALUES (:run_id, :subject, :what, :before, :after)
+
+-- name: changes_of_run_after
+-- What a run changed, in order.
+SELECT id, subject, what, before, after FROM pass_change WHERE run_id = :run_id AND id > :place ORDER BY id LIMIT :limit
+
+-- name: changes_to_undo
+-- The last changes of a run that no undoing has looked at.
+SELECT id, subject, what, before, after FROM pass_change WHERE run_id = :run_id AND NOT is_seen ORDER BY id DESC LIMIT :limit
+
+-- name: mark_change
+-- An undoing has looked at a change.
+UPDATE pass_change SET is_seen = 1 WHERE id = :id
+
+-- name: forget_runs
+-- Drop runs that ended long ago; their changes go with them.
+DELETE FROM pass_run WHERE id IN (SELECT id FROM pass_run WHERE ended_at < :before ORDER BY ended_at LIMIT :limit)
+
+-- name: census
+-- How many rows of each kind the home has.
+SELECT 'records_' || status, count(*) FROM record GROUP BY status
+UNION ALL SELECT 'candidates_' || status, count(*) FROM candidate GROUP BY status
+UNION ALL SELECT 'notes', count(*) FROM record WHERE status = 'active' AND is_machine
+UNION ALL SELECT 'chunks', count(*) FROM chunk
+UNION ALL SELECT 'vectors_of_records', count(*) FROM memory_vec
+UNION ALL SELECT 'tombstones', count(*) FROM tombstone

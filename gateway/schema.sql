@@ -53,3 +53,46 @@ CREATE TABLE space (
     changed_at INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX space_state ON space (state) WHERE state IN ('current', 'building');
+
+-- When each pass runs next.
+CREATE TABLE pass_state (
+    name        TEXT PRIMARY KEY,
+    next_run_at INTEGER NOT NULL
+) STRICT;
+
+-- A run of a pass: which stage it is at, and the place in it. Counts and ids, never text.
+CREATE TABLE pass_run (
+    id               INTEGER PRIMARY KEY,
+    run_id           TEXT NOT NULL UNIQUE,
+    name             TEXT NOT NULL,
+    trigger          TEXT NOT NULL,
+    is_dry           INTEGER NOT NULL CHECK (is_dry IN (0, 1)),
+    state            TEXT NOT NULL
+        CHECK (state IN ('queued', 'running', 'completed', 'partial', 'skipped', 'failed', 'cancelled', 'undone')),
+    reason           TEXT,
+    workspace_id     TEXT,
+    queued_at        INTEGER NOT NULL,
+    started_at       INTEGER,
+    ended_at         INTEGER,
+    stages           TEXT NOT NULL,
+    stage            INTEGER NOT NULL DEFAULT 0,
+    place            TEXT,
+    since            INTEGER, -- when the last run of this pass that ended began
+    changes          INTEGER NOT NULL DEFAULT 0,
+    reversible_until INTEGER
+) STRICT;
+CREATE INDEX pass_run_unfinished ON pass_run (id) WHERE state IN ('queued', 'running');
+CREATE INDEX pass_run_of_pass ON pass_run (name, id);
+CREATE INDEX pass_run_ended ON pass_run (ended_at) WHERE ended_at IS NOT NULL;
+
+-- What a run changed, so that it can be shown and undone.
+CREATE TABLE pass_change (
+    id      INTEGER PRIMARY KEY,
+    run_id  TEXT NOT NULL REFERENCES pass_run (run_id) ON DELETE CASCADE,
+    subject TEXT NOT NULL,
+    what    TEXT NOT NULL,
+    before  TEXT NOT NULL,
+    after   TEXT NOT NULL,
+    is_seen INTEGER NOT NULL DEFAULT 0 CHECK (is_seen IN (0, 1)) -- an undoing has looked at it
+) STRICT;
+CREATE INDEX pass_change_of_run ON pass_change (run_id, id);

@@ -42,6 +42,7 @@ from gateway.home.owners import living_owners
 from gateway.jobs.retry import limits_of
 from gateway.jobs.runner import Handler, JobRunner, Work
 from gateway.memory_core import MemoryCore
+from gateway.passes.building import build_passes
 from gateway.process_methods import Shell
 from gateway.providers.roles import Providers
 from gateway.pulse import Pulse, Tended
@@ -220,6 +221,9 @@ def build(core: MemoryCore) -> App:
     )
     threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored)
     deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
+    passes = build_passes(
+        base, jobs, hub.notify, memory.consolidation, queue_repairs=queue_repairs, has_turn=turns.has_running
+    )
     repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
 
     async def repair_beyond_damage(handle: JobHandle) -> None:
@@ -243,6 +247,7 @@ def build(core: MemoryCore) -> App:
             "delete": Work(deletions.go_on),
             "embed": Work(fill),
             "sweep": Work(artifacts.sweep),
+            "pass": Work(passes.runs.work),
         },
     )
     db.troubles.connect(
@@ -262,9 +267,10 @@ def build(core: MemoryCore) -> App:
             background=background,
             artifacts=artifacts,
             watch=watch,
+            scheduler=passes.scheduler,
         )
     )
-    services = (memory, deletions, threads, imports, turns, artifacts, episodic, registry)
+    services = (memory, deletions, threads, imports, turns, artifacts, episodic, registry, passes.methods)
     answered = [entry for service in services for entry in service.bindings()]
     shell = Shell(
         base=base,
@@ -279,10 +285,14 @@ def build(core: MemoryCore) -> App:
         repair_state=memory.repair_state,
         spawn=spawn,
         answered=answered,
+        scheduler=passes.scheduler,
     )
-    bound = {
-        entry.method.name: _after(pulse.refresh_settings, entry, foreground) for entry in (*shell.bindings(), *answered)
-    }
+
+    def prepare() -> None:
+        passes.scheduler.note_request()
+        pulse.refresh_settings()
+
+    bound = {entry.method.name: _after(prepare, entry, foreground) for entry in (*shell.bindings(), *answered)}
     return App(
         **vars(core),
         memory=memory,

@@ -7,6 +7,7 @@ write/       the one write path
 read/        search, list, recall, explanations
 candidates/  decisions of a person
 forget/      forgetting and erasing
+aging/       records that age: consolidation, archive, review
 bundles/     export and import
 hooks/       what a turn is given, and what it teaches
 rows/        rows and full-text rows; the only statements of this house

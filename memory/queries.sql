@@ -8,7 +8,7 @@ SELECT id FROM scope WHERE kind = :kind AND key = :key
 
 -- name: add_record
 -- A new record.
-INSERT INTO record ({columns}) VALUES ({values})
+INSERT INTO record ({columns}) VALUES ({values}) RETURNING id, {generated}
 
 -- name: generation_of_recall
 -- What a recall rests on beside its query: a number that every change of a scope raises, and one that every new vector raises.
@@ -97,6 +97,18 @@ ORDER BY place DESC, id DESC LIMIT :limit
 -- Records of a scope that a filter lets through, the most important first, after a place.
 SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scope_id = :scope_id
   AND CAST(importance * 1000000 AS INTEGER) <= :place AND (CAST(importance * 1000000 AS INTEGER) < :place OR id < :row)
+  AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
+  AND (:shows_regulated OR sensitivity <> 'regulated')
+  AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
+  AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
+    WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
+ORDER BY place DESC, id DESC LIMIT :limit
+
+-- name: list_by_strength
+-- Records of a scope that a filter lets through, the strongest first; strength as memory/rules/strength.py has it, after a place.
+SELECT CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) AS place, id FROM record WHERE scope_id = :scope_id
+  AND CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) <= :place AND (CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) < :place OR id < :row)
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
@@ -227,7 +239,7 @@ UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence
 
 -- name: note_access
 -- A record was read.
-UPDATE record SET access_count = access_count + 1, last_accessed_at = :now WHERE memory_id = :memory_id
+UPDATE record SET access_count = access_count + 1, last_accessed_at = :now, reinforced_at = max(reinforced_at, :now) WHERE memory_id = :memory_id
 
 -- name: records_of_source
 -- What was learnt from a turn or thread.
@@ -420,8 +432,8 @@ UPDATE candidate SET score = :score, bucket = :bucket, reason_code = :reason_cod
 
 -- name: change_candidate_status
 -- A candidate's next status.
-UPDATE candidate SET status = :status, promoted_memory_id = :promoted_memory_id, merged_into = :merged_into, decided_at = :now, touched_at = :now,
-    decided_by = :decided_by
+UPDATE candidate SET status = :status, promoted_memory_id = :promoted_memory_id, merged_into = :merged_into, touched_at = :now,
+    decided_at = iif(:status = 'pending', NULL, :now), decided_by = iif(:status = 'pending', NULL, :decided_by)
 WHERE candidate_id = :candidate_id AND status = :before
 
 -- name: contesting_candidates
@@ -1029,3 +1041,70 @@ UPDATE idempotency SET answer = :answer WHERE rowid = :row
 -- name: status_of
 -- What became of a record.
 SELECT status FROM record WHERE memory_id = :memory_id
+
+-- name: unscored_records
+-- Records whose tier is another than the last consolidation saw.
+SELECT id, tier, tier_days FROM record WHERE status = 'active' AND tier IS NOT tier_days AND (:scope_id IS NULL OR scope_id = :scope_id) ORDER BY id LIMIT :limit
+
+-- name: note_tier
+-- The tier of a record as a consolidation saw it.
+UPDATE record SET tier = :days WHERE id = :id
+
+-- name: faded_machine_records
+-- Active records of machines whose lifetime has ended.
+SELECT memory_id FROM record WHERE status = 'active' AND is_machine AND fades_at <= :now AND (:scope_id IS NULL OR scope_id = :scope_id)
+ORDER BY fades_at, id LIMIT :limit
+
+-- name: aging_machine_records
+-- Active records of machines that fade some day.
+SELECT id, memory_id, standing, reinforced_at, updated_at, fades_at FROM record
+WHERE status = 'active' AND is_machine AND fades_at IS NOT NULL AND id > :after AND (:scope_id IS NULL OR scope_id = :scope_id) ORDER BY id LIMIT :limit
+
+-- name: count_faded
+-- How many active records of the user's voice have faded.
+SELECT count(*) FROM record WHERE status = 'active' AND NOT is_machine AND fades_at <= :now AND (:scope_id IS NULL OR scope_id = :scope_id)
+
+-- name: faded_user_records
+-- Active records of the user's voice that fade some day, in that order.
+SELECT id, memory_id, standing, reinforced_at, updated_at, fades_at FROM record
+WHERE status = 'active' AND NOT is_machine AND fades_at <= :now AND scope_id = :scope_id AND (fades_at, id) > (:place, :row)
+ORDER BY fades_at, id LIMIT :limit
+
+-- name: long_archived
+-- Records of machines that were archived before a time.
+SELECT memory_id FROM record WHERE status = 'archived' AND is_machine AND updated_at < :before AND (:scope_id IS NULL OR scope_id = :scope_id)
+ORDER BY updated_at, id LIMIT :limit
+
+-- name: machine_crowds
+-- How many active, unpinned records of machines each scope has of each kind.
+SELECT scope_id, kind, count(*) FROM record WHERE status = 'active' AND is_machine AND NOT pinned AND (:scope_id IS NULL OR scope_id = :scope_id)
+GROUP BY scope_id, kind
+
+-- name: weakest_machine_records
+-- The weakest records of machines of some kinds in a scope; strength as memory/rules/strength.py has it.
+SELECT memory_id FROM record WHERE status = 'active' AND is_machine AND NOT pinned AND scope_id = :scope_id AND instr(:kinds, ',' || kind || ',') > 0
+ORDER BY min(1.0, standing * pow(max(1.0, (:now - reinforced_at) / 3600000.0), -0.3)), created_at, id LIMIT :limit
+
+-- name: waiting_crowds
+-- How many pending candidates each scope has that no person wrote.
+SELECT scope_id, count(*) FROM candidate WHERE status = 'pending' AND instr(proposal, '"kind":"user"') = 0 AND (:scope_id IS NULL OR scope_id = :scope_id)
+GROUP BY scope_id
+
+-- name: weakest_candidates
+-- The pending candidates of a scope that no person wrote, the weakest first.
+SELECT candidate.*, scope.kind, scope.key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
+WHERE status = 'pending' AND instr(proposal, '"kind":"user"') = 0 AND scope_id = :scope_id ORDER BY score, created_at, candidate.id LIMIT :limit
+
+-- name: count_raw
+-- How many candidates wait, and how many of them wait since before a time.
+SELECT count(*), sum(created_at <= :before) FROM candidate WHERE status = 'pending' AND (:scope_id IS NULL OR scope_id = :scope_id)
+
+-- name: raw_after
+-- Candidates that wait since before a time.
+SELECT candidate.*, scope.kind, scope.key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id
+WHERE status = 'pending' AND created_at <= :before AND candidate.id > :after AND (:scope_id IS NULL OR scope_id = :scope_id)
+ORDER BY candidate.id LIMIT :limit
+
+-- name: reinforce_record
+-- A record's lifetime begins anew.
+UPDATE record SET reinforced_at = :now WHERE memory_id = :memory_id

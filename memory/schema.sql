@@ -43,6 +43,28 @@ CREATE TABLE record (
     text_hash        BLOB NOT NULL,
     checksum         BLOB NOT NULL,
     deleted_at       INTEGER,
+    pinned           INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
+    reinforced_at    INTEGER NOT NULL DEFAULT 0,
+    tier             INTEGER, -- `tier_days` as the last consolidation saw it
+    -- Whose word it is, by the name of a note's source: within a value a quotation mark is escaped.
+    is_machine       INTEGER NOT NULL GENERATED ALWAYS AS (instr(provenance, '"source_kind":"agent_note"') > 0) STORED,
+    -- The factors of memory/rules/strength.py, in its order: base, source, access, links. Free of time.
+    standing         REAL NOT NULL GENERATED ALWAYS AS (
+        min(1.0, importance / 0.5)
+        * iif(instr(provenance, '"source_kind":"user_statement"') + instr(provenance, '"source_kind":"background_extractor"')
+            + instr(provenance, '"source_kind":"assistant_inference"') > 0, 0.85, 1.0)
+        * CASE WHEN NOT is_machine THEN 0.9 WHEN instr(provenance, '"kind":"user"') THEN 0.9 WHEN instr(provenance, '"kind":"system"') THEN 0.85
+            WHEN instr(provenance, '"kind":"tool"') THEN 0.5 ELSE 0.7 END
+        * (1.0 + ln(max(0, access_count) + 1.0))
+        * (1.0 + 0.1 * min(5, iif(json_valid(tags), json_array_length(iif(json_valid(tags), tags, '[]')), 0) + (supersedes IS NOT NULL)))
+    ) STORED,
+    -- How many days it lasts from its last reinforcement; 0: for good. What a model obeys and regulated words never fade.
+    tier_days        INTEGER NOT NULL GENERATED ALWAYS AS (
+        CASE WHEN pinned OR access_count >= 5 OR round(standing, 6) > 0.8 OR sensitivity = 'regulated'
+                OR instr(',identity,communication_style,recurring_instruction,constraint,', ',' || category || ',') > 0 THEN 0
+            WHEN round(standing, 6) >= 0.5 THEN 90 WHEN round(standing, 6) >= 0.3 THEN 30 ELSE 7 END
+    ) STORED,
+    fades_at         INTEGER GENERATED ALWAYS AS (iif(tier_days = 0, NULL, reinforced_at + tier_days * 86400000)) STORED,
     CHECK ((deleted_at IS NOT NULL) = (status = 'deleted')),
     CHECK (status <> 'superseded' OR superseded_by IS NOT NULL)
 ) STRICT;
@@ -63,6 +85,11 @@ CREATE INDEX record_thread ON record (thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX record_expiry ON record (expires_at) WHERE status = 'active' AND expires_at IS NOT NULL;
 CREATE INDEX record_unindexed ON record (id) WHERE index_state <> 'indexed';
 CREATE INDEX record_deleted ON record (deleted_at) WHERE status = 'deleted';
+-- What a consolidation looks at: nothing, where nothing changed.
+CREATE INDEX record_unscored ON record (id) WHERE status = 'active' AND tier IS NOT tier_days;
+CREATE INDEX record_fading ON record (is_machine, fades_at, scope_id) WHERE status = 'active' AND fades_at IS NOT NULL;
+CREATE INDEX record_archived ON record (updated_at) WHERE status = 'archived';
+CREATE INDEX record_of_machine ON record (scope_id, kind) WHERE status = 'active' AND is_machine AND NOT pinned;
 CREATE INDEX record_supersedes ON record (supersedes) WHERE supersedes IS NOT NULL;
 CREATE INDEX record_superseded_by ON record (superseded_by) WHERE superseded_by IS NOT NULL;
 
@@ -82,13 +109,14 @@ CREATE VIEW record_bytes (
     raw_id, raw_memory_id, raw_scope_id, raw_category, raw_kind, raw_key, raw_alias, raw_is_single, raw_content, raw_value, raw_status,
     raw_sensitivity, raw_confidence, raw_importance, raw_tags, raw_provenance, raw_thread_id, raw_turn_id, raw_evidence_count, raw_created_at,
     raw_updated_at, raw_valid_from, raw_expires_at, raw_last_accessed_at, raw_access_count, raw_supersedes, raw_superseded_by, raw_contested,
-    raw_index_state, raw_metadata, raw_fingerprint, raw_text_hash, raw_checksum, raw_deleted_at
+    raw_index_state, raw_metadata, raw_fingerprint, raw_text_hash, raw_checksum, raw_deleted_at, raw_pinned, raw_reinforced_at,
+    raw_standing, raw_fades_at
 ) AS SELECT
     id, CAST(memory_id AS BLOB), scope_id, CAST(category AS BLOB), CAST(kind AS BLOB), CAST(key AS BLOB), CAST(alias AS BLOB), is_single,
     CAST(content AS BLOB), CAST(value AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), confidence, importance, CAST(tags AS BLOB),
     CAST(provenance AS BLOB), CAST(thread_id AS BLOB), CAST(turn_id AS BLOB), evidence_count, created_at, updated_at, valid_from, expires_at,
     last_accessed_at, access_count, CAST(supersedes AS BLOB), CAST(superseded_by AS BLOB), contested, CAST(index_state AS BLOB),
-    CAST(metadata AS BLOB), fingerprint, text_hash, checksum, deleted_at
+    CAST(metadata AS BLOB), fingerprint, text_hash, checksum, deleted_at, pinned, reinforced_at, standing, fades_at
 FROM record;
 
 -- What the full-text row of a record holds, and which lexicon made it: taking it out of a contentless index needs exactly
@@ -130,6 +158,7 @@ CREATE TABLE candidate (
     CHECK (forgotten_with IS NULL OR status <> 'pending')
 ) STRICT;
 CREATE UNIQUE INDEX candidate_pending ON candidate (scope_id, fingerprint) WHERE status = 'pending';
+CREATE INDEX candidate_waiting ON candidate (scope_id, created_at) WHERE status = 'pending';
 CREATE INDEX candidate_fingerprint ON candidate (scope_id, fingerprint);
 CREATE INDEX candidate_text ON candidate (scope_id, text_hash);
 CREATE INDEX candidate_promoted ON candidate (promoted_memory_id) WHERE promoted_memory_id IS NOT NULL;

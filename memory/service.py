@@ -11,6 +11,8 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET
 
+from memory.aging.service import Aging
+from memory.aging.stages import Consolidation
 from memory.bundles.exporting import Exporter
 from memory.bundles.importing import BundleImporter
 from memory.candidates.decisions import Candidates
@@ -104,6 +106,8 @@ class MemoryService:
         self.merge = Merger(means, parts.writer, parts.door).merge
         self._similar = Similar(means)
         self.turns = TurnMemory(parts)
+        self.aging = Aging(means, parts.door)
+        self.consolidation = Consolidation(means, parts.writer, parts.eraser, self.candidates)
         self.deleted = DeletedScopes(means, parts.forgetter, parts.eraser, self.candidates)
         self.finish_erase = parts.eraser.finish_erase
         self.repairer = RecordRepairer(means, parts.vectors)
@@ -135,6 +139,7 @@ class MemoryService:
             bind(m.MEMORY_EXPORT, self.export_bundle),
             bind(m.MEMORY_IMPORT, self.import_bundle),
             *self.notes.bindings(),
+            *self.aging.bindings(),
             *self.candidates.bindings(),
         ]
 

@@ -28,7 +28,7 @@ from memory.write.answers import manifest_entry
 from memory.write.idempotency import tell_after, write_once
 from memory.write.writing import Outcome
 from promt.brief import Brief
-from protocol.base import Scope
+from protocol.base import DAY_MS, Scope
 from protocol.hooks import TurnContext
 from protocol.memory import (
     Actor,
@@ -47,6 +47,9 @@ from protocol.memory import (
 from protocol.seams.ports import Lexicon, Tx
 from protocol.sizes import ScopeSize
 
+MOST_READS = 10_000
+"""Reads by tools that are remembered, so that a model that asks again and again makes nothing stronger: a megabyte."""
+
 
 class TurnMemory:
     """What hooks and tools may ask of durable memory."""
@@ -56,6 +59,7 @@ class TurnMemory:
         self._reader, self._recaller = parts.reader, parts.recaller
         self._forgetter, self._eraser = parts.forgetter, parts.eraser
         self._standing, self._door = Standing(parts.means), parts.door
+        self._reads: set[tuple[str, str, int]] = set()
 
     @property
     def lexicon(self) -> Lexicon:
@@ -76,8 +80,21 @@ class TurnMemory:
         return await self._reader.search(params, narrowed(self.turn_scopes(turn), params.scopes))
 
     async def get_in_turn(self, turn: TurnContext, params: GetParams) -> GetResult:
-        """One record within a turn's scopes."""
-        return await self._reader.get(params, self.turn_scopes(turn))
+        """Return one record within a turn's scopes; it counts as a read once a thread and day."""
+        return await self._reader.get(params, self.turn_scopes(turn), partial(self._is_first_read, turn.thread_id))
+
+    def _is_first_read(self, thread_id: str, memory_id: str, now: int) -> bool:
+        """Note a read by a model's tool; return whether it is the first of the record in the thread on this day.
+
+        Kept in memory: a process that begins anew counts once more.
+        """
+        read = (memory_id, thread_id, now // DAY_MS)
+        if read in self._reads:
+            return False
+        if len(self._reads) >= MOST_READS:
+            self._reads.clear()
+        self._reads.add(read)
+        return True
 
     async def list_in_turn(self, turn: TurnContext, params: ListParams) -> ListResult:
         """Records within a turn's scopes."""

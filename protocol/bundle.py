@@ -105,6 +105,9 @@ class BundleRecord(RecordFields, Params, tag_field="type", tag="record"):
 class BundledProposal(ProposalFields, Params):
     """What a candidate's record would need beside the text."""
 
+    under_review: bool = False
+    """It was made while a person reviews proposals: no pass decides on it."""
+
 
 class BundleCandidate(Params, tag_field="type", tag="candidate"):
     """A candidate with its evidence and decisions; on several lines where one is too small."""

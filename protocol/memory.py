@@ -71,12 +71,12 @@ SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
 SpaceKind: TypeAlias = Literal["static", "model"]
 """Vectors of a static model are means of one vector a token; those of a model come from a network that reads the text whole."""
-Order: TypeAlias = Literal["updated_at", "created_at", "importance"]
+Order: TypeAlias = Literal["updated_at", "created_at", "importance", "strength"]
 EventName: TypeAlias = Literal[
     "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",
-    "restored", "erased", "imported", "confirmed",
+    "restored", "erased", "imported", "confirmed", "reinforced", "promoted",
 ]  # fmt: skip
-ChangeKind: TypeAlias = Literal["created", "updated", "superseded", "deleted", "restored", "expired"]
+ChangeKind: TypeAlias = Literal["created", "updated", "superseded", "deleted", "restored", "expired", "archived"]
 AgentKind: TypeAlias = Literal["assistant", "tool", "system"]
 NoteStatus: TypeAlias = Literal["noted", "duplicate", "rejected"]
 
@@ -363,7 +363,7 @@ class WriteResult(Wire):
 class NoteParams(Params):
     """`memory/note`: what an agent noted on its own account. It is no word of the user until a person confirms it.
 
-    A note has the scope of a workspace or an agent, and ends after 30 days; `expires_at` can only be sooner.
+    A note has the scope of a workspace or an agent. One that has faded goes to the archive.
     """
 
     content: Content
@@ -411,6 +411,7 @@ class UpdateParams(Params):
     tags: Tags | UnsetType = UNSET
     category: Category | UnsetType = UNSET
     importance: Unit | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
     expires_at: Millis | None | UnsetType = UNSET
     metadata: Metadata | UnsetType = UNSET
     expected_updated_at: Millis | None = None
@@ -576,6 +577,19 @@ class RestoreParams(Params):
 
 class RestoreResult(Wire):
     """The record, active again."""
+
+    record: Record
+
+
+class MemoryIdParams(Params):
+    """`memory/reinforce` and `memory/archive`."""
+
+    memory_id: Id
+    context: Context = field(default_factory=Context)
+
+
+class RecordResult(Wire):
+    """The record as it is now."""
 
     record: Record
 

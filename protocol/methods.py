@@ -12,6 +12,7 @@ import msgspec
 
 from protocol import gateway as g
 from protocol import memory as m
+from protocol import passes as p
 from protocol import settings as s
 from protocol import thread_episodic as e
 from protocol import threads as t
@@ -239,6 +240,20 @@ MEMORY_MERGE = Method(
     "Merge a record into another one that says the same; for a person, never a tool.",
     (*_WRITES, "conflict"),
 )
+MEMORY_REINFORCE = Method(
+    "memory/reinforce",
+    m.MemoryIdParams,
+    m.RecordResult,
+    "Let a record's lifetime begin anew.",
+    ("not_found", "scope_out_of_context", "conflict", "memory_disabled", "memory_write_disabled", "memory_ignored"),
+)
+MEMORY_ARCHIVE = Method(
+    "memory/archive",
+    m.MemoryIdParams,
+    m.RecordResult,
+    "Put a record out of sight, until it is restored.",
+    ("not_found", "scope_out_of_context", "conflict", "memory_disabled", "memory_write_disabled", "memory_ignored"),
+)
 MEMORY_HISTORY = Method(
     "memory/history",
     m.HistoryParams,
@@ -366,6 +381,31 @@ PROVIDER_TEST = Method(
     g.ProviderTestResult,
     "Ask a provider for one word.",
     ("not_found", "provider_failed"),
+)
+
+PASSES_LIST = Method("passes/list", Empty, p.PassesListResult, "Every pass, its plan and its last run.")
+PASSES_RUN = Method(
+    "passes/run",
+    p.PassesRunParams,
+    p.RunResult,
+    "Run a pass now, or rehearse it.",
+    ("memory_disabled", "pass_running"),
+)
+PASSES_RUNS = Method("passes/runs", p.PassesRunsParams, p.PassesRunsResult, "Runs, newest first.")
+PASSES_GET = Method("passes/get", p.PassesGetParams, p.PassesGetResult, "A run and what it changed.", ("not_found",))
+PASSES_UNDO = Method(
+    "passes/undo",
+    p.PassesUndoParams,
+    p.PassesUndoResult,
+    "Take back what a run changed, for 90 days.",
+    ("not_found", "conflict"),
+)
+PASSES_REVIEW = Method(
+    "passes/review",
+    p.PassesReviewParams,
+    p.PassesReviewResult,
+    "Records of the user's own voice that have faded.",
+    ("scope_out_of_context", "memory_disabled"),
 )
 
 METHODS: dict[str, Method[msgspec.Struct, object]] = {

@@ -3,9 +3,11 @@
 from typing import NamedTuple
 
 import msgspec
+from msgspec import field
 
 from protocol.base import Scope, Wire
 from protocol.memory import Candidate, ChangeKind, Origin, Record
+from protocol.passes import PassName, Run, Trigger
 from protocol.threads import Item, ManifestRun, Turn, TurnError
 
 
@@ -108,6 +110,20 @@ class Progress(Wire):
     message: str | None = None
 
 
+class PassStarted(Wire):
+    """`passes/started`."""
+
+    run_id: str
+    pass_: PassName = field(name="pass")
+    trigger: Trigger
+
+
+class PassCompleted(Wire):
+    """`passes/completed`."""
+
+    run: Run
+
+
 class GatewayDegraded(Wire):
     """`gateway/degraded`."""
 
@@ -146,6 +162,8 @@ NOTIFICATIONS: dict[str, Notification] = {
     "memory/forgotten": Notification(MemoryForgotten, "Records were forgotten."),
     "memory/erased": Notification(MemoryErased, "An erase that was pending is complete."),
     "memory/invalidated": Notification(MemoryInvalidated, "Another process or an import changed these scopes."),
+    "passes/started": Notification(PassStarted, "Scheduled maintenance began."),
+    "passes/completed": Notification(PassCompleted, "Scheduled maintenance ended."),
     "thread_episodic/indexed": Notification(ThreadIndexed, "A turn became searchable.", coalescable=True),
     "gateway/progress": Notification(Progress, "Long work goes on.", coalescable=True),
     "gateway/degraded": Notification(GatewayDegraded, "Something stopped working."),

@@ -68,6 +68,7 @@ class RecordDetails(Fields):
     importance: Unit
     valid_from: Millis | None
     expires_at: Millis | None
+    pinned: bool = False
     metadata: Metadata
 
 
@@ -79,6 +80,7 @@ class GivenDetails(RecordDetails):
     importance: Unit = 0.5
     valid_from: Millis | None = None
     expires_at: Millis | None = None
+    pinned: bool = False
     metadata: Metadata = {}
 
 
@@ -110,6 +112,17 @@ class _ShownFields(RecordFields):
     namespace: str | None
     evidence_count: int
     index_state: IndexState
+    reinforced_at: int = 0
+    """When its lifetime began last: at its making, by new evidence, a read, a restore, or `memory/reinforce`."""
+    standing: float = 0.0
+    """How strong it is without regard to time; above 0.8 it lasts for good."""
+    fades_at: int | None = None
+    """When its lifetime ends; null: never."""
+    strength: float = 0.0
+    """How strong it is now, 0 to 1: its standing, less what time has taken."""
+    faded: bool = False
+    """Its lifetime has ended, and it is the user's word: it stays active."""
+    derived_from: list[str] = []
     voice: Voice = "user"
 
 

@@ -13,6 +13,8 @@ from msgspec import UNSET, Meta, UnsetType, field
 from protocol.base import Id, Params, Unit, Wire
 
 AgentNotes: TypeAlias = Literal["off", "doors", "all"]
+Aging: TypeAlias = Literal["reinforced", "literal", "off"]
+"""The beginning of a record's lifetime: its last reinforcement; its last change, with a sinking tier; none."""
 RoleName: TypeAlias = Literal["main", "preflight", "extractor"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "scripted"]
 PosInt: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -39,6 +41,21 @@ class MemorySettings(Params):
     review_enabled: bool = False
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
     standing_chars: Annotated[int, Meta(ge=0, le=8000)] = 1200
+    aging: Aging = "reinforced"
+    archive_days: Annotated[int, Meta(ge=90, le=3650)] = 90
+    cap_inbox: Annotated[int, Meta(ge=0, le=1_000_000)] = 300
+    cap_knowledge: Annotated[int, Meta(ge=0, le=1_000_000)] = 1000
+    cap_events: Annotated[int, Meta(ge=0, le=1_000_000)] = 500
+    cap_procedures: Annotated[int, Meta(ge=0, le=1_000_000)] = 200
+
+
+class PassSettings(Params):
+    """`[gateway.passes]`: scheduled maintenance."""
+
+    enabled: bool = True
+    dream: bool = False
+    consolidate_hours: Annotated[int, Meta(ge=1, le=168)] = 6
+    night_hour: Annotated[int, Meta(ge=0, le=23)] = 3
 
 
 class ThreadEpisodicSettings(Params):
@@ -194,6 +211,7 @@ class GatewayConfig(Params):
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     preflight: PreflightSettings = field(default_factory=PreflightSettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
+    passes: PassSettings = field(default_factory=PassSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
     artifacts: ArtifactSettings = field(default_factory=ArtifactSettings)
     roles: RoleSettings = field(default_factory=RoleSettings)
@@ -210,6 +228,7 @@ class Settings(Wire):
     embedding: EmbeddingSettings
     preflight: PreflightSettings
     recall: RecallSettings
+    passes: PassSettings
     agent: AgentSettings
     artifacts: ArtifactSettings
     roles: RoleSettings
@@ -238,6 +257,7 @@ PATCHABLE: tuple[str, ...] = (
     "embedding",
     "preflight",
     "recall",
+    "passes",
     "agent",
     "artifacts",
     "roles",
@@ -250,6 +270,7 @@ _GROUPS: dict[str, type[msgspec.Struct]] = {
     "embedding": EmbeddingSettings,
     "preflight": PreflightSettings,
     "recall": RecallSettings,
+    "passes": PassSettings,
     "agent": AgentSettings,
     "artifacts": ArtifactSettings,
     "roles": RoleSettings,

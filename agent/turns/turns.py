@@ -362,6 +362,10 @@ class Turns:
         """Store the ends of turns that could not be stored when they came."""
         await self._life.settle()
 
+    def has_running(self) -> bool:
+        """Return whether a turn of this process runs."""
+        return bool(self._life.running)
+
     async def end_all(self) -> None:
         """Interrupt what runs here: the process ends."""
         await self._interrupt(list(self._life.running.values()))

@@ -279,9 +279,7 @@ class Candidates:
         note_turns(
             tx, target.scope_id, hashes, earlier_turns(tx, found.scope_id, found.text_hash, found.fingerprint), now
         )
-        last = decisions_of_candidate(tx, target_id, limit=1)
-        factors = last[0].decision.factors if last else []
-        verdict = said_in_turns(factors, len(earlier_turns(tx, target.scope_id, *hashes)))
+        verdict = said_in_turns(self.factors_of(tx, target_id), len(earlier_turns(tx, target.scope_id, *hashes)))
         rescored = Decision(
             action="candidate", score=verdict.score, bucket=verdict.bucket, reason_code="duplicate_candidate",
             factors=verdict.factors,
@@ -326,8 +324,7 @@ class Candidates:
         due = untouched_since(tx, before, SWEEP_LIMIT)
         for found in due:
             if found.candidate.status == "pending":
-                notices += self._end(tx, found, End("expire", RETENTION), None)
-                note_change(tx, self._means, found.scope_id)
+                notices += self.let_go(tx, found)
             else:
                 self._erase(tx, found)
         return len(due), notices
@@ -336,6 +333,18 @@ class Candidates:
         """When the next sweep has something to do."""
         touched = first_touched(tx)
         return touched + retention_days * DAY_MS if touched is not None else None
+
+    def let_go(self, tx: Tx, found: StoredCandidate) -> list[Notice]:
+        """End a pending candidate without a person's decision; return the notifications of it."""
+        notices = self._end(tx, found, End("expire", RETENTION), None)
+        note_change(tx, self._means, found.scope_id)
+        return notices
+
+    @staticmethod
+    def factors_of(tx: Tx, candidate_id: str) -> list[Factor]:
+        """Return the factors of the last decision about a candidate."""
+        last = decisions_of_candidate(tx, candidate_id, limit=1)
+        return last[0].decision.factors if last else []
 
     def _erase(self, tx: Tx, found: StoredCandidate) -> None:
         """Take a decided candidate's text away; a rejection goes on by its keyed hashes."""

@@ -19,7 +19,7 @@ from memory.proposals.proposal_sources import check_bounds
 from memory.read.reads import at_time
 from memory.read.vectors import RecordVectors
 from memory.rows.decisions import Decided, add_decision
-from memory.rows.notes import end_confirmed, is_note, may_note
+from memory.rows.notes import is_note, may_note
 from memory.rows.notices import changed, note_change
 from memory.rows.record_columns import ADOPTED
 from memory.rows.store import Change, Stored
@@ -102,7 +102,6 @@ class Notes:
         )  # fmt: skip
         values = {name: getattr(old, name, None) for name in ADOPTED} | {
             "alias": note.alias, "is_single": note.is_single, "fingerprint": note.fingerprint, "provenance": provenance,
-            "expires_at": end_confirmed(old),
         }  # fmt: skip
         change = Change("confirmed", APPROVER, CONFIRMED.reason_code, "active", "active")
         record = adopt(tx, old.memory_id, values, change, now, self._means.lexicon).record

@@ -60,8 +60,11 @@ class RecordEraser:
     def __init__(self, means: Collaborators) -> None:
         self._means = means
 
-    def erase(self, tx: Tx, found: Sequence[Stored], *, include_sources: bool) -> Erased:
-        """Remove every row that holds or names the records; leave keyed hashes."""
+    def erase(self, tx: Tx, found: Sequence[Stored], *, include_sources: bool, leaves_tombstone: bool = True) -> Erased:
+        """Remove every row that holds or names the records; leave keyed hashes, so that they do not come back unasked.
+
+        What nobody asked to forget leaves no tombstone, and may be kept anew.
+        """
         quotes = {s.record.memory_id: quotes_of(tx, s.record.memory_id) for s in found}
         said = {
             s.record.memory_id: _words_of(s, [quote.text for quote in quotes[s.record.memory_id]]) for s in found
@@ -70,7 +73,7 @@ class RecordEraser:
         sources = {quote.item_id for evidence in quotes.values() for quote in evidence if quote.item_id is not None}
         known = self._means.read_items(tx, sources)
         for stored in found:
-            removed += self._erase_one(tx, stored)
+            removed += self._erase_one(tx, stored, leaves_tombstone=leaves_tombstone)
         kept = [] if include_sources else list(known)
         remaining = {
             (quote.thread_id, quote.turn_id, quote.item_id): None
@@ -87,9 +90,9 @@ class RecordEraser:
             return self._means.read_turn(tx, quote.turn_id) is not None
         return quote.thread_id is not None and self._means.read_thread(tx, quote.thread_id) is not None
 
-    def _erase_one(self, tx: Tx, stored: Stored) -> Counter[str]:
+    def _erase_one(self, tx: Tx, stored: Stored, *, leaves_tombstone: bool) -> Counter[str]:
         means, record, now = self._means, stored.record, self._means.clock.now()
-        key_hash = means.keyed.digest("key", f"{record.scope}\n{record.key}")
+        key_hash = means.keyed.digest("key", f"{record.scope}\n{record.key}") if leaves_tombstone else None
         removed = erase_record(tx, stored, key_hash, now)
         add_event(tx, record.memory_id, now, Change("erased", Actor(kind="system"), None, "deleted", None))
         note_change(tx, means, stored.scope_id)

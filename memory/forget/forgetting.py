@@ -16,6 +16,7 @@ from memory.forget.sources import Sources
 from memory.ports import Collaborators
 from memory.proposals.forgotten_sources import Mark, cancel_in_scope, cancel_runs, marks_of_words, note_forgotten
 from memory.read.vectors import RecordVectors
+from memory.rows.aging import reinforce
 from memory.rows.candidates import candidates_in, erase_candidate, forget_candidate, lift_doubt, show_again
 from memory.rows.evidence import quotes_of
 from memory.rows.forgetting import (
@@ -284,7 +285,9 @@ class Forgetter:
         if stored is None or not is_shown(tx, stored, view, self._means.scanner):
             raise CallerError.missing("memory")
         if stored.record.status == "superseded" and was_merged(tx, memory_id):
-            return self._part(tx, stored, actor)
+            return self._reactivate(tx, stored, actor)
+        if stored.record.status == "archived":
+            return self._reactivate(tx, stored, actor)
         if stored.record.status != "deleted":
             raise Refused("conflict", "That memory is not forgotten.")
         status = status_before_deletion(tx, memory_id) or "active"
@@ -296,17 +299,20 @@ class Forgetter:
         followed_by = (stored.followed_by or "") if status == "superseded" else None
         set_status(tx, stored, RESTORED_TO[status], actor, now, superseded_by=followed_by)
         show_again(tx, memory_id)
+        reinforce(tx, memory_id, now)
         add_text(tx, stored, self._means.lexicon)
         self._vectors.expect(tx, stored)
         note_change(tx, self._means, stored.scope_id)
         record = _current(tx, memory_id)
         return record, [*notices, changed(record, "restored", None)]
 
-    def _part(self, tx: Tx, stored: Stored, actor: Actor) -> tuple[Record, list[Notice]]:
-        """Undo a merge: both records hold."""
+    def _reactivate(self, tx: Tx, stored: Stored, actor: Actor) -> tuple[Record, list[Notice]]:
+        """Undo a merge, after which both records hold, or take a record out of the archive."""
         if is_key_taken(tx, stored):
             raise Refused("conflict", "Another memory has that key now.")
-        set_status(tx, stored, "restore", actor, self._means.clock.now())
+        now = self._means.clock.now()
+        set_status(tx, stored, "restore", actor, now)
+        reinforce(tx, stored.record.memory_id, now)
         note_change(tx, self._means, stored.scope_id)
         record = _current(tx, stored.record.memory_id)
         return record, [changed(record, "restored", None)]

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memory.proposals.proposal import Checked, Proposed, actor_of
-from memory.rows.notes import end_of_note
 from memory.rules.identity import FactIdentity
 from memory.rules.sensitivity import level_of
 from protocol.record import details_of
@@ -33,7 +32,7 @@ def columns_of(
         "key": identity.key, "alias": identity.alias, "is_single": identity.is_single, "content": p.content,
         "value": p.value, "sensitivity": level, "confidence": 1.0 if p.confidence is None else p.confidence,
         "provenance": provenance, "evidence_count": len(checked.evidence), "created_at": place.now,
-        "updated_at": place.now, "expires_at": end_of_note(place.now, p.expires_at) if p.is_note else p.expires_at,
+        "updated_at": place.now, "expires_at": p.expires_at,
         "supersedes": place.supersedes, "metadata": p.metadata or {}, "fingerprint": identity.fingerprint,
         "text_hash": identity.text_hash,
     }  # fmt: skip

@@ -20,16 +20,20 @@ APPROVER = Actor(kind="user", id="approval")
 class KeptProposal(ProposalFields, omit_defaults=True):
     """A proposal without its words, as a column keeps it."""
 
+    under_review: bool = False
+    """It was made while a person reviews proposals: only a person decides on it."""
+
 
 _KEPT: Final = msgspec.json.Decoder(KeptProposal)
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 
 
-def kept_of(proposed: Proposed, source_kind: SourceKind) -> str:
+def kept_of(proposed: Proposed, source_kind: SourceKind, *, under_review: bool) -> str:
     """Return what is kept of a proposal, as a column."""
     provenance = msgspec.structs.replace(proposed.provenance, source_kind=source_kind)
-    members: dict[str, Any] = {name: getattr(proposed, name) for name in KeptProposal.__struct_fields__}
-    return encoded(msgspec.structs.replace(KeptProposal(**members), provenance=provenance))
+    members: dict[str, Any] = {name: getattr(proposed, name) for name in ProposalFields.__struct_fields__}
+    kept = KeptProposal(**members, under_review=under_review)
+    return encoded(msgspec.structs.replace(kept, provenance=provenance))
 
 
 def proposal_of(found: StoredCandidate) -> KeptProposal:
@@ -42,7 +46,7 @@ def proposal_of(found: StoredCandidate) -> KeptProposal:
 def approved_proposal(tx: Tx, found: StoredCandidate, content: str, value: Any, workspace_id: str | None) -> Proposed:
     """Return the candidate as its approver's own wish."""
     kept, candidate = proposal_of(found), found.candidate
-    members: dict[str, Any] = msgspec.structs.asdict(kept)
+    members: dict[str, Any] = {name: getattr(kept, name) for name in ProposalFields.__struct_fields__}
     members["provenance"] = msgspec.structs.replace(kept.provenance, created_by=APPROVER)
     return Proposed(
         **members, content=content, workspace_id=workspace_id, scope=candidate.scope, value=value,

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
-from memory.rows.notes import end_confirmed, is_note
 from memory.rows.store import Stored, encoded
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.quotes import Borne, Claim, bear_out, compared, find_sentence
@@ -169,8 +168,6 @@ def correction(params: UpdateParams, stored: Stored, content: str, workspace_id:
     """New words for a record: an explicit correction that keeps its scope, key, thread and everything not changed."""
     old = stored.record
     kept: dict[str, Any] = details_of(old) | {"category": old.category, "value": old.value}
-    if is_note(old):
-        kept["expires_at"] = end_confirmed(old)
     given: dict[str, Any] = {name: value for name in kept if (value := getattr(params, name, UNSET)) is not UNSET}
     remember = RememberParams(
         content=content, scope=old.scope, key=stored.alias or (old.key if stored.is_single else None),

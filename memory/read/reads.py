@@ -32,6 +32,7 @@ from memory.rows.vectors import TABLE, is_any_pending
 from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
 from memory.rules.scopes import required
+from memory.rules.strength import Lifetime, fade_time, strength_of
 from memory.rules.visibility import ACTIVE, ALL, KEPT, View, effective_status, is_visible
 from promt.person import speaks_of_self
 from protocol.base import Diagnostic, Elsewhere, Scope
@@ -52,6 +53,7 @@ from protocol.memory import (
     SemanticState,
 )
 from protocol.seams.ports import Tx, Vector
+from protocol.settings import Aging
 
 T = TypeVar("T")
 
@@ -102,10 +104,16 @@ class RankedHits(NamedTuple):
     semantic: SemanticState
 
 
-def at_time(record: Record, now: int) -> Record:
-    """The record as it is at this moment: what has expired says so."""
+def at_time(record: Record, now: int, aging: Aging = "reinforced") -> Record:
+    """Return the record as it is at this moment: whether it is expired or faded, and how strong."""
+    life = Lifetime(record.standing, record.reinforced_at, record.updated_at, record.fades_at)
+    fades_at = fade_time(aging, life)
     status = effective_status(record.status, record.expires_at, now)
-    return record if status == record.status else msgspec.structs.replace(record, status=status)
+    return msgspec.structs.replace(
+        record, status=status, fades_at=fades_at,
+        strength=strength_of(record.standing, record.reinforced_at, now),
+        faded=fades_at is not None and fades_at <= now and status == "active" and record.voice == "user",
+    )  # fmt: skip
 
 
 class RecordReader:
@@ -248,7 +256,7 @@ class RecordReader:
     def _hit(self, record: Record, score: Score, words: Sequence[tuple[str, set[str]]], now: int) -> Hit:
         matched = [word for word, of_word in words if not of_word.isdisjoint(score.shared)]
         return Hit(
-            record=at_time(record, now),
+            record=at_time(record, now, self._means.settings().aging),
             score=score.total,
             breakdown={name: round(part, 4) for name, part in score.parts.items()},
             snippet=snippet(record.content, matched, SNIPPET_CHARS),
@@ -271,18 +279,20 @@ class RecordReader:
 
     # -- get and list ----------------------------------------------------------------------------------------------
 
-    async def get(self, params: GetParams, scopes: Sequence[Scope]) -> GetResult:
-        """One record by id or key, or null."""
+    async def get(
+        self, params: GetParams, scopes: Sequence[Scope], counts: Callable[[str, int], bool] = lambda _id, _now: True
+    ) -> GetResult:
+        """Return one record by id or key, or null. `counts(memory_id, now)` says whether this counts as a read of it."""
         now = self._means.clock.now()
-        statuses = ALL if params.include_deleted else KEPT
+        statuses, aging = ALL if params.include_deleted else KEPT, self._means.settings().aging
 
         def read(tx: Tx) -> Record | None:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, shows_regulated=True)
             stored = _find(tx, params, scopes)
-            return at_time(stored.record, now) if stored is not None and self._shows(tx, stored, view) else None
+            return at_time(stored.record, now, aging) if stored is not None and self._shows(tx, stored, view) else None
 
         record = await self._read(read)
-        if record is not None:
+        if record is not None and counts(record.memory_id, now):
             memory_id = record.memory_id
             await self._means.db.jot(lambda tx: note_access(tx, memory_id, now))
         return GetResult(record=record)
@@ -292,28 +302,28 @@ class RecordReader:
         now = self._means.clock.now()
         statuses = frozenset(params.statuses) - {"deleted"} if params.statuses is not None else ACTIVE
         mark = mark_of(params)
-        start = _place(params.cursor, (LAST, LAST, mark))[:2]
+        *start, at, _ = _place(params.cursor, (LAST, LAST, now, mark))
 
         def read(tx: Tx) -> ListResult:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, params.include_sensitive)
-            page = list(islice(self._listed(tx, params, view, start), params.limit + 1))
-            following = cursor_of(*page[params.limit - 1][1], mark) if len(page) > params.limit else None
+            page = list(islice(self._listed(tx, params, view, start, at), params.limit + 1))
+            following = cursor_of(*page[params.limit - 1][1], at, mark) if len(page) > params.limit else None
             return ListResult(records=[record for record, _ in page[: params.limit]], next_cursor=following)
 
         return await self._read(read)
 
     def _listed(
-        self, tx: Tx, params: ListParams, view: View, place: tuple[int, int]
+        self, tx: Tx, params: ListParams, view: View, place: Sequence[int], began_at: int
     ) -> Iterator[tuple[Record, tuple[int, int]]]:
-        """Records after a place with their places: of each scope the first ones, of these the first of all."""
+        """Yield records after a place with their places, in the order of the moment at which the first page was read."""
         limit = params.limit + 1
         asked = {
             "statuses": listed(view.statuses), "categories": listed(params.categories), "kinds": listed(params.kinds),
             "voices": listed(params.voices),
             "tags": encoded(params.tags) if params.tags is not None else None, "now": view.now,
-            "shows_regulated": int(view.shows_regulated), "limit": limit,
+            "shows_regulated": int(view.shows_regulated), "limit": limit, "at": began_at,
         }  # fmt: skip
-        places = [place]
+        places = [tuple(place)]
         while places:
             asked |= {"place": places[-1][0], "row": places[-1][1]}
             found = [one for scope_id in view.scope_ids for one in places_after(tx, params.order, scope_id, asked)]
@@ -321,19 +331,19 @@ class RecordReader:
             stored = records_by_row(tx, [row for _, row in places])
             for at, row in places:
                 if self._shows(tx, stored[row], view):
-                    yield at_time(stored[row].record, view.now), (at, row)
+                    yield at_time(stored[row].record, view.now, self._means.settings().aging), (at, row)
 
 
 def _into(view: View, prompt: PromptAudience | None) -> View:
     return view if prompt is None else view._replace(is_prompt=True, agent_id=prompt.agent_id)
 
 
-def _place(cursor: str | None, start: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Where a page begins; the last part of `start` is the mark of what was asked."""
-    first, second, mark = place_of(cursor, start)
-    if mark != start[-1]:
+def _place(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
+    """Return where a page begins; the last part of `start` is the mark of what was asked."""
+    place = place_of(cursor, start)
+    if place[-1] != start[-1]:
         raise CallerError.at("$.cursor", "This cursor belongs to another query")
-    return first, second, mark
+    return place
 
 
 def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope]) -> Stored | None:

@@ -20,7 +20,6 @@ from memory.read.ranking import RECALL_FLOOR, recallable
 from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
 from memory.rows.notes import MAX_IN_PROMPT, is_note
 from memory.rows.recalls import add_recall, generation_of_recall
-from memory.rows.records import note_access
 from memory.rows.store import encoded
 from memory.rules.identity import folded
 from memory.rules.same_words import words_in_order
@@ -240,8 +239,6 @@ class Recaller:
 
         def note(tx: Tx) -> None:
             add_recall(tx, values)
-            for hit in recall.hits:
-                note_access(tx, hit.record.memory_id, now)
 
         means.db.trace(note)
 

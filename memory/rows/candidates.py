@@ -69,6 +69,11 @@ def end_candidate(tx: Tx, candidate_id: str, end: End, now: int) -> None:
     tx.run(SQL["follow_merge"], {**by_id, "merged_into": target})
 
 
+def reopen_candidate(tx: Tx, candidate_id: str, now: int) -> None:
+    """Let a candidate wait again that was let go."""
+    _set_status(tx, candidate_id, End("reopen"), now, "expired")
+
+
 def forget_candidate(tx: Tx, found: StoredCandidate, now: int, forgotten_with: str = "") -> int:
     """Forget a candidate with a record, or, without one, for good; return how many were not forgotten before."""
     candidate_id = found.candidate.candidate_id

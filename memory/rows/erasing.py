@@ -19,8 +19,8 @@ _UNNAMED: Final = (
 """What takes a record's id, and what was kept under it, out of other tables."""
 
 
-def erase_record(tx: Tx, stored: Stored, key_hash: bytes, now: int) -> Counter[str]:
-    """Remove a record and leave keyed hashes; return how many rows of each kind are gone."""
+def erase_record(tx: Tx, stored: Stored, key_hash: bytes | None, now: int) -> Counter[str]:
+    """Remove a record; return how many rows of each kind are gone. A hash of its key leaves a tombstone."""
     memory_id = stored.record.memory_id
     by_id = {"memory_id": memory_id}
     evidence = tx.one(SQL["count_evidence"], by_id)
@@ -31,7 +31,8 @@ def erase_record(tx: Tx, stored: Stored, key_hash: bytes, now: int) -> Counter[s
         evidence=evidence[0] if evidence else 0,
         vectors=vectors[0] if vectors else 0,
     )
-    add_tombstone(tx, memory_id, stored, key_hash, now)
+    if key_hash is not None:
+        add_tombstone(tx, memory_id, stored, key_hash, now)
     for candidate_id in candidates_saying(tx, stored):
         erase_candidate(tx, candidate_id)
         removed["candidates"] += 1

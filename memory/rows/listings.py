@@ -9,8 +9,9 @@ from protocol.seams.ports import Tx
 
 _ORDERS: Final[Mapping[Order, str]] = {
     "updated_at": SQL["list_by_update"], "created_at": SQL["list_by_creation"], "importance": SQL["list_by_importance"],
+    "strength": SQL["list_by_strength"],
 }  # fmt: skip
-"""The statement of each order; each has an index."""
+"""The statement of each order; each has an index, but strength, which changes with time."""
 
 
 def places_after(tx: Tx, order: Order, scope_id: int, asked: Mapping[str, Any]) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Notes: what an agent keeps on its own account, in its own voice, until a person confirms it.
 
 Rule 1: pure. A note is known by its provenance alone, which is sealed with the record and travels in its bundle.
-Rule 2: a note asks nothing of anybody, is never of the user's scope, and ends by itself.
+Rule 2: a note asks nothing of anybody, is never of the user's scope, and goes to the archive when it has faded (`memory/aging/`).
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from protocol.base import DAY_MS, Scope
+from protocol.base import Scope
 from protocol.memory import Provenance, Record, SourceKind, Voice
 from protocol.settings import AgentNotes
 
@@ -19,9 +19,6 @@ NOTE_LABEL: Final = "unconfirmed note of an agent"
 """How a note is marked where it is shown to a model."""
 NAMELESS: Final = ""
 """The author of a note whose agent has no name: no turn is that agent's."""
-NOTE_DAYS: Final = 30
-NOTE_MS: Final = NOTE_DAYS * DAY_MS
-"""How long a note lasts unless it is confirmed or noted with a nearer end."""
 MAX_IN_PROMPT: Final = 3
 """Notes of its own that a turn is given, after what is the user's."""
 _PROVENANCE: Final = msgspec.json.Decoder(Provenance)
@@ -67,13 +64,3 @@ def scope_of_note(active: Sequence[Scope], wanted: Scope | None) -> Scope | None
     """Where a note goes: where it was asked to, else into the workspace, else to the agent."""
     by_kind = {scope.kind: scope for scope in active}
     return wanted or by_kind.get("workspace") or by_kind.get("agent")
-
-
-def end_of_note(created_at: int, wanted: int | None) -> int:
-    """When a note ends."""
-    return min(created_at + NOTE_MS, wanted if wanted is not None else created_at + NOTE_MS)
-
-
-def end_confirmed(record: Record) -> int | None:
-    """When a note ends once it is confirmed: only the end that was asked for stays."""
-    return None if record.expires_at == record.created_at + NOTE_MS else record.expires_at

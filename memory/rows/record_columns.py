@@ -20,18 +20,23 @@ from protocol.record import DETAILS, Record, RecordDetails, RecordFields
 from protocol.seams.ports import Row
 from protocol.statements import Statements
 
-FIELDS: Final = tuple(name for name in Record.__struct_fields__ if name not in {"scope", "namespace", "voice"})
-"""The fields that have a column. A scope has a table of its own, a voice is read from the provenance, a namespace is always null."""
+_WITHOUT_COLUMN = frozenset({"scope", "namespace", "voice", "strength", "faded", "derived_from"})
+"""A scope has a table of its own, a voice is read from the provenance, a namespace is always null, time gives the rest."""
+FIELDS: Final = tuple(name for name in Record.__struct_fields__ if name not in _WITHOUT_COLUMN)
+"""The fields that have a column."""
+GENERATED: Final = ("standing", "fades_at")
+"""The columns that the table computes itself."""
 _IDENTITY = ("scope_id", "alias", "is_single", "thread_id", "turn_id")
 _BYTES = ("fingerprint", "text_hash", "checksum")
 COLUMNS: Final = (*FIELDS, *_IDENTITY, *_BYTES, "deleted_at")
 """The columns of a record without its row number."""
+WRITTEN: Final = tuple(name for name in COLUMNS if name not in GENERATED)
 READ: Final = ("id", *COLUMNS, "scope_kind", "scope_key")
 """The columns that a statement with `{record}` reads, in this order."""
 
 _UNSEALED = frozenset({
     "id", "evidence_count", "updated_at", "last_accessed_at", "access_count", "supersedes", "superseded_by",
-    "contested", "index_state", "checksum", "scope_kind", "scope_key",
+    "contested", "index_state", "pinned", "reinforced_at", *GENERATED, "checksum", "scope_kind", "scope_key",
 })  # fmt: skip
 """The columns that may change without the checksum: bookkeeping, and those that repair can find out from elsewhere."""
 _SEALED_AT_FIRST = (
@@ -110,8 +115,9 @@ def _assigned(names: Iterable[str]) -> str:
 
 SQL: Final = Statements("memory", {
     "record": ", ".join([*(f"whole.raw_{name}" for name in ("id", *COLUMNS)), "scope.kind AS scope_kind", "scope.key AS scope_key"]),
-    "columns": ", ".join(COLUMNS),
-    "values": ", ".join(f":{name}" for name in COLUMNS),
+    "columns": ", ".join(WRITTEN),
+    "values": ", ".join(f":{name}" for name in WRITTEN),
+    "generated": ", ".join(GENERATED),
     "updated": _assigned(UPDATABLE),
     "adopted": _assigned(ADOPTED),
     "words": ", ".join(f"CAST({name} AS BLOB)" for name in WORDS),
@@ -123,6 +129,8 @@ _AFTER_FIELDS = 1 + len(FIELDS)
 _JSON_PLACES = tuple((FIELDS.index(name), one.decode, one.make_empty) for name, one in JSONS.items())
 _FLAG_PLACES = tuple(FIELDS.index(name) for name in FIELDS if name in _FLAGS)
 _CHECKSUM = _PLACES["checksum"]
+_NOT_COMPUTED: Final = dict.fromkeys(GENERATED)
+_GENERATED_PLACES = tuple(map(_PLACES.__getitem__, GENERATED))
 checksum_in = itemgetter(_CHECKSUM)
 _sealed = itemgetter(*map(_PLACES.__getitem__, _SEALED_AT_FIRST))
 _later = tuple((name, itemgetter(_PLACES[name])) for name in _SEALED_LATER)
@@ -176,9 +184,17 @@ def checksum_of(row: Row) -> bytes:
 def with_checksum(columns: Mapping[str, Any], scope: Scope) -> Row:
     """Return the columns of a new record as they are read back, sealed."""
     row = {name: value.encode() if isinstance(value, str) else value for name, value in columns.items()}
-    row |= {"id": None, "checksum": b"", "scope_kind": scope.kind, "scope_key": scope.key}
+    row |= {"id": None, "checksum": b"", "scope_kind": scope.kind, "scope_key": scope.key} | _NOT_COMPUTED
     whole = tuple(map(row.__getitem__, READ))
     return (*whole[:_CHECKSUM], checksum_of(whole), *whole[_CHECKSUM + 1 :])
+
+
+def as_inserted(row: Row, returned: Row) -> Row:
+    """Return a new record's row with its number and the columns that the table has computed, as `add_record` returns them."""
+    whole = [returned[0], *row[1:]]
+    for place, value in zip(_GENERATED_PLACES, returned[1:], strict=True):
+        whole[place] = value
+    return tuple(whole)
 
 
 class Stored(NamedTuple):
@@ -233,6 +249,7 @@ def stored_of(row: Row) -> Stored:
     members["scope"] = Scope(kind=kind, key=key)
     members["namespace"] = None
     members["voice"] = voice_of(members["provenance"])
+    members["strength"] = min(1.0, members["standing"] or 0.0)
     return Stored(
         row_id, scope_id, Record(**members), _text(alias), bool(is_single), fingerprint, text_hash, is_intact,
         deleted_at, followed_by,

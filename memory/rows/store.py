@@ -13,6 +13,7 @@ import msgspec
 from memory.rows.record_columns import (
     SQL,
     Stored,
+    as_inserted,
     checksum_in,
     checksum_of,
     encoded,
@@ -52,10 +53,10 @@ _FRESH: Mapping[str, Any] = details_of(GivenDetails()) | {
 
 def add_record(tx: Tx, scope: Scope, values: Mapping[str, Any]) -> Stored:
     """A new record, sealed, as it would be read. `values` are its fields and columns, as far as they are not those of any new record."""
-    columns = to_columns({**_FRESH, **values})
+    columns = to_columns({**_FRESH, "reinforced_at": values["updated_at"], **values})
     row = with_checksum(columns, scope)
-    row_id = tx.insert(SQL["add_record"], columns | {"checksum": checksum_in(row)})
-    return stored_of((row_id, *row[1:]))
+    (returned,) = tx.all(SQL["add_record"], columns | {"checksum": checksum_in(row)})
+    return stored_of(as_inserted(row, returned))
 
 
 def get_record(tx: Tx, memory_id: str) -> Stored | None:

@@ -19,6 +19,8 @@ class CategoryFacts(NamedTuple):
     """The least sensitivity of a record."""
     is_obeyed: bool = False
     """A model obeys such a record: it is kept only in the user's own words."""
+    fades: bool = True
+    """Its records have a lifetime. The list of the others stands in `tier_days` of schema.sql, too: a test compares them."""
     standing_order: int | None = None
     """Its place in what stands in every prompt; None for what is recalled when it is needed. The smallest is first."""
     profile_order: int | None = None
@@ -26,12 +28,12 @@ class CategoryFacts(NamedTuple):
 
 
 CATEGORIES: Final[Mapping[Category, CategoryFacts]] = {
-    "identity": CategoryFacts(level="personal", standing_order=2, profile_order=0),
-    "communication_style": CategoryFacts(is_obeyed=True, standing_order=1, profile_order=4),
-    "recurring_instruction": CategoryFacts(is_obeyed=True, standing_order=0, profile_order=5),
+    "identity": CategoryFacts(level="personal", fades=False, standing_order=2, profile_order=0),
+    "communication_style": CategoryFacts(is_obeyed=True, fades=False, standing_order=1, profile_order=4),
+    "recurring_instruction": CategoryFacts(is_obeyed=True, fades=False, standing_order=0, profile_order=5),
     "preference": CategoryFacts(profile_order=1),
     "project_policy": CategoryFacts(default_scope="workspace", is_obeyed=True),
-    "constraint": CategoryFacts(default_scope="workspace", is_obeyed=True),
+    "constraint": CategoryFacts(default_scope="workspace", is_obeyed=True, fades=False),
     "project_decision": CategoryFacts(default_scope="workspace"),
     "procedure": CategoryFacts(default_scope="workspace", is_obeyed=True),
     "project_fact": CategoryFacts(default_scope="workspace"),
@@ -44,6 +46,7 @@ CATEGORIES: Final[Mapping[Category, CategoryFacts]] = {
 
 SESSION_ORDER: Final[tuple[Category, ...]] = tuple(CATEGORIES)
 PROJECT_CATEGORIES: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.default_scope == "workspace")
+LASTING: Final = tuple(name for name, facts in CATEGORIES.items() if not facts.fades)
 OBEYED: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.is_obeyed)
 
 

@@ -5,7 +5,7 @@ Rule 1: pure. Every change of a status is a row of `RECORDS` or `CANDIDATES`.
     active      believed, and shown
     superseded  another record is believed in its place
     expired     its time is over
-    archived    its bytes are not what was written, so nobody can see it
+    archived    put out of sight, by a person or because it faded; or its bytes are not what was written
     deleted     forgotten: it can be restored until the retention ends
 
     pending     waits for a person, for repetition, or for a doubt to be settled
@@ -24,13 +24,13 @@ from protocol.memory import CandidateStatus, Status
 RecordEvent: TypeAlias = Literal[
     "replace", "expire", "archive", "forget", "restore", "restore_replaced", "restore_expired", "restore_archived"
 ]
-CandidateEvent: TypeAlias = Literal["approve", "reject", "suppress", "expire", "merge", "forget"]
+CandidateEvent: TypeAlias = Literal["approve", "reject", "suppress", "expire", "merge", "forget", "reopen"]
 
 RECORDS: Mapping[Status, Mapping[RecordEvent, Status]] = {
     "active": {"replace": "superseded", "expire": "expired", "archive": "archived", "forget": "deleted"},
     "superseded": {"restore": "active", "forget": "deleted"},
     "expired": {"replace": "superseded", "forget": "deleted"},
-    "archived": {"replace": "superseded", "forget": "deleted"},
+    "archived": {"restore": "active", "replace": "superseded", "forget": "deleted"},
     "deleted": {
         "restore": "active",
         "restore_replaced": "superseded",
@@ -51,7 +51,7 @@ CANDIDATES: Mapping[CandidateStatus, Mapping[CandidateEvent, CandidateStatus]] =
     "approved": {},
     "rejected": {},
     "suppressed": {},
-    "expired": {},
+    "expired": {"reopen": "pending"},
     "merged": {},
 }
 

@@ -362,7 +362,9 @@ class _Write:
                 "bucket": decision.bucket, "reason_code": decision.reason_code, "evidence_count": len(checked.evidence),
                 "contested_memory_id": plan.contest, "now": self._now, "fingerprint": self._identity.fingerprint,
                 "text_hash": self._identity.text_hash, "turn_id": self._p.provenance.turn_id,
-                "proposal": kept_of(self._p, checked.source_kind),
+                "proposal": kept_of(
+                    self._p, checked.source_kind, under_review=self._means.settings().review_enabled
+                ),
             })  # fmt: skip
         keep_evidence(tx, checked, self._now, candidate_id=candidate_id)
         rescore_candidate(tx, candidate_id, decision, self._now)

@@ -285,7 +285,7 @@ class Meaning(Protocol):
 
 
 JobKind: TypeAlias = Literal[
-    "index", "hook_run", "embed", "extract", "graph", "sweep", "repair", "erase_finish", "delete"
+    "index", "hook_run", "embed", "extract", "graph", "sweep", "repair", "erase_finish", "delete", "pass"
 ]
 JobState: TypeAlias = Literal["queued", "leased", "retry_wait", "dead", "cancelled", "done"]
 

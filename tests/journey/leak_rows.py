@@ -49,6 +49,12 @@ ROWS = [
     Row("settings/update", "open", {"update": {}}),
     Row("provider/list", "open"),
     Row("provider/test", "open", {"name": "scripted"}),
+    Row("passes/list", "open"),
+    Row("passes/run", "open", {"pass": "dream", "dry_run": True}),
+    Row("passes/run", "addressed", {"pass": "consolidate", "dry_run": True, "workspace_id": "{workspace}"}),
+    Row("passes/runs", "open", {"limit": 1}),
+    Row("passes/get", "open", {"run_id": "run_nothing"}),
+    Row("passes/undo", "open", {"run_id": "run_nothing"}),
     # -- addressed by id: the one client's own things
     Row("workspace/list", "addressed", {"limit": 1}, "a list of everything; its first is the default workspace"),
     Row("workspace/create", "addressed", {"workspace_id": "{workspace}", "name": "{canary} works"}),
@@ -133,6 +139,9 @@ ROWS = [
                          ("edit_and_approve", {"content": GREEN}),
                          ("merge", {"target_candidate_id": "{candidate}"}), ("merge", {"target_memory_id": "{memory}"}))),
     Row("memory/candidates/merge", "scoped", {"candidate_id": "{own_candidate}", "target_memory_id": "{memory}"}),
+    Row("memory/reinforce", "scoped", {"memory_id": "{memory}"}),
+    Row("memory/archive", "scoped", {"memory_id": "{memory}"}),
+    Row("passes/review", "scoped", {"limit": 100}),
     Row("memory/candidates/merge", "scoped", {"candidate_id": "{own_candidate}", "target_candidate_id": "{candidate}"}),
     # -- what leaves something of the caller behind
     *(Row("memory/remember", "scoped", {"content": GREEN, "scope": scope, "key": "gate"}) for scope in SCOPES),

@@ -33,11 +33,12 @@ BY_NUMBER = {
     "chunk": "its source", "chunk_vec": "its chunk", "segment": "its scope",
     "record_terms": "its record", "memory_vec": "its record", "repetition": "its turn", "tombstone": "its scope",
     "memory_change": "its scope", "memory_event": "its record", "memory_vec_loss": "its scope",
+    "pass_change": "ids of records and candidates, for 90 days", "pass_run": "counts, for 90 days",
     "chunk_vec_loss": "its segment", "forgotten": "a keyed hash", "mention": "its turn",
 }  # fmt: skip
 """Tables whose rows name their owner by a number or through another row."""
 
-OF_NOBODY = {"home", "owner", "space", "memory_fact", "sqlite_sequence"}
+OF_NOBODY = {"home", "owner", "space", "memory_fact", "pass_state", "sqlite_sequence"}
 
 
 def tables(den: Den) -> list[str]:

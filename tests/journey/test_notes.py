@@ -273,7 +273,7 @@ async def test_a_client_that_cannot_ask_notes_and_its_user_confirms(tmp_path: Pa
         whole = (await app.request("memory/get", {"memory_id": noted["memory_id"]}))["record"]
         assert (whole["provenance"]["source_kind"], whole["voice"]) == ("agent_note", "machine")
         assert whole["provenance"]["created_by"] == {"kind": "assistant", "id": "mcp:some-editor"}
-        assert whole["expires_at"] == whole["created_at"] + 30 * DAY_MS
+        assert whole["expires_at"] is None
         assert not any(method["name"] == "memory_confirm" for method in await offered(app))
 
 

@@ -187,6 +187,64 @@ async def keeps_notes(seen: Seen) -> bool:
         return False
 
 
+async def note(seen: Seen, **more: Any) -> str:
+    """Keep an agent's note; return its id."""
+    given = {"content": f"The pier has {next(numbers)} benches.", "agent_id": "agt_row", **more}
+    return (await seen.client.request("memory/note", given))["memory_id"]
+
+
+async def consolidate(seen: Seen, days: int = 0) -> None:
+    """Run a consolidation so many days later."""
+    seen.clock.write_text(str(int(seen.clock.read_text(encoding="utf-8")) + days * DAY_MS), encoding="utf-8")
+    await seen.client.request("passes/run", {"pass": "consolidate"})
+
+
+async def status_of(seen: Seen, memory_id: str) -> str | None:
+    """Return the status of a record as a list shows it, which is no read of it; None where there is none."""
+    listed = await every(seen.client, "memory/list", "records", statuses=["active", "archived"])
+    return next((one["status"] for one in listed if one["memory_id"] == memory_id), None)
+
+
+async def archives_a_faded_note(seen: Seen) -> str | None:
+    memory_id = await note(seen, importance=0.05)
+    await consolidate(seen, 8)
+    return await status_of(seen, memory_id)
+
+
+async def keeps_the_archive(seen: Seen) -> str | None:
+    memory_id = await note(seen)
+    await seen.client.request("memory/archive", {"memory_id": memory_id})
+    await consolidate(seen, 91)
+    return await status_of(seen, memory_id)
+
+
+def caps(kind: str) -> Callable[[Seen], Awaitable[str | None]]:
+    async def look(seen: Seen) -> str | None:
+        memory_id = await note(seen, kind=kind)
+        await consolidate(seen)
+        return await status_of(seen, memory_id)
+
+    return look
+
+
+async def caps_the_inbox(seen: Seen) -> str:
+    said = f"I am fond of pear number {next(numbers)}."
+    turn = (await seen.live(said)).turn
+    (item, *_) = (await seen.client.request("turn/items", {"turn_id": turn["turn_id"]}))["items"]
+    proposed = {
+        "semantic": {
+            "intent": "implicit_candidate", "explicitness": "explicit", "category": "preference", "attribute": said[-6:-1],
+            "durability": "long_lived", "sensitivity": "none", "certainty": "high",
+        },
+        "content": said, "evidence": [{"quote": said, "item_id": item["item_id"]}],
+        "disposition": "create_pending_candidate",
+    }  # fmt: skip
+    candidate = (await seen.client.request("memory/write", proposed))["candidate"]
+    await consolidate(seen)
+    found = await seen.client.request("memory/candidates/get", {"candidate_id": candidate["candidate_id"]})
+    return found["candidate"]["status"]
+
+
 class Row(NamedTuple):
     """A value, what shows it, and what that is before and after."""
 
@@ -211,6 +269,12 @@ ROWS: dict[str, Row] = {
     "memory.review_enabled": Row(True, reviews, "review_disabled_middle_confidence", "candidate_created"),
     "memory.retention_days": Row(1, restores_until, True, False),
     "memory.standing_chars": Row(0, stands, True, False),
+    "memory.aging": Row("off", archives_a_faded_note, "archived", "active"),
+    "memory.archive_days": Row(180, keeps_the_archive, None, "archived"),
+    "memory.cap_knowledge": Row(0, caps("semantic"), "active", "archived"),
+    "memory.cap_events": Row(0, caps("episodic"), "active", "archived"),
+    "memory.cap_procedures": Row(0, caps("procedural"), "active", "archived"),
+    "memory.cap_inbox": Row(0, caps_the_inbox, "pending", "expired"),
     "agent.max_rounds": Row(2, rounds, 8, 2),
     "agent.history_turns_min": Row(2, history, 0, 2),
     "agent.context_chars": Row(24_000, history, 0, 3),

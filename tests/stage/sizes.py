@@ -18,6 +18,8 @@ SIZES = {
     "driver_examples":    (   12,     12,    200),
     "hostile_turns":      (    6,      6,    100),
     "echo_turns":         (   20,     20,    200),
+    "year_days":          (   40,     60,    365),
+    "year_turns":         (    1,      2,      6),
     "policy_every":       (    4,      1,      1),
 }  # fmt: skip
 """Of kills, faults and examples how many; a stride or `every` is the share that is looked at."""

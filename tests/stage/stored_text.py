@@ -62,7 +62,7 @@ TABLES: Mapping[str, Entry] = {
     "recall_event": HASHES,
     **dict.fromkeys(
         ("home", "owner", "job", "space", "scope", "segment", "chunk_scope", "chunk_vec_loss", "memory_vec_loss", "memory_change",
-         "memory_fact"), NO_WORDS,
+         "memory_fact", "pass_state", "pass_run", "pass_change"), NO_WORDS,
     ),
 }  # fmt: skip
 """Every table of the schema by its name."""

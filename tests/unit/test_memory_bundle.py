@@ -166,7 +166,7 @@ def test_records_answer_as_they_did(homes: Callable[..., MemoryHome]) -> None:
         ours, theirs = here.get(memory_id), there.get(memory_id)
         assert ours is not None
         assert theirs is not None
-        drift = {"access_count": 0, "last_accessed_at": None, "index_state": "indexed"}
+        drift = {"access_count": 0, "last_accessed_at": None, "index_state": "indexed", "reinforced_at": 0}
         assert msgspec.structs.replace(ours, **drift) == msgspec.structs.replace(theirs, **drift)
         params = HistoryParams(memory_id=memory_id, context=HERE)
         told = there.do(there.service.history(params)).events

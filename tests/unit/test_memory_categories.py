@@ -7,7 +7,7 @@ from typing import get_args
 
 from house_tree import HOUSES
 
-from memory.rules.categories import ABOUT_THE_USER, CATEGORIES, SESSION_ORDER, STANDING
+from memory.rules.categories import ABOUT_THE_USER, CATEGORIES, LASTING, SESSION_ORDER, STANDING
 from memory.rules.scopes import USER, default_of
 from memory.rules.sensitivity import level_of
 from protocol.base import Scope
@@ -50,6 +50,11 @@ def test_the_index_of_standing_records_and_its_statement_name_the_standing_categ
     for name in ("schema.sql", "queries.sql"):
         found = re.findall(r"category IN \('.*?\)", (ROOT / "memory" / name).read_text(encoding="utf-8"))
         assert found == [wanted]
+
+
+def test_the_schema_names_the_categories_that_never_fade() -> None:
+    schema = (ROOT / "memory" / "schema.sql").read_text(encoding="utf-8")
+    assert f"instr(',{','.join(LASTING)},', ',' || category || ',') > 0 THEN 0" in schema
 
 
 def listed_in(path: Path) -> list[int]:

@@ -61,7 +61,7 @@ def record_of(content, value=None):
         memory_id="mem_1", scope=Scope(kind="user", key="default"), namespace=None, category="custom", kind="semantic", key="k",
         content=content, value=value, status="active", sensitivity="normal", confidence=1.0, importance=0.5, tags=[],
         provenance=Provenance(), evidence_count=1, created_at=1, updated_at=1, valid_from=None, expires_at=None,
-        last_accessed_at=None, access_count=0, supersedes=None, superseded_by=None, contested=False, index_state="indexed",
+        last_accessed_at=None, access_count=0, pinned=False, supersedes=None, superseded_by=None, contested=False, index_state="indexed",
         metadata={},
     )  # fmt: skip
 

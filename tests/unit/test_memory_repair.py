@@ -257,13 +257,14 @@ def test_a_cheap_look_finds_what_is_missing_and_queues_a_repair(home: MemoryHome
 def test_an_erased_record_that_is_there_again_is_erased_again(home: MemoryHome) -> None:
     home.remember("Stays")
     made = home.remember("Likes quokkas").record
-    row = home.rows("SELECT * FROM record ORDER BY id DESC LIMIT 1")[0]
+    names = ", ".join(name for (name,) in home.rows("SELECT name FROM pragma_table_info('record')"))
+    row = home.rows(f"SELECT {names} FROM record ORDER BY id DESC LIMIT 1")[0]  # noqa: S608
     terms = home.rows("SELECT * FROM record_terms ORDER BY row DESC LIMIT 1")[0]
     body = terms_of_row(home, terms[0])
     home.forget(made.memory_id, mode="erase")
 
     def back(tx: Tx) -> None:
-        tx.run(f"INSERT INTO record VALUES ({','.join('?' * len(row))})", row)  # noqa: S608
+        tx.run(f"INSERT INTO record ({names}) VALUES ({','.join('?' * len(row))})", row)  # noqa: S608
         tx.run("INSERT INTO record_terms VALUES (?, ?, ?, ?, ?)", terms)
         tx.run("INSERT INTO memory_fts (rowid, body) VALUES (?, ?)", (terms[0], body))
 

@@ -33,13 +33,14 @@ from gateway.wire.client_session import SessionClient
 from gateway.wire.rpc import params_of
 from memory.service import MemoryService
 from protocol.base import PROTOCOL_VERSION, Elsewhere
-from protocol.errors import CallerError, GatewayError
+from protocol.errors import CallerError, GatewayError, Unavailable
 from protocol.gateway import InitializeParams
 from protocol.methods import INITIALIZE, Method
 from protocol.seams.ports import JobKind, PauseQueue, Tx
 
 if TYPE_CHECKING:
     from gateway.wiring import App
+    from protocol.passes import Run
 
 T = TypeVar("T")
 
@@ -55,6 +56,8 @@ FINDABLE: tuple[JobKind, ...] = ("index", "embed")
 """The jobs that index words and, where a model is in memory, their meaning."""
 LEAVE_SECONDS = 2.0
 NO_HOME = "there is no home yet: `pioneer remember` makes one, --home names another"
+PASS_MS = 3_600_000
+"""As long as a command waits for the pass that it runs."""
 CATCH_UP_SECONDS = 10.0
 """As long as a person waits for an answer; some thousand messages are indexed in that time."""
 
@@ -113,6 +116,23 @@ class HomeMethods:
             tasks.start_soon(self.app.runner.run)
             await self.app.runner.drain(CATCH_UP_SECONDS)
             tasks.cancel_scope.cancel()
+
+    async def run_pass(self, params: dict[str, Any]) -> "Run":
+        """Run a pass in this process, or wait for the one that another process runs. Raises `GatewayError`."""
+        from protocol.methods import PASSES_RUN  # noqa: PLC0415
+
+        self.app.runner.keep_to(("pass",))
+        outcome: Run | GatewayError = Unavailable()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.app.runner.run)
+            try:
+                outcome = (await self.call(PASSES_RUN, {**params, "timeout_ms": PASS_MS})).run
+            except GatewayError as error:  # a group would wrap it
+                outcome = error
+            tasks.cancel_scope.cancel()
+        if isinstance(outcome, GatewayError):
+            raise outcome
+        return outcome
 
     async def ensure_workspace(self, workspace_id: str) -> None:
         """Make a workspace if it is not there."""

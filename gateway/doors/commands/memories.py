@@ -222,7 +222,7 @@ def _arrange_list(to: argparse.ArgumentParser) -> None:
         choices=get_args(Order),
         default="updated_at",
         metavar="NAME",
-        help="updated_at, created_at or importance",
+        help="updated_at, created_at, importance or strength",
     )
     to.add_argument("--forgotten", action="store_true", help="what `restore` can bring back, without its words")
 
@@ -331,6 +331,8 @@ def _show_whole(record: Record) -> None:
             ("sensitivity", record.sensitivity),
             ("confidence", f"{record.confidence:.2f}"),
             ("importance", f"{record.importance:.2f}"),
+            ("strength", _strength_of(record)),
+            ("fades", _end_of(record)),
             (
                 "source",
                 words(record.provenance.source_kind) + (f", {NOT_CONFIRMED}" if record.voice == "machine" else ""),
@@ -345,6 +347,21 @@ def _show_whole(record: Record) -> None:
             ("replaced by", record.superseded_by or ""),
         ]
     )
+
+
+def _strength_of(record: m.m.Record) -> str:
+    """Return the strength of a record with the factors of its standing, from which time takes."""
+    from memory.rules.strength import factors_of  # noqa: PLC0415
+
+    factors = factors_of(record)
+    product = " * ".join(f"{name} {value:.2f}" for name, value in factors._asdict().items())
+    return f"{record.strength:.2f} now; standing {record.standing:.2f} = {product}"
+
+
+def _end_of(record: m.m.Record) -> str:
+    if record.pinned:
+        return "never: pinned"
+    return "never" if record.fades_at is None else f"{when(record.fades_at)}{', has faded' if record.faded else ''}"
 
 
 def _history(given: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta
 
-from memory.rows.notes import NOTE_DAYS, NOTE_LABEL
+from memory.rows.notes import NOTE_LABEL
 from promt.render import BlockDomain, render_block
 from protocol.base import At, Wire
 from protocol.hooks import ContextItem
@@ -221,8 +221,8 @@ def _get(data: Mapping[str, Any], view: ClientView) -> str:
 def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
     if data["status"] == "noted":
         return (
-            f"Noted as yours: {data['memory_id']}. It is no word of the user, and ends in {NOTE_DAYS} days, "
-            f"unless they run `{data['how_to_confirm']}`."
+            f"Noted as yours: {data['memory_id']}. It is no word of the user, and goes to the archive once it has "
+            f"faded, unless they run `{data['how_to_confirm']}`."
         )
     if data["status"] == "rejected":
         why = WHY_REJECTED.get(data["reason_code"])

@@ -1,0 +1,64 @@
+"""Puts the passes of a home together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from gateway.foundations import Foundations
+from gateway.home.owners import fact_of_home
+from gateway.passes.dream import Census, Prune
+from gateway.passes.methods import Passes
+from gateway.passes.runs import RunMeans, Runs
+from gateway.passes.scheduler import ScheduleMeans, Scheduler
+from gateway.passes.undoing import Undoing, UndoMeans
+from memory.aging.stages import Consolidation
+from protocol.passes import PassName
+from protocol.seams.passes import PassStage
+from protocol.seams.ports import JobQueue, Notify, Tx
+
+
+class PassParts(NamedTuple):
+    """What the rest of a gateway needs of its passes."""
+
+    runs: Runs
+    scheduler: Scheduler
+    methods: Passes
+
+
+def build_passes(
+    base: Foundations, jobs: JobQueue, notify: Notify, consolidation: Consolidation, *,
+    queue_repairs: Callable[[Tx], None], has_turn: Callable[[], bool],
+) -> PassParts:  # fmt: skip
+    """Build scheduler, runs and methods."""
+    stages: Mapping[PassName, Sequence[PassStage]] = {
+        "consolidate": consolidation.stages(),
+        "dream": [Census(), Prune(queue_repairs)],
+    }
+    db, clock, ids = base.database, base.clock, base.ids
+
+    def names(name: PassName) -> list[str]:
+        return [stage.name for stage in stages[name]]
+
+    def home_id(tx: Tx) -> str:
+        return fact_of_home(tx, "home_id") or ""
+
+    def is_memory_on() -> bool:
+        return base.config.config.memory.enabled
+
+    scheduler = Scheduler(
+        ScheduleMeans(
+            db=db, clock=clock, ids=ids, jobs=jobs, settings=lambda: base.config.config.passes,
+            is_memory_on=is_memory_on, home_id=home_id, has_turn=has_turn,
+            stages=names,
+        )
+    )  # fmt: skip
+    runs = Runs(
+        RunMeans(
+            db=db, clock=clock, notify=notify, stages=stages, plan_next=scheduler.plan_next, is_memory_on=is_memory_on
+        )
+    )
+    undoing = Undoing(UndoMeans(db=db, clock=clock, ids=ids, undo=consolidation.undoing()))
+    methods = Passes(
+        db=db, ids=ids, runs=runs, scheduler=scheduler, undoing=undoing, stages=names,
+        settings=lambda: base.config.config,
+    )  # fmt: skip
+    return PassParts(runs, scheduler, methods)

@@ -1,0 +1,199 @@
+"""How a run goes on: stage by stage, a slice at a time, each with its changes and its place in one transaction.
+
+Rule 1: all that a run is stands in its row, so that another process goes on with it where one has died.
+Rule 2: a stage that fails is logged with its reason, and the next one runs.
+Rule 3: a dry run does the work of a real one in one transaction that is rolled back.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gateway.base.logs import Log
+from gateway.passes import rows
+from gateway.passes.rows import NewRun, StoredRun
+from gateway.passes.table import REVERSIBLE_MS
+from protocol.errors import GatewayError
+from protocol.notifications import PassCompleted, PassStarted
+from protocol.passes import PassName, Run, RunStage
+from protocol.seams.passes import PassStage, StageRun, StageSlice
+from protocol.seams.ports import Clock, JobHandle, Notify, Transact, Tx
+
+SLICE_ROWS = 100
+"""Rows of one slice: a writer that waits for it waits milliseconds."""
+MANY = 100
+"""Changes of a run beyond which one notification stands for those of the single records."""
+
+log = Log("passes")
+
+
+class _RolledBack(Exception):
+    """Carries a dry run out of its transaction."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self.run = run
+        super().__init__()
+
+
+class RunMeans(NamedTuple):
+    """What runs work with."""
+
+    db: Transact
+    clock: Clock
+    notify: Notify
+    stages: Mapping[PassName, Sequence[PassStage]]
+    plan_next: Callable[[Tx, PassName, int], None]
+    """(tx, pass, end of its run): plan the next run."""
+    is_memory_on: Callable[[], bool]
+
+
+class Runs:
+    """Works on runs."""
+
+    def __init__(self, means: RunMeans) -> None:
+        self._means = means
+
+    async def work(self, handle: JobHandle) -> None:  # noqa: ARG002  # a handler's signature
+        """Work on every run of the home that is queued or was left: the handler of `pass` jobs."""
+        while (stored := await self._means.db.read(rows.unfinished_run)) is not None:
+            await self._go_on(stored.run.run_id)
+
+    async def rehearse(self, new: NewRun) -> Run:
+        """Do a dry run; return it as it was stored. Nothing but its own row stays."""
+
+        def all_slices(tx: Tx) -> None:
+            now = self._means.clock.now()
+            rows.add_run(tx, new, now)
+            stored = _begun(_found(tx, new.run_id), now)
+            while stored.stage < len(stored.run.stages):
+                stored = self._sliced(tx, stored)
+            raise _RolledBack(_ended(stored, self._means.clock.now()))
+
+        def keep(tx: Tx, done: StoredRun) -> None:
+            rows.add_run(tx, new, done.run.started_at or 0)
+            rows.put_run(tx, done)
+
+        try:
+            await self._means.db.note(all_slices)
+        except _RolledBack as rolled_back:
+            done = rolled_back.run._replace(run=msgspec.structs.replace(rolled_back.run.run, reversible_until=None))
+            await self._means.db.note(lambda tx: keep(tx, done))
+            return done.run
+        raise AssertionError  # pragma: no cover  # the transaction above always ends with `_RolledBack`
+
+    async def _go_on(self, run_id: str) -> None:
+        db, notify = self._means.db, self._means.notify
+        stored = await db.write(lambda tx: self._begin(tx, run_id))
+        run = stored.run
+        while stored.stage < len(run.stages) and run.state == "running":
+            await db.calm()
+            if not self._means.is_memory_on():
+                await db.write(lambda tx: self._cancel(tx, run_id))
+                return
+            try:
+                stored = await db.write(lambda tx: self._slice(tx, run_id))
+            except GatewayError as failure:
+                if failure.reason in {"storage_full", "storage_read_only"}:
+                    raise  # the queue of the job pauses, and the run goes on later
+                stored = await self._fail(run_id, failure.reason)
+            except Exception as failure:  # noqa: BLE001  # the boundary of a stage: logged by its id, the next one runs
+                log.incident(failure)
+                stored = await self._fail(run_id, "internal")
+            run = stored.run
+        ended = await db.write(lambda tx: self._end(tx, run_id))
+        notify("passes/completed", PassCompleted(run=ended))
+
+    def _begin(self, tx: Tx, run_id: str) -> StoredRun:
+        stored = _found(tx, run_id)
+        if stored.run.state == "running":  # a process died in it
+            return stored
+        stored = _begun(stored, self._means.clock.now())
+        rows.put_run(tx, stored)
+        run = stored.run
+        started = PassStarted(run_id=run.run_id, pass_=run.pass_, trigger=run.trigger)
+        tx.after_commit(lambda: self._means.notify("passes/started", started))
+        return stored
+
+    def _slice(self, tx: Tx, run_id: str) -> StoredRun:
+        stored = self._sliced(tx, _found(tx, run_id))
+        rows.put_run(tx, stored)
+        return stored
+
+    def _sliced(self, tx: Tx, stored: StoredRun) -> StoredRun:
+        """Do a slice of the stage that a run is at; return the run with what came of it."""
+        began, run = time.perf_counter(), stored.run
+        stage, shown = self._means.stages[run.pass_][stored.stage], run.stages[stored.stage]
+        given = StageRun(
+            now=self._means.clock.now(), place=stored.place, since=stored.since, limit=SLICE_ROWS,
+            counts=shown.counts, workspace_id=stored.workspace_id,
+        )  # fmt: skip
+        done = stage.work(tx, given)
+        if done.changes:
+            rows.add_changes(tx, run.run_id, done.changes)
+        changes = run.changes + len(done.changes)
+        tx.after_commit(lambda: done.notify(changes > MANY))
+        shown = _grown(shown, done, time.perf_counter() - began)
+        stages = [shown if number == stored.stage else one for number, one in enumerate(run.stages)]
+        return stored._replace(
+            run=msgspec.structs.replace(run, stages=stages, changes=changes),
+            stage=stored.stage + (done.place is None), place=done.place,
+        )  # fmt: skip
+
+    async def _fail(self, run_id: str, reason: str) -> StoredRun:
+        def fail(tx: Tx) -> StoredRun:
+            stored = _found(tx, run_id)
+            failed = msgspec.structs.replace(stored.run.stages[stored.stage], state="failed", reason=reason)
+            stages = [failed if number == stored.stage else one for number, one in enumerate(stored.run.stages)]
+            run = msgspec.structs.replace(stored.run, stages=stages)
+            stored = stored._replace(run=run, stage=stored.stage + 1, place=None)
+            rows.put_run(tx, stored)
+            return stored
+
+        return await self._means.db.write(fail)
+
+    def _cancel(self, tx: Tx, run_id: str) -> None:
+        """End a run where memory was switched off."""
+        stored, now = _ended(_found(tx, run_id), self._means.clock.now()), self._means.clock.now()
+        run = msgspec.structs.replace(stored.run, state="cancelled", reason="memory_disabled")
+        rows.put_run(tx, stored._replace(run=run))
+        self._means.plan_next(tx, run.pass_, now)
+
+    def _end(self, tx: Tx, run_id: str) -> Run:
+        now = self._means.clock.now()
+        stored = _ended(_found(tx, run_id), now)
+        rows.put_run(tx, stored)
+        self._means.plan_next(tx, stored.run.pass_, now)
+        return stored.run
+
+
+def _found(tx: Tx, run_id: str) -> StoredRun:
+    stored = rows.find_run(tx, run_id)
+    assert stored is not None  # noqa: S101  # a run that has not ended is dropped by nothing
+    return stored
+
+
+def _begun(stored: StoredRun, now: int) -> StoredRun:
+    return stored._replace(run=msgspec.structs.replace(stored.run, state="running", started_at=now))
+
+
+def _grown(shown: RunStage, done: StageSlice, seconds: float) -> RunStage:
+    """Return a stage with what a slice of it did."""
+    counts = dict(shown.counts)
+    for name, count in done.counts.items():
+        counts[name] = counts.get(name, 0) + count
+    state = "running" if done.place is not None else "completed" if done.skipped is None else "skipped"
+    return msgspec.structs.replace(
+        shown, state=state, reason=done.skipped, seen=shown.seen + done.seen,
+        changed=shown.changed + len(done.changes) + done.moved,
+        counts=counts, duration_ms=shown.duration_ms + round(seconds * 1000),
+    )  # fmt: skip
+
+
+def _ended(stored: StoredRun, now: int) -> StoredRun:
+    """Return a run whose stages have all ended: partial where one of them failed."""
+    run = stored.run
+    state = "partial" if any(stage.state == "failed" for stage in run.stages) else "completed"
+    until = now + REVERSIBLE_MS if run.changes else None
+    return stored._replace(run=msgspec.structs.replace(run, state=state, ended_at=now, reversible_until=until))

@@ -1,0 +1,1 @@
+"""Records that age: what a consolidation does about them (stages), and what a person does (service)."""

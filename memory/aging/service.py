@@ -1,0 +1,111 @@
+"""What a person does about records that age: keeps one alive, puts one into the archive, looks at those that have faded.
+
+Rule 1: a record of the user's voice is archived by a person alone, and stays in the archive until it is forgotten.
+"""
+
+from collections.abc import Sequence
+
+from memory.aging.stages import archive
+from memory.doorway import Doorway
+from memory.ports import Collaborators
+from memory.read.reads import at_time
+from memory.rows import aging as rows
+from memory.rows.notices import changed, note_change
+from memory.rows.store import Change, Stored, add_event, get_record, scope_ids_of
+from memory.rows.withheld import find_kept, is_shown
+from memory.rules.strength import Lifetime, fade_time
+from memory.rules.visibility import ACTIVE, View
+from memory.write.idempotency import tell_after
+from protocol import methods as m
+from protocol.base import Scope
+from protocol.cursors import cursor_of, place_of
+from protocol.errors import CallerError, Defect, Refused
+from protocol.memory import Actor, MemoryIdParams, Record, RecordResult
+from protocol.methods import Bound, bind
+from protocol.passes import PassesReviewParams, PassesReviewResult
+from protocol.seams.ports import Tx
+
+USER_ACTOR = Actor(kind="user")
+
+
+class Aging:
+    """Answers `memory/reinforce`, `memory/archive` and `passes/review`."""
+
+    def __init__(self, means: Collaborators, door: Doorway) -> None:
+        self._means = means
+        self._door = door
+
+    def bindings(self) -> list[Bound]:
+        """Return the methods of the wire that are answered here."""
+        return [
+            bind(m.MEMORY_REINFORCE, self.reinforce),
+            bind(m.MEMORY_ARCHIVE, self.archive),
+            bind(m.PASSES_REVIEW, self.review),
+        ]
+
+    async def reinforce(self, params: MemoryIdParams) -> RecordResult:
+        """Let a record's lifetime begin anew. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+        self._door.require_enabled()
+        scopes = (await self._door.place(params.context)).scopes
+
+        def reinforce(tx: Tx) -> RecordResult:
+            stored, now = self._active(tx, params, scopes), self._means.clock.now()
+            rows.reinforce(tx, params.memory_id, now)
+            add_event(tx, params.memory_id, now, Change("reinforced", USER_ACTOR))
+            note_change(tx, self._means, stored.scope_id)
+            record = _current(tx, params.memory_id, now)
+            tell_after(tx, self._means, [changed(record, "updated", None)])
+            return RecordResult(record=record)
+
+        return await self._means.db.write(reinforce)
+
+    async def archive(self, params: MemoryIdParams) -> RecordResult:
+        """Put a record into the archive. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+        self._door.require_enabled()
+        scopes = (await self._door.place(params.context)).scopes
+
+        def put_away(tx: Tx) -> RecordResult:
+            stored, now = self._active(tx, params, scopes), self._means.clock.now()
+            tell_after(tx, self._means, [archive(tx, self._means, stored, USER_ACTOR, now)])
+            return RecordResult(record=_current(tx, params.memory_id, now))
+
+        return await self._means.db.write(put_away)
+
+    def _active(self, tx: Tx, params: MemoryIdParams, scopes: Sequence[Scope]) -> Stored:
+        self._door.require_writable(tx, params.context, None, scopes)
+        stored = find_kept(tx, self._means, params.memory_id, scopes)
+        if stored is None:
+            raise CallerError.missing("memory")
+        if at_time(stored.record, self._means.clock.now()).status != "active":
+            raise Refused("conflict", "Only an active memory ages.")
+        return stored
+
+    async def review(self, params: PassesReviewParams) -> PassesReviewResult:
+        """Return records of the user's voice that have faded, those first that faded first."""
+        self._door.require_enabled()
+        scopes = (await self._door.place(params.context)).scopes
+        now, aging = self._means.clock.now(), self._means.settings().aging
+        place = place_of(params.cursor, (0, 0))
+
+        def is_faded(one: rows.Aged) -> bool:
+            life = Lifetime(one.standing, one.reinforced_at, one.updated_at, one.fades_at)
+            ends = fade_time(aging, life)
+            return ends is not None and ends <= now
+
+        def read(tx: Tx) -> PassesReviewResult:
+            ids = scope_ids_of(tx, scopes)
+            view = View(frozenset(ids), ACTIVE, now, shows_regulated=False)
+            found = rows.faded_user_records(tx, list(ids), (place[0], place[1]), now, params.limit + 1, is_faded)
+            page = found[: params.limit]
+            following = cursor_of(page[-1][0].fades_at or 0, page[-1][0].row) if len(found) > params.limit else None
+            shown = [at_time(one.record, now) for _, one in page if is_shown(tx, one, view, self._means.scanner)]
+            return PassesReviewResult(records=shown, next_cursor=following)
+
+        return await self._means.db.read(read)
+
+
+def _current(tx: Tx, memory_id: str, now: int) -> Record:
+    stored = get_record(tx, memory_id)
+    if stored is None:
+        raise Defect
+    return at_time(stored.record, now)

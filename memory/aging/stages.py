@@ -1,0 +1,313 @@
+"""The stages of a consolidation, and of the nightly census: what each looks at, and what it changes.
+
+Rule 1: no stage changes, hides or removes what the user said: it moves machines' records and candidates, and bookkeeping.
+Rule 2: a stage does a bounded part at a time; what it has done it finds done when it is begun again.
+Rule 3: whatever is changed is returned as a change, which the run logs and a person can undo.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+
+from memory.candidates.decisions import Candidates
+from memory.forget.erasing import Eraser, RecordEraser
+from memory.ports import Collaborators
+from memory.proposals.kept_proposals import KeptProposal, approved_proposal, proposal_of
+from memory.rows import aging as rows
+from memory.rows.candidates import reopen_candidate
+from memory.rows.evidence import evidence_of_candidate
+from memory.rows.notices import Notice, changed, note_change
+from memory.rows.records import is_key_taken, set_status
+from memory.rows.store import (
+    Change,
+    Stored,
+    StoredCandidate,
+    add_event,
+    earlier_turns,
+    get_record,
+    known_candidate,
+)
+from memory.rules.admission import said_in_turns
+from memory.rules.strength import DAY_MS, HOUR_MS, Lifetime, fade_time
+from memory.write.writing import RecordWriter
+from protocol.memory import Actor, Kind
+from protocol.notifications import MemoryChanged, MemoryInvalidated
+from protocol.passes import UndoSkip
+from protocol.seams.passes import StageChange, StageRun, StageSlice
+from protocol.seams.ports import Tx
+
+RAW_MS: Final = 24 * HOUR_MS
+"""How old a candidate is before a consolidation decides on it again."""
+SYSTEM: Final = Actor(kind="system")
+RECORD, CANDIDATE, PROMOTED = "record", "candidate", "promoted"
+"""What a change is about: a record's status, a candidate's status, a record that a candidate became."""
+
+
+class Cap(NamedTuple):
+    """How many records machines may keep in a scope of some kinds, by its setting, and how many of those beyond it go at a time."""
+
+    setting: str
+    kinds: Sequence[Kind]
+    most: int
+
+
+CAPS: tuple[Cap, ...] = (
+    Cap("cap_knowledge", ("semantic", "observation"), 20),
+    Cap("cap_events", ("episodic", "session_summary"), 100),
+    Cap("cap_procedures", ("procedural",), 10),
+)
+INBOX = Cap("cap_inbox", (), 50)
+
+
+class _Stage(NamedTuple):
+    """A stage: its name, and the function that does the next part of it. Satisfies `PassStage`."""
+
+    name: str
+    step: Callable[[Tx, StageRun, int | None], StageSlice]
+
+    def work(self, tx: Tx, run: StageRun) -> StageSlice:
+        """Do the next part of the work."""
+        scope_id = None
+        if run.workspace_id is not None:
+            scope_id = rows.scope_of_workspace(tx, run.workspace_id)
+            if scope_id is None:
+                return StageSlice()
+        return self.step(tx, run, scope_id)
+
+
+class Consolidation:
+    """Builds the stages, and undoes what they did."""
+
+    def __init__(self, means: Collaborators, writer: RecordWriter, eraser: Eraser, candidates: Candidates) -> None:
+        self._means = means
+        self._writer = writer
+        self._eraser = eraser
+        self._rows = RecordEraser(means)
+        self._candidates = candidates
+
+    def stages(self) -> list[_Stage]:
+        """Return the stages in the order in which they run."""
+        return [
+            _Stage("scan", self._scan),
+            _Stage("score", self._score),
+            _Stage("enrich", self._enrich),
+            _Stage("promote", self._promote),
+            _Stage("expire", self._expire),
+            _Stage("cap", self._cap),
+        ]
+
+    def undoing(self) -> Mapping[str, Callable[[Tx, StageChange, int], UndoSkip | None]]:
+        """Return how each kind of change is undone."""
+        return {RECORD: self._undo_record, PROMOTED: self._undo_promotion, CANDIDATE: self._undo_candidate}
+
+    # -- stages ----------------------------------------------------------------------------------------------------
+
+    def _scan(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
+        raw, older = rows.raw_candidates(tx, scope_id, run.now - RAW_MS)
+        return StageSlice(seen=raw, counts={"raw": raw, "older": older})
+
+    def _score(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
+        seen, moved = rows.move_tiers(tx, scope_id, run.limit)
+        return StageSlice(
+            place="more" if seen == run.limit else None, seen=seen, moved=moved, counts={"scored": seen, "moved": moved}
+        )
+
+    def _enrich(self, _tx: Tx, _run: StageRun, _scope_id: int | None) -> StageSlice:
+        return StageSlice(skipped="provider_not_configured")
+
+    def _promote(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
+        """Decide again on candidates that waited for a day, by the same admission with today's evidence."""
+        after = int(run.place or 0)
+        found = rows.raw_after(tx, scope_id, run.now - RAW_MS, after, run.limit)
+        done = [self._promote_one(tx, one, run.now) for _, one in found]
+        changes = [outcome for outcome in done if isinstance(outcome, StageChange)]
+        stays = [outcome for outcome in done if isinstance(outcome, str)]
+        counts = {"promoted": len(changes)} | {f"stays_{reason}": stays.count(reason) for reason in set(stays)}
+        place = str(found[-1][0]) if len(found) == run.limit else None
+        return StageSlice(place=place, seen=len(found), changes=changes, counts=counts)
+
+    def _promote_one(self, tx: Tx, found: StoredCandidate, now: int) -> StageChange | str:
+        """Return the change, or why the candidate stays."""
+        kept, candidate = proposal_of(found), found.candidate
+        if reason := _held(found, kept):
+            return reason
+        turns = earlier_turns(tx, found.scope_id, found.text_hash, found.fingerprint)
+        factors = self._candidates.factors_of(tx, candidate.candidate_id)
+        evidence = evidence_of_candidate(tx, candidate.candidate_id)
+        turns |= {one.turn_id for one in evidence if one.turn_id is not None}
+        if said_in_turns(factors, len(turns)).bucket != "high":
+            return "low_score"
+        threads = [one.thread_id for one in evidence if one.thread_id is not None]
+        thread = self._means.read_thread(tx, threads[0]) if threads else None
+        workspace_id = thread.workspace_id if thread is not None else None
+        is_explicit = kept.semantic.intent == "explicit_store" and kept.semantic.explicitness == "explicit"
+        as_a_person = approved_proposal(tx, found, candidate.content, candidate.value, workspace_id)
+        proposed = msgspec.structs.replace(
+            as_a_person, provenance=kept.provenance, approves=None, is_explicit=is_explicit,
+            disposition="route_to_candidate_policy",
+        )  # fmt: skip
+        outcome = self._writer.write(tx, proposed, [candidate.scope])
+        record = outcome.result.record
+        if record is None:
+            return outcome.result.decision.reason_code
+        add_event(tx, record.memory_id, now, Change("promoted", SYSTEM, None, None, "active"))
+        tx.after_commit(partial(self._notify, outcome.notices))
+        return StageChange(
+            record.memory_id, PROMOTED, {"candidate_id": candidate.candidate_id, "status": "pending"},
+            {"candidate_id": candidate.candidate_id, "status": record.status},
+        )  # fmt: skip
+
+    def _expire(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
+        """Archive machines' records whose lifetime has ended, then erase those whose time in the archive has."""
+        part, _, after = (run.place or "archive:0").partition(":")
+        aging = self._means.settings().aging
+        if part == "archive":
+            ended, following = self._ended(tx, run, scope_id, int(after))
+            changes, notices = self._archive(tx, ended, run.now)
+            place = f"archive:{following}" if following is not None else "erase:0"
+            return StageSlice(
+                place=place, seen=len(ended), changes=changes, counts={"archived": len(changes)},
+                notify=partial(self._send, notices),
+            )  # fmt: skip
+        before = run.now - self._means.settings().archive_days * DAY_MS
+        over = rows.long_archived(tx, scope_id, before, run.limit)
+        if over:
+            self._rows.erase(tx, over, include_sources=False, leaves_tombstone=False)
+            self._eraser.promise(tx)
+        counts = {"erased": len(over)}
+        if len(over) == run.limit:
+            return StageSlice(place="erase:0", seen=len(over), moved=len(over), counts=counts)
+        faded = 0 if aging == "off" else rows.count_faded(tx, scope_id, run.now)
+        return StageSlice(seen=len(over), moved=len(over), counts=counts | {"faded": faded})
+
+    def _ended(self, tx: Tx, run: StageRun, scope_id: int | None, after: int) -> tuple[list[Stored], int | None]:
+        """Return machines' records whose lifetime has ended, and the row to go on after; None at the end."""
+        aging = self._means.settings().aging
+        if aging == "off":
+            return [], None
+        if aging == "reinforced":
+            found = rows.faded_machine_records(tx, scope_id, run.now, run.limit)
+            return found, 0 if len(found) == run.limit else None
+        page = rows.aging_machine_records(tx, scope_id, after, run.limit)
+        due = [one.memory_id for one in page if (fade_time(aging, _lifetime(one)) or run.now + 1) <= run.now]
+        found = [stored for one in due if (stored := get_record(tx, one)) is not None]
+        return found, page[-1].row if len(page) == run.limit else None
+
+    def _cap(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
+        """Archive the weakest of machines' records where a scope has more than its cap, and let go the weakest candidates."""
+        settings, changes, notices, counts = (
+            self._means.settings(),
+            list[StageChange](),
+            list[Notice](),
+            dict[str, int](),
+        )
+        crowds = rows.machine_crowds(tx, scope_id)
+        for cap in CAPS:
+            for scope in {crowd.scope_id for crowd in crowds}:
+                over = sum(c.size for c in crowds if c.scope_id == scope and c.kind in cap.kinds) - getattr(
+                    settings, cap.setting
+                )
+                if over > 0:
+                    weakest = rows.weakest_machine_records(tx, scope, cap.kinds, run.now, min(over, cap.most))
+                    moved, told = self._archive(tx, weakest, run.now)
+                    changes, notices = [*changes, *moved], [*notices, *told]
+                    counts[cap.setting] = counts.get(cap.setting, 0) + len(moved)
+        for scope, count in rows.waiting_crowds(tx, scope_id):
+            over = min(count - settings.cap_inbox, INBOX.most)
+            for found in rows.weakest_candidates(tx, scope, over) if over > 0 else []:
+                notices += self._candidates.let_go(tx, found)
+                changes.append(
+                    StageChange(found.candidate.candidate_id, CANDIDATE, {"status": "pending"}, {"status": "expired"})
+                )
+                counts[INBOX.setting] = counts.get(INBOX.setting, 0) + 1
+        return StageSlice(seen=len(changes), changes=changes, counts=counts, notify=partial(self._send, notices))
+
+    # -- moves -----------------------------------------------------------------------------------------------------
+
+    def _archive(self, tx: Tx, found: Sequence[Stored], now: int) -> tuple[list[StageChange], list[Notice]]:
+        changes, notices = list[StageChange](), list[Notice]()
+        for stored in found:
+            notices.append(archive(tx, self._means, stored, SYSTEM, now))
+            before = {"status": stored.record.status, "updated_at": stored.record.updated_at}
+            after = {"status": "archived", "updated_at": now}
+            changes.append(StageChange(stored.record.memory_id, RECORD, before, after))
+        return changes, notices
+
+    def _send(self, notices: Sequence[Notice], is_many: bool) -> None:  # noqa: FBT001  # as a slice calls it
+        """Notify of each change, or once of the scopes where a run has changed very much."""
+        if is_many and notices:
+            scopes = {notice.params.scope for notice in notices if isinstance(notice.params, MemoryChanged)}
+            self._means.notify("memory/invalidated", MemoryInvalidated(scopes=sorted(scopes)))
+            return
+        self._notify(notices)
+
+    def _notify(self, notices: Sequence[Notice]) -> None:
+        for notice in notices:
+            self._means.notify(notice.method, notice.params)
+
+    # -- undoing ---------------------------------------------------------------------------------------------------
+
+    def _undo_record(self, tx: Tx, change: StageChange, now: int) -> UndoSkip | None:
+        stored = get_record(tx, change.subject)
+        if stored is None:
+            return "erased"
+        if stored.record.status == "deleted":
+            return "forgotten"
+        is_as_left = (stored.record.status, stored.record.updated_at) == (
+            change.after["status"],
+            change.after["updated_at"],
+        )
+        if not is_as_left or is_key_taken(tx, stored):
+            return "changed_since"
+        set_status(tx, stored, "restore", Actor(kind="user"), change.before["updated_at"])
+        rows.reinforce(tx, change.subject, now)  # or the next pass would do it again
+        note_change(tx, self._means, stored.scope_id)
+        record = msgspec.structs.replace(
+            stored.record, status=change.before["status"], updated_at=change.before["updated_at"]
+        )
+        tx.after_commit(partial(self._notify, [changed(record, "restored", None)]))
+        return None
+
+    def _undo_promotion(self, tx: Tx, change: StageChange, now: int) -> UndoSkip | None:
+        stored = get_record(tx, change.subject)
+        if stored is None:
+            return "erased"
+        if stored.record.status != "active":
+            return "forgotten" if stored.record.status == "deleted" else "changed_since"
+        tx.after_commit(partial(self._notify, [archive(tx, self._means, stored, Actor(kind="user"), now)]))
+        return None
+
+    def _undo_candidate(self, tx: Tx, change: StageChange, now: int) -> UndoSkip | None:
+        found = known_candidate(tx, change.subject)
+        if found is None:
+            return "erased"
+        if found.is_forgotten:
+            return "forgotten"
+        if found.candidate.status != change.after["status"]:
+            return "changed_since"
+        reopen_candidate(tx, change.subject, now)
+        return None
+
+
+def archive(tx: Tx, means: Collaborators, stored: Stored, actor: Actor, now: int) -> Notice:
+    """Move a record to the archive; return the notification of it."""
+    set_status(tx, stored, "archive", actor, now)
+    note_change(tx, means, stored.scope_id)
+    return changed(
+        msgspec.structs.replace(stored.record, status="archived", contested=False, updated_at=now), "archived", None
+    )
+
+
+def _lifetime(one: rows.Aged) -> Lifetime:
+    return Lifetime(one.standing, one.reinforced_at, one.updated_at, one.fades_at)
+
+
+def _held(found: StoredCandidate, kept: KeptProposal) -> str | None:
+    """Return why no pass may promote a candidate."""
+    if found.candidate.contested_memory_id is not None:
+        return "contested"
+    if kept.under_review:
+        return "review"
+    return "machine_voice" if kept.provenance.source_kind == "agent_note" else None

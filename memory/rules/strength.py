@@ -1,0 +1,117 @@
+"""How strong a record is, and when its lifetime ends: pure.
+
+Rule 1: standing is free of time; schema.sql computes it as a column of the record, by the same factors, so that no write can leave it stale.
+Rule 2: strength is standing times recency, computed when it is read; no row changes by mere waiting.
+
+The factors are those of the seed's importance score; passes.md of the design says where they differ. A test compares the column with
+`factors_of`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from protocol.record import ActorKind, Record, SourceKind
+from protocol.settings import Aging
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+RECENCY_POWER = 0.3
+NEUTRAL_IMPORTANCE = 0.5
+IN_PASSING = 0.85
+"""Of what nobody asked to keep, beside what was stated or noted as such."""
+SAID_IN_PASSING: frozenset[SourceKind] = frozenset({"user_statement", "background_extractor", "assistant_inference"})
+USER_WEIGHT = 0.9
+MACHINE_WEIGHTS: Mapping[ActorKind | None, float] = {
+    "user": 0.9, "system": 0.85, "assistant": 0.7, "extractor": 0.7, "import": 0.7, "tool": 0.5, None: 0.7,
+}  # fmt: skip
+MOST_LINKS = 5
+LINK_GAIN = 0.1
+READS_FOR_GOOD = 5
+"""Explicit reads that save a record for good."""
+
+TIERS: tuple[tuple[float, int], ...] = ((0.5, 90), (0.3, 30), (0.0, 7))
+"""The least standing, rounded to six digits, and the days that a record of it lasts; above `FOR_GOOD` it lasts for good."""
+FOR_GOOD = 0.8
+
+
+class Factors(NamedTuple):
+    """What standing is the product of."""
+
+    base: float
+    source: float
+    access: float
+    links: float
+
+    @property
+    def standing(self) -> float:
+        """The product: 0 or more, without an upper bound."""
+        return self.base * self.source * self.access * self.links
+
+
+def factors_of(record: Record) -> Factors:
+    """Return the factors of a record's standing."""
+    made_by = record.provenance.created_by
+    base = min(1.0, record.importance / NEUTRAL_IMPORTANCE)
+    if record.provenance.source_kind in SAID_IN_PASSING:
+        base *= IN_PASSING
+    machine = MACHINE_WEIGHTS[made_by.kind if made_by is not None else None]
+    links = len(record.tags) + (record.supersedes is not None)
+    return Factors(
+        base=base, source=USER_WEIGHT if record.voice == "user" else machine,
+        access=1 + math.log(record.access_count + 1), links=1 + LINK_GAIN * min(MOST_LINKS, links),
+    )  # fmt: skip
+
+
+def recency_of(hours: float) -> float:
+    """Return the part of a standing that is left after so many hours: 1 in the first, 0.1390 after thirty days."""
+    return max(1.0, hours) ** -RECENCY_POWER
+
+
+def strength_of(standing: float, reinforced_at: int, now: int) -> float:
+    """Return the strength of a record, 0 to 1, by its standing and the Unix milliseconds of its last reinforcement."""
+    return min(1.0, standing * recency_of((now - reinforced_at) / HOUR_MS))
+
+
+def days_of(level: float) -> int | None:
+    """Return how many days a record of a standing or strength lasts; None: for good."""
+    rounded = round(level, 6)
+    if rounded > FOR_GOOD:
+        return None
+    return next(days for least, days in TIERS if rounded >= least)
+
+
+class Lifetime(NamedTuple):
+    """What the end of a record's life depends on."""
+
+    standing: float
+    reinforced_at: int
+    updated_at: int
+    fades_at: int | None
+    """The column of the record: by its standing, from its last reinforcement."""
+
+
+def fade_time(aging: Aging, life: Lifetime) -> int | None:
+    """Return the Unix milliseconds from which a record is faded; None: never.
+
+    With `literal` the tier sinks with strength, and the time of each runs from the last change. Strength falls below x when
+    (standing / x) ** (1 / 0.3) hours have passed, so the end of each tier is known in advance.
+    """
+    if aging == "off" or life.fades_at is None:
+        return None
+    if aging == "reinforced":
+        return life.fades_at
+    begins = 0
+    for floor, days in ((FOR_GOOD, None), *TIERS):
+        ends = math.inf if floor == 0.0 else life.reinforced_at + _hours_until(life.standing, floor) * HOUR_MS
+        if days is not None:
+            due = max(life.updated_at + days * DAY_MS, begins)
+            if due < ends:
+                return int(due)
+        begins = max(begins, int(ends)) if ends != math.inf else begins
+    raise AssertionError  # pragma: no cover  # the last tier has no end
+
+
+def _hours_until(standing: float, floor: float) -> float:
+    """Return the hours after which strength is below a floor; 0 for what never reached it."""
+    return (standing / floor) ** (1 / RECENCY_POWER) if standing >= floor else 0.0

@@ -1,0 +1,65 @@
+"""The stages that a house offers to passes, and the undoing of their changes.
+
+Rule 1: a stage works in the transaction that it is given; the run logs its changes in the same transaction.
+Rule 2: a stage goes on at the place where it stopped, and finds done what it has done already.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from protocol.passes import UndoSkip
+from protocol.seams.ports import Tx
+
+
+class StageChange(NamedTuple):
+    """A thing that a stage changed: the members that differ, before and after. Ids, states and numbers, never text."""
+
+    subject: str
+    what: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+
+class StageSlice(NamedTuple):
+    """A part of a stage's work. `place` is where the next part begins; None at the end of the stage."""
+
+    place: str | None = None
+    seen: int = 0
+    changes: Sequence[StageChange] = ()
+    moved: int = 0
+    """Rows of bookkeeping that changed beside `changes`, which nobody would want undone."""
+    counts: Mapping[str, int] = {}
+    notify: Callable[[bool], None] = lambda _is_many: None
+    """Sends the notifications of this part after its commit; with True one stands for all."""
+    skipped: str | None = None
+    """Why the stage had nothing to work with."""
+
+
+class StageRun(NamedTuple):
+    """What a stage is told of the run: its time, when the last run that ended began, how much a slice may do."""
+
+    now: int
+    place: str | None
+    since: int | None
+    limit: int
+    counts: Mapping[str, int]
+    """What this stage has counted in this run so far."""
+    workspace_id: str | None = None
+    """The workspace that the run is confined to; None: the whole home."""
+
+
+class PassStage(Protocol):
+    """A stage of a pass."""
+
+    @property
+    def name(self) -> str:
+        """The name under which a run shows it."""
+        ...
+
+    def work(self, tx: Tx, run: StageRun) -> StageSlice:
+        """Do the next part of the work."""
+        ...
+
+
+UndoChange = Callable[[Tx, StageChange, int], UndoSkip | None]
+"""(tx, change, now): take a change back where all still is as the run left it; else return why it was skipped."""
