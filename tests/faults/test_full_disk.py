@@ -161,12 +161,13 @@ def test_a_file_that_vanished_is_told_and_not_made_anew(name: str, vfs: FaultVFS
         assert it.refusal("The ladder hangs in the hall.") == "unavailable"
         assert it.told == ["database_moved"]
         assert it.home.found("mirror")
-        it.home.db._file.let_go()  # who reads now must open the file again
+        it.home.db._file.let_go()  # who reads now must open the file again, which is refused before the disk is asked
         vfs.arm(Fault(1, "io"))
         for _ in range(4):
-            with contextlib.suppress(GatewayError):
+            with pytest.raises(GatewayError, match="moved or deleted"):
                 it.home.found("mirror")
-        assert vfs.struck == 1
+        assert vfs.struck == 0
+        vfs.arm(None)
         assert not (tmp_path / "gateway.db").exists() or name != "gateway.db"
         it.look_again()
         assert it.told[-1] is not None
