@@ -233,8 +233,8 @@ INSERT INTO pass_state (name, next_run_at) VALUES (:name, :at) ON CONFLICT (name
 
 -- name: add_run
 -- Queue a run.
-INSERT INTO pass_run (run_id, name, trigger, is_dry, state, workspace_id, queued_at, stages, since)
-VALUES (:run_id, :name, :trigger, :is_dry, 'queued', :workspace_id, :now, :stages, :since)
+INSERT INTO pass_run (run_id, name, trigger, is_dry, state, workspace_id, queued_at, stages)
+VALUES (:run_id, :name, :trigger, :is_dry, 'queued', :workspace_id, :now, :stages)
 
 -- name: put_run
 -- How far a run is.
@@ -244,27 +244,22 @@ WHERE run_id = :run_id
 
 -- name: get_run
 -- A run by its id.
-SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, since, changes, reversible_until
+SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, changes, reversible_until
 FROM pass_run WHERE run_id = :run_id
 
 -- name: unfinished_run
 -- The oldest run, of a pass or of any, that has not ended.
-SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, since, changes, reversible_until
+SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, changes, reversible_until
 FROM pass_run WHERE state IN ('queued', 'running') AND (:name IS NULL OR name = :name) ORDER BY id LIMIT 1
 
 -- name: last_run
 -- The newest run of a pass that has ended and was not dry.
-SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, since, changes, reversible_until
+SELECT run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, changes, reversible_until
 FROM pass_run WHERE name = :name AND NOT is_dry AND ended_at IS NOT NULL ORDER BY id DESC LIMIT 1
-
--- name: last_full_run
--- When the newest run of a pass began that looked at the whole home and ended.
-SELECT started_at FROM pass_run
-WHERE name = :name AND NOT is_dry AND workspace_id IS NULL AND state IN ('completed', 'undone') ORDER BY id DESC LIMIT 1
 
 -- name: list_runs
 -- Runs, newest first.
-SELECT id, run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, since, changes, reversible_until
+SELECT id, run_id, name, trigger, is_dry, state, reason, workspace_id, started_at, ended_at, stages, stage, place, changes, reversible_until
 FROM pass_run WHERE id < :before AND (:name IS NULL OR name = :name) AND (:states IS NULL OR instr(:states, ',' || state || ',') > 0)
 ORDER BY id DESC LIMIT :limit
 
@@ -287,12 +282,3 @@ UPDATE pass_change SET is_seen = 1 WHERE id = :id
 -- name: forget_runs
 -- Drop runs that ended long ago; their changes go with them.
 DELETE FROM pass_run WHERE id IN (SELECT id FROM pass_run WHERE ended_at < :before ORDER BY ended_at LIMIT :limit)
-
--- name: census
--- How many rows of each kind the home has.
-SELECT 'records_' || status, count(*) FROM record GROUP BY status
-UNION ALL SELECT 'candidates_' || status, count(*) FROM candidate GROUP BY status
-UNION ALL SELECT 'notes', count(*) FROM record WHERE status = 'active' AND is_machine
-UNION ALL SELECT 'chunks', count(*) FROM chunk
-UNION ALL SELECT 'vectors_of_records', count(*) FROM memory_vec
-UNION ALL SELECT 'tombstones', count(*) FROM tombstone

@@ -77,7 +77,6 @@ CREATE TABLE pass_run (
     stages           TEXT NOT NULL,
     stage            INTEGER NOT NULL DEFAULT 0,
     place            TEXT,
-    since            INTEGER, -- when the last run of this pass that ended began
     changes          INTEGER NOT NULL DEFAULT 0,
     reversible_until INTEGER
 ) STRICT;

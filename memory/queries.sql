@@ -77,7 +77,7 @@ SELECT updated_at AS place, id FROM record WHERE scope_id = :scope_id AND (updat
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
-  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -88,7 +88,7 @@ SELECT created_at AS place, id FROM record WHERE scope_id = :scope_id AND (creat
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
-  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -100,7 +100,7 @@ SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scop
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
-  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -112,7 +112,7 @@ SELECT CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
-  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
   AND (:tags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
     WHERE wanted.value NOT IN (SELECT own.value FROM json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS own)))
 ORDER BY place DESC, id DESC LIMIT :limit
@@ -125,7 +125,7 @@ SELECT json_group_array(row) FROM (SELECT rowid AS row FROM memory_fts WHERE mem
 -- The newest active records of a scope and category without a name of the caller's that a term is in.
 SELECT record.id FROM (SELECT rowid AS row FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT :budget) CROSS JOIN record ON record.id = row
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
-  AND instr(provenance, '"source_kind":"agent_note"') = 0 LIMIT :limit
+  AND NOT is_machine LIMIT :limit
 
 -- name: active_rows_before
 -- Active records of some scopes, the newest first.
@@ -136,7 +136,7 @@ ORDER BY id DESC LIMIT :limit
 -- Those of some records that are active, of a scope and category, and have no name of the caller's.
 SELECT record.id FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value
 WHERE scope_id = :scope_id AND category = :category AND status = 'active' AND alias IS NULL
-  AND instr(provenance, '"source_kind":"agent_note"') = 0
+  AND NOT is_machine
 
 -- name: terms_of_scopes
 -- The newest records in some scopes with the terms that are kept of them.
@@ -150,11 +150,11 @@ SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match
 -- name: candidates_by_row
 -- What ranking and the gate need of records, those left out that cannot be shown or are not asked for; text as bytes, as in `record_bytes`.
 SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), expires_at, importance, confidence,
-    evidence_count, updated_at, terms, CASE WHEN instr(provenance, '"source_kind":"agent_note"') > 0 THEN CAST(provenance AS BLOB) END,
+    evidence_count, updated_at, terms, CASE WHEN is_machine THEN CAST(provenance AS BLOB) END,
     CAST(substr(content, 1, 240) AS BLOB)
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')
-  AND (:voices IS NULL OR instr(:voices, iif(instr(provenance, '"source_kind":"agent_note"') > 0, ',machine,', ',user,')) > 0)
+  AND (:voices IS NULL OR instr(:voices, iif(is_machine, ',machine,', ',user,')) > 0)
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
 
 -- name: workspace_scopes
@@ -210,7 +210,7 @@ UPDATE record SET {adopted}, updated_at = :now WHERE memory_id = :memory_id
 -- name: notes_saying
 -- Active notes of agents in a scope with these words; `+` keeps the planner from the index of the scope's statuses.
 SELECT memory_id FROM record WHERE scope_id = :scope_id AND text_hash = :text_hash AND +status = 'active'
-  AND instr(provenance, '"source_kind":"agent_note"') > 0
+  AND is_machine
 
 -- name: take_evidence
 -- What supported a record supports another one.
@@ -1108,3 +1108,11 @@ ORDER BY candidate.id LIMIT :limit
 -- name: reinforce_record
 -- A record's lifetime begins anew.
 UPDATE record SET reinforced_at = :now WHERE memory_id = :memory_id
+
+-- name: census
+-- How many rows of each kind durable memory has.
+SELECT 'records_' || status, count(*) FROM record GROUP BY status
+UNION ALL SELECT 'candidates_' || status, count(*) FROM candidate GROUP BY status
+UNION ALL SELECT 'notes', count(*) FROM record WHERE status = 'active' AND is_machine
+UNION ALL SELECT 'vectors_of_records', count(*) FROM memory_vec
+UNION ALL SELECT 'tombstones', count(*) FROM tombstone

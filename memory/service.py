@@ -230,7 +230,7 @@ class MemoryService:
             return self._forgetter.targets(tx, params, place.scopes)
 
         is_wanted = params.include_sources and params.mode == "erase"
-        return await self._eraser.forget(check, targets if is_wanted else None)
+        return await self._eraser.forget(check, targets if is_wanted else None, is_dry=params.dry_run)
 
     async def restore(self, params: RestoreParams) -> RestoreResult:
         """Undo a forgetting."""

@@ -11,6 +11,7 @@ import msgspec
 from anyio import to_thread
 
 from memory.extraction.counts import count
+from memory.forget.erasing import ForgottenRecords
 from memory.parts import Parts
 from memory.proposals.forgotten_sources import GONE
 from memory.proposals.note_proposals import note_of_tool
@@ -194,4 +195,8 @@ class TurnMemory:
         """Forget within a turn's scopes."""
         scopes = self.turn_scopes(turn)
         actor = Actor(kind="assistant")
-        return await self._eraser.forget(lambda tx: self._forgetter.forget(tx, params, scopes, actor))
+
+        def forget(tx: Tx) -> ForgottenRecords:
+            return self._forgetter.forget(tx, params, scopes, actor)
+
+        return await self._eraser.forget(forget, is_dry=params.dry_run)

@@ -43,7 +43,8 @@ Unit: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="0 to 1.")]
 
 DEFAULT_LIMIT = 20
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 encode = msgspec.json.Encoder().encode
 """Encodes a value as JSON; one encoder for all, because to make one costs more than most calls of it."""

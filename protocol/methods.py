@@ -240,19 +240,27 @@ MEMORY_MERGE = Method(
     "Merge a record into another one that says the same; for a person, never a tool.",
     (*_WRITES, "conflict"),
 )
+_AGES: tuple[ErrorReason, ...] = (
+    "not_found",
+    "scope_out_of_context",
+    "conflict",
+    "memory_disabled",
+    "memory_write_disabled",
+    "memory_ignored",
+)
 MEMORY_REINFORCE = Method(
     "memory/reinforce",
     m.MemoryIdParams,
     m.RecordResult,
     "Let a record's lifetime begin anew.",
-    ("not_found", "scope_out_of_context", "conflict", "memory_disabled", "memory_write_disabled", "memory_ignored"),
+    _AGES,
 )
 MEMORY_ARCHIVE = Method(
     "memory/archive",
     m.MemoryIdParams,
     m.RecordResult,
     "Put a record out of sight, until it is restored.",
-    ("not_found", "scope_out_of_context", "conflict", "memory_disabled", "memory_write_disabled", "memory_ignored"),
+    _AGES,
 )
 MEMORY_HISTORY = Method(
     "memory/history",

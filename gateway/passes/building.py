@@ -11,9 +11,15 @@ from gateway.passes.runs import RunMeans, Runs
 from gateway.passes.scheduler import ScheduleMeans, Scheduler
 from gateway.passes.undoing import Undoing, UndoMeans
 from memory.aging.stages import Consolidation
+from memory.rows.aging import count_rows
 from protocol.passes import PassName
 from protocol.seams.passes import PassStage
 from protocol.seams.ports import JobQueue, Notify, Tx
+from thread_episodic.rows.counts import count_chunks
+
+
+def _count_chunks(tx: Tx) -> dict[str, int]:
+    return {"chunks": count_chunks(tx)}
 
 
 class PassParts(NamedTuple):
@@ -31,7 +37,7 @@ def build_passes(
     """Build scheduler, runs and methods."""
     stages: Mapping[PassName, Sequence[PassStage]] = {
         "consolidate": consolidation.stages(),
-        "dream": [Census(), Prune(queue_repairs)],
+        "dream": [Census([count_rows, _count_chunks]), Prune(queue_repairs)],
     }
     db, clock, ids = base.database, base.clock, base.ids
 

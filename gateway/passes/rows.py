@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from gateway.home.owners import SQL
+from protocol.base import encode_sorted
 from protocol.passes import PassName, Run, RunChange, RunStage, RunState, Trigger
 from protocol.seams.passes import StageChange
 from protocol.seams.ports import Row, Tx
@@ -16,7 +17,6 @@ from protocol.seams.ports import Row, Tx
 _STAGES: Final = msgspec.json.Decoder(list[RunStage])
 """Made here: two threads of the database must not be the first to meet a type at once, which msgspec does not guard."""
 _OBJECT: Final = msgspec.json.Decoder(dict[str, Any])
-_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class StoredRun(NamedTuple):
@@ -26,7 +26,6 @@ class StoredRun(NamedTuple):
     workspace_id: str | None
     stage: int
     place: str | None
-    since: int | None
 
 
 class NewRun(NamedTuple):
@@ -41,28 +40,27 @@ class NewRun(NamedTuple):
 
 
 def _text(value: Any) -> str:
-    return _encode(value).decode()
+    return encode_sorted(value).decode()
 
 
 def run_of(row: Row) -> StoredRun:
     """Return a row of `pass_run` as a run."""
     run_id, name, trigger, is_dry, state, reason, workspace_id, *later = row
-    started_at, ended_at, stages, stage, place, since, changes, reversible_until = later
+    started_at, ended_at, stages, stage, place, changes, reversible_until = later
     run = Run(
         run_id=run_id, pass_=name, trigger=trigger, dry_run=bool(is_dry), state=state, reason=reason,
         started_at=started_at, ended_at=ended_at, stages=_STAGES.decode(stages), llm_enriched=0, model=None,
         changes=changes, reversible_until=reversible_until,
     )  # fmt: skip
-    return StoredRun(run, workspace_id, stage, place, since)
+    return StoredRun(run, workspace_id, stage, place)
 
 
 def add_run(tx: Tx, new: NewRun, now: int) -> None:
     """Queue a run whose stages all wait."""
     stages = [RunStage(name=name, state="waiting") for name in new.stages]
-    since = tx.one(SQL["last_full_run"], {"name": new.name})
     tx.run(SQL["add_run"], {
         "run_id": new.run_id, "name": new.name, "trigger": new.trigger, "is_dry": int(new.is_dry),
-        "workspace_id": new.workspace_id, "stages": _text(stages), "since": since[0] if since else None, "now": now,
+        "workspace_id": new.workspace_id, "stages": _text(stages), "now": now,
     })  # fmt: skip
 
 

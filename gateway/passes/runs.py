@@ -7,7 +7,7 @@ Rule 3: a dry run does the work of a real one in one transaction that is rolled 
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,21 +20,12 @@ from protocol.notifications import PassCompleted, PassStarted
 from protocol.passes import PassName, Run, RunStage
 from protocol.seams.passes import PassStage, StageRun, StageSlice
 from protocol.seams.ports import Clock, JobHandle, Notify, Transact, Tx
+from protocol.seams.rehearsal import rehearse
 
 SLICE_ROWS = 100
 """Rows of one slice: a writer that waits for it waits milliseconds."""
-MANY = 100
-"""Changes of a run beyond which one notification stands for those of the single records."""
 
 log = Log("passes")
-
-
-class _RolledBack(Exception):
-    """Carries a dry run out of its transaction."""
-
-    def __init__(self, run: StoredRun) -> None:
-        self.run = run
-        super().__init__()
 
 
 class RunMeans(NamedTuple):
@@ -63,25 +54,22 @@ class Runs:
     async def rehearse(self, new: NewRun) -> Run:
         """Do a dry run; return it as it was stored. Nothing but its own row stays."""
 
-        def all_slices(tx: Tx) -> None:
+        def all_slices(tx: Tx) -> StoredRun:
             now = self._means.clock.now()
             rows.add_run(tx, new, now)
             stored = _begun(_found(tx, new.run_id), now)
             while stored.stage < len(stored.run.stages):
                 stored = self._sliced(tx, stored)
-            raise _RolledBack(_ended(stored, self._means.clock.now()))
+            ended = _ended(stored, self._means.clock.now())
+            return ended._replace(run=msgspec.structs.replace(ended.run, reversible_until=None))
 
-        def keep(tx: Tx, done: StoredRun) -> None:
+        def keep(tx: Tx) -> None:
             rows.add_run(tx, new, done.run.started_at or 0)
             rows.put_run(tx, done)
 
-        try:
-            await self._means.db.note(all_slices)
-        except _RolledBack as rolled_back:
-            done = rolled_back.run._replace(run=msgspec.structs.replace(rolled_back.run.run, reversible_until=None))
-            await self._means.db.note(lambda tx: keep(tx, done))
-            return done.run
-        raise AssertionError  # pragma: no cover  # the transaction above always ends with `_RolledBack`
+        done = await rehearse(self._means.db, all_slices)
+        await self._means.db.note(keep)
+        return done.run
 
     async def _go_on(self, run_id: str) -> None:
         db, notify = self._means.db, self._means.notify
@@ -90,7 +78,7 @@ class Runs:
         while stored.stage < len(run.stages) and run.state == "running":
             await db.calm()
             if not self._means.is_memory_on():
-                await db.write(lambda tx: self._cancel(tx, run_id))
+                await db.write(lambda tx: self._close(tx, run_id, state="cancelled", reason="memory_disabled"))
                 return
             try:
                 stored = await db.write(lambda tx: self._slice(tx, run_id))
@@ -102,7 +90,7 @@ class Runs:
                 log.incident(failure)
                 stored = await self._fail(run_id, "internal")
             run = stored.run
-        ended = await db.write(lambda tx: self._end(tx, run_id))
+        ended = await db.write(lambda tx: self._close(tx, run_id))
         notify("passes/completed", PassCompleted(run=ended))
 
     def _begin(self, tx: Tx, run_id: str) -> StoredRun:
@@ -126,43 +114,31 @@ class Runs:
         began, run = time.perf_counter(), stored.run
         stage, shown = self._means.stages[run.pass_][stored.stage], run.stages[stored.stage]
         given = StageRun(
-            now=self._means.clock.now(), place=stored.place, since=stored.since, limit=SLICE_ROWS,
-            counts=shown.counts, workspace_id=stored.workspace_id,
+            now=self._means.clock.now(), place=stored.place, limit=SLICE_ROWS, changes=run.changes,
+            workspace_id=stored.workspace_id,
         )  # fmt: skip
         done = stage.work(tx, given)
         if done.changes:
             rows.add_changes(tx, run.run_id, done.changes)
-        changes = run.changes + len(done.changes)
-        tx.after_commit(lambda: done.notify(changes > MANY))
-        shown = _grown(shown, done, time.perf_counter() - began)
-        stages = [shown if number == stored.stage else one for number, one in enumerate(run.stages)]
-        return stored._replace(
-            run=msgspec.structs.replace(run, stages=stages, changes=changes),
-            stage=stored.stage + (done.place is None), place=done.place,
-        )  # fmt: skip
+        return _moved(
+            stored, _grown(shown, done, time.perf_counter() - began), done.place, run.changes + len(done.changes)
+        )
 
     async def _fail(self, run_id: str, reason: str) -> StoredRun:
         def fail(tx: Tx) -> StoredRun:
             stored = _found(tx, run_id)
             failed = msgspec.structs.replace(stored.run.stages[stored.stage], state="failed", reason=reason)
-            stages = [failed if number == stored.stage else one for number, one in enumerate(stored.run.stages)]
-            run = msgspec.structs.replace(stored.run, stages=stages)
-            stored = stored._replace(run=run, stage=stored.stage + 1, place=None)
+            stored = _moved(stored, failed, None, stored.run.changes)
             rows.put_run(tx, stored)
             return stored
 
         return await self._means.db.write(fail)
 
-    def _cancel(self, tx: Tx, run_id: str) -> None:
-        """End a run where memory was switched off."""
-        stored, now = _ended(_found(tx, run_id), self._means.clock.now()), self._means.clock.now()
-        run = msgspec.structs.replace(stored.run, state="cancelled", reason="memory_disabled")
-        rows.put_run(tx, stored._replace(run=run))
-        self._means.plan_next(tx, run.pass_, now)
-
-    def _end(self, tx: Tx, run_id: str) -> Run:
+    def _close(self, tx: Tx, run_id: str, **outcome: Any) -> Run:
+        """Store the end of a run, and plan the next one; `outcome` stands for that of its stages."""
         now = self._means.clock.now()
         stored = _ended(_found(tx, run_id), now)
+        stored = stored._replace(run=msgspec.structs.replace(stored.run, **outcome))
         rows.put_run(tx, stored)
         self._means.plan_next(tx, stored.run.pass_, now)
         return stored.run
@@ -176,6 +152,13 @@ def _found(tx: Tx, run_id: str) -> StoredRun:
 
 def _begun(stored: StoredRun, now: int) -> StoredRun:
     return stored._replace(run=msgspec.structs.replace(stored.run, state="running", started_at=now))
+
+
+def _moved(stored: StoredRun, shown: RunStage, place: str | None, changes: int) -> StoredRun:
+    """Return a run whose stage is at another place, or over where there is none, with the stage as it is shown."""
+    stages = [shown if number == stored.stage else one for number, one in enumerate(stored.run.stages)]
+    run = msgspec.structs.replace(stored.run, stages=stages, changes=changes)
+    return stored._replace(run=run, stage=stored.stage + (place is None), place=place)
 
 
 def _grown(shown: RunStage, done: StageSlice, seconds: float) -> RunStage:

@@ -10,8 +10,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from protocol.passes import Trigger
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 MOST_JITTER = 0.05
 """A part of the interval, fixed by home and pass, so that the homes of a machine do not all wake at once."""
 FURTHEST = 1.1

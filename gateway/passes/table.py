@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
-from gateway.passes.schedule import DAY_MS, HOUR_MS
+from protocol.base import DAY_MS, HOUR_MS
 from protocol.passes import PassName
 from protocol.settings import PassSettings
 

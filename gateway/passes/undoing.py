@@ -12,11 +12,11 @@ import msgspec
 from gateway.passes import rows
 from gateway.passes.rows import NewRun, StoredRun
 from gateway.passes.runs import SLICE_ROWS
-from gateway.passes.table import REVERSIBLE_MS
 from protocol.errors import CallerError, Refused
 from protocol.passes import PassesUndoResult, Run, SkippedChange
 from protocol.seams.passes import StageChange, UndoChange
 from protocol.seams.ports import Clock, Ids, Transact, Tx
+from protocol.seams.rehearsal import rehearse
 
 STAGE = "undo"
 
@@ -30,19 +30,13 @@ class UndoMeans(NamedTuple):
     undo: Mapping[str, UndoChange]
 
 
-class _Slice(NamedTuple):
-    undone: Sequence[StageChange]
-    skipped: Sequence[SkippedChange]
+class _Part(NamedTuple):
+    """What a slice took back, the undoing as it is then, and whether nothing is left."""
 
-    @property
-    def size(self) -> int:
-        return len(self.undone) + len(self.skipped)
-
-
-class _RolledBack(Exception):
-    def __init__(self, result: PassesUndoResult) -> None:
-        self.result = result
-        super().__init__()
+    run: Run
+    undone: int
+    skipped: list[SkippedChange]
+    is_last: bool
 
 
 class Undoing:
@@ -53,66 +47,69 @@ class Undoing:
 
     async def undo(self, run_id: str, *, is_dry: bool) -> PassesUndoResult:
         """Undo a run. Raises `CallerError("not_found")`, and `Refused("conflict")` where nothing can be undone."""
-        own_id = self._means.ids.new("run")
+        own_id, db = self._means.ids.new("run"), self._means.db
         if is_dry:
-            return await self._rehearse(run_id, own_id)
-        undone, skipped = 0, list[SkippedChange]()
-        while True:
-            part = await self._means.db.write(lambda tx: self._slice(tx, run_id, own_id))
-            undone, skipped = undone + len(part.undone), [*skipped, *part.skipped]
-            if part.size < SLICE_ROWS:
-                break
-            await self._means.db.calm()
-        run = await self._means.db.write(lambda tx: self._end(tx, run_id, own_id, undone, skipped))
-        return PassesUndoResult(run=run, undone=undone, skipped=skipped)
+            result = _joined(await rehearse(db, lambda tx: self._all_parts(tx, run_id, own_id)))
+            return msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, dry_run=True))
+        parts = [await db.write(lambda tx: self._part(tx, run_id, own_id))]
+        while not parts[-1].is_last:
+            await db.calm()
+            parts.append(await db.write(lambda tx: self._part(tx, run_id, own_id)))
+        return _joined(parts)
 
-    async def _rehearse(self, run_id: str, own_id: str) -> PassesUndoResult:
-        def all_slices(tx: Tx) -> None:
-            undone, skipped, size = 0, list[SkippedChange](), SLICE_ROWS
-            while size == SLICE_ROWS:
-                part = self._slice(tx, run_id, own_id)
-                undone, skipped, size = undone + len(part.undone), [*skipped, *part.skipped], part.size
-            run = self._end(tx, run_id, own_id, undone, skipped)
-            run = msgspec.structs.replace(run, dry_run=True, reversible_until=None)
-            raise _RolledBack(PassesUndoResult(run=run, undone=undone, skipped=skipped))
+    def _all_parts(self, tx: Tx, run_id: str, own_id: str) -> list[_Part]:
+        parts = [self._part(tx, run_id, own_id)]
+        while not parts[-1].is_last:
+            parts.append(self._part(tx, run_id, own_id))
+        return parts
 
-        try:
-            await self._means.db.note(all_slices)
-        except _RolledBack as rolled_back:
-            return rolled_back.result
-        raise AssertionError  # pragma: no cover  # the transaction above always ends with `_RolledBack`
-
-    def _slice(self, tx: Tx, run_id: str, own_id: str) -> _Slice:
+    def _part(self, tx: Tx, run_id: str, own_id: str) -> _Part:
+        """Take the next changes back. With each part the undoing has ended, so that no process goes on with it."""
         now = self._means.clock.now()
         stored = _reversible(tx, run_id, now)
         if rows.find_run(tx, own_id) is None:
             rows.add_run(tx, NewRun(own_id, stored.run.pass_, "manual", [STAGE]), now)
         undone, skipped = list[StageChange](), list[SkippedChange]()
-        for number, change in rows.changes_to_undo(tx, run_id, SLICE_ROWS):
-            reason = self._means.undo[change.what](tx, change, now)
+        changes = rows.changes_to_undo(tx, run_id, SLICE_ROWS)
+        for number, change in changes:
+            reason = self._means.undo[change.what](tx, change)
             if reason is None:
                 undone.append(StageChange(change.subject, change.what, change.after, change.before))
             else:
                 skipped.append(SkippedChange(id=change.subject, reason=reason))
             rows.mark_undone(tx, number)
         rows.add_changes(tx, own_id, undone)
-        return _Slice(undone, skipped)
+        is_last = len(changes) < SLICE_ROWS
+        if is_last:
+            rows.put_run(tx, stored._replace(run=msgspec.structs.replace(stored.run, state="undone")))
+        run = self._grow(tx, own_id, len(undone), len(skipped), now)
+        return _Part(run, len(undone), skipped, is_last)
 
-    def _end(self, tx: Tx, run_id: str, own_id: str, undone: int, skipped: Sequence[SkippedChange]) -> Run:
-        now = self._means.clock.now()
-        original, own = rows.find_run(tx, run_id), rows.find_run(tx, own_id)
-        assert original is not None and own is not None  # noqa: S101, PT018  # both are rows of this transaction
-        rows.put_run(tx, original._replace(run=msgspec.structs.replace(original.run, state="undone")))
-        counts = {"undone": undone, "skipped": len(skipped)}
+    @staticmethod
+    def _grow(tx: Tx, own_id: str, undone: int, skipped: int, now: int) -> Run:
+        """Add a part to the undoing's own run. It cannot be undone: what it brought back a pass may take again."""
+        own = rows.find_run(tx, own_id)
+        assert own is not None  # noqa: S101  # a row of this transaction
+        stage = own.run.stages[0]
+        known = stage.counts
+        counts = {"undone": known.get("undone", 0) + undone, "skipped": known.get("skipped", 0) + skipped}
         stage = msgspec.structs.replace(
-            own.run.stages[0], state="completed", seen=undone + len(skipped), changed=undone, counts=counts
+            stage, state="completed", seen=sum(counts.values()), changed=counts["undone"], counts=counts
         )
         run = msgspec.structs.replace(
             own.run, state="completed", started_at=own.run.started_at or now, ended_at=now, stages=[stage],
-            changes=undone, reversible_until=now + REVERSIBLE_MS if undone else None,
+            changes=counts["undone"],
         )  # fmt: skip
         rows.put_run(tx, own._replace(run=run, stage=1))
         return run
+
+
+def _joined(parts: Sequence[_Part]) -> PassesUndoResult:
+    return PassesUndoResult(
+        run=parts[-1].run,
+        undone=sum(part.undone for part in parts),
+        skipped=[one for part in parts for one in part.skipped],
+    )
 
 
 def _reversible(tx: Tx, run_id: str, now: int) -> StoredRun:

@@ -5,21 +5,21 @@ Rule 1: a record of the user's voice is archived by a person alone, and stays in
 
 from collections.abc import Sequence
 
-from memory.aging.stages import archive
 from memory.doorway import Doorway
 from memory.ports import Collaborators
 from memory.read.reads import at_time
 from memory.rows import aging as rows
-from memory.rows.notices import changed, note_change
-from memory.rows.store import Change, Stored, add_event, get_record, scope_ids_of
+from memory.rows.notices import archive, changed, note_change
+from memory.rows.records import current_record, reinforce
+from memory.rows.store import Change, Stored, add_event, scope_ids_of
 from memory.rows.withheld import find_kept, is_shown
-from memory.rules.strength import Lifetime, fade_time
-from memory.rules.visibility import ACTIVE, View
+from memory.rules.strength import has_faded
+from memory.rules.visibility import ACTIVE, View, status_at
 from memory.write.idempotency import tell_after
 from protocol import methods as m
 from protocol.base import Scope
 from protocol.cursors import cursor_of, place_of
-from protocol.errors import CallerError, Defect, Refused
+from protocol.errors import CallerError, Refused
 from protocol.memory import Actor, MemoryIdParams, Record, RecordResult
 from protocol.methods import Bound, bind
 from protocol.passes import PassesReviewParams, PassesReviewResult
@@ -48,16 +48,16 @@ class Aging:
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 
-        def reinforce(tx: Tx) -> RecordResult:
+        def keep(tx: Tx) -> RecordResult:
             stored, now = self._active(tx, params, scopes), self._means.clock.now()
-            rows.reinforce(tx, params.memory_id, now)
+            reinforce(tx, params.memory_id, now)
             add_event(tx, params.memory_id, now, Change("reinforced", USER_ACTOR))
             note_change(tx, self._means, stored.scope_id)
-            record = _current(tx, params.memory_id, now)
+            record = self._shown(tx, stored, now)
             tell_after(tx, self._means, [changed(record, "updated", None)])
             return RecordResult(record=record)
 
-        return await self._means.db.write(reinforce)
+        return await self._means.db.write(keep)
 
     async def archive(self, params: MemoryIdParams) -> RecordResult:
         """Put a record into the archive. Raises `CallerError("not_found")`, `Refused("conflict")`."""
@@ -66,8 +66,8 @@ class Aging:
 
         def put_away(tx: Tx) -> RecordResult:
             stored, now = self._active(tx, params, scopes), self._means.clock.now()
-            tell_after(tx, self._means, [archive(tx, self._means, stored, USER_ACTOR, now)])
-            return RecordResult(record=_current(tx, params.memory_id, now))
+            tell_after(tx, self._means, [archive(tx, self._means, stored, USER_ACTOR)])
+            return RecordResult(record=self._shown(tx, stored, now))
 
         return await self._means.db.write(put_away)
 
@@ -76,9 +76,12 @@ class Aging:
         stored = find_kept(tx, self._means, params.memory_id, scopes)
         if stored is None:
             raise CallerError.missing("memory")
-        if at_time(stored.record, self._means.clock.now()).status != "active":
+        if status_at(stored.record, self._means.clock.now()) != "active":
             raise Refused("conflict", "Only an active memory ages.")
         return stored
+
+    def _shown(self, tx: Tx, stored: Stored, now: int) -> Record:
+        return at_time(current_record(tx, stored), now, self._means.settings().aging)
 
     async def review(self, params: PassesReviewParams) -> PassesReviewResult:
         """Return records of the user's voice that have faded, those first that faded first."""
@@ -88,24 +91,17 @@ class Aging:
         place = place_of(params.cursor, (0, 0))
 
         def is_faded(one: rows.Aged) -> bool:
-            life = Lifetime(one.standing, one.reinforced_at, one.updated_at, one.fades_at)
-            ends = fade_time(aging, life)
-            return ends is not None and ends <= now
+            return has_faded(aging, one.life, now)
 
         def read(tx: Tx) -> PassesReviewResult:
             ids = scope_ids_of(tx, scopes)
             view = View(frozenset(ids), ACTIVE, now, shows_regulated=False)
             found = rows.faded_user_records(tx, list(ids), (place[0], place[1]), now, params.limit + 1, is_faded)
             page = found[: params.limit]
-            following = cursor_of(page[-1][0].fades_at or 0, page[-1][0].row) if len(found) > params.limit else None
-            shown = [at_time(one.record, now) for _, one in page if is_shown(tx, one, view, self._means.scanner)]
+            following = (
+                cursor_of(page[-1][0].life.fades_at or 0, page[-1][0].row) if len(found) > params.limit else None
+            )
+            shown = [at_time(one.record, now, aging) for _, one in page if is_shown(tx, one, view, self._means.scanner)]
             return PassesReviewResult(records=shown, next_cursor=following)
 
         return await self._means.db.read(read)
-
-
-def _current(tx: Tx, memory_id: str, now: int) -> Record:
-    stored = get_record(tx, memory_id)
-    if stored is None:
-        raise Defect
-    return at_time(stored.record, now)

@@ -1,12 +1,12 @@
-"""The stages of a consolidation, and of the nightly census: what each looks at, and what it changes.
+"""The stages of a consolidation, and how their changes are undone.
 
-Rule 1: no stage changes, hides or removes what the user said: it moves machines' records and candidates, and bookkeeping.
+Rule 1: no stage changes, hides or removes what the user said: it moves machines' records, candidates and bookkeeping.
 Rule 2: a stage does a bounded part at a time; what it has done it finds done when it is begun again.
 Rule 3: whatever is changed is returned as a change, which the run logs and a person can undo.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -18,8 +18,8 @@ from memory.proposals.kept_proposals import KeptProposal, approved_proposal, pro
 from memory.rows import aging as rows
 from memory.rows.candidates import reopen_candidate
 from memory.rows.evidence import evidence_of_candidate
-from memory.rows.notices import Notice, changed, note_change
-from memory.rows.records import is_key_taken, set_status
+from memory.rows.notices import Notice, archive, reactivate
+from memory.rows.records import is_key_taken, records_of
 from memory.rows.store import (
     Change,
     Stored,
@@ -28,17 +28,20 @@ from memory.rows.store import (
     earlier_turns,
     get_record,
     known_candidate,
+    scope_id_of,
 )
 from memory.rules.admission import said_in_turns
-from memory.rules.strength import DAY_MS, HOUR_MS, Lifetime, fade_time
+from memory.rules.strength import has_faded
+from memory.write.idempotency import tell_after
 from memory.write.writing import RecordWriter
+from protocol.base import DAY_MS, Scope
 from protocol.memory import Actor, Kind
 from protocol.notifications import MemoryChanged, MemoryInvalidated
 from protocol.passes import UndoSkip
-from protocol.seams.passes import StageChange, StageRun, StageSlice
+from protocol.seams.passes import StageChange, StageRun, StageSlice, UndoChange
 from protocol.seams.ports import Tx
 
-RAW_MS: Final = 24 * HOUR_MS
+RAW_MS: Final = DAY_MS
 """How old a candidate is before a consolidation decides on it again."""
 SYSTEM: Final = Actor(kind="system")
 RECORD, CANDIDATE, PROMOTED = "record", "candidate", "promoted"
@@ -46,13 +49,15 @@ RECORD, CANDIDATE, PROMOTED = "record", "candidate", "promoted"
 
 
 class Cap(NamedTuple):
-    """How many records machines may keep in a scope of some kinds, by its setting, and how many of those beyond it go at a time."""
+    """The setting that says how many records of some kinds machines may keep in a scope, and how many go at a time."""
 
     setting: str
     kinds: Sequence[Kind]
     most: int
 
 
+MANY = 100
+"""Changes of a run beyond which one notification stands for those of the single records."""
 CAPS: tuple[Cap, ...] = (
     Cap("cap_knowledge", ("semantic", "observation"), 20),
     Cap("cap_events", ("episodic", "session_summary"), 100),
@@ -71,7 +76,7 @@ class _Stage(NamedTuple):
         """Do the next part of the work."""
         scope_id = None
         if run.workspace_id is not None:
-            scope_id = rows.scope_of_workspace(tx, run.workspace_id)
+            scope_id = scope_id_of(tx, Scope(kind="workspace", key=run.workspace_id))
             if scope_id is None:
                 return StageSlice()
         return self.step(tx, run, scope_id)
@@ -98,7 +103,7 @@ class Consolidation:
             _Stage("cap", self._cap),
         ]
 
-    def undoing(self) -> Mapping[str, Callable[[Tx, StageChange, int], UndoSkip | None]]:
+    def undoing(self) -> Mapping[str, UndoChange]:
         """Return how each kind of change is undone."""
         return {RECORD: self._undo_record, PROMOTED: self._undo_promotion, CANDIDATE: self._undo_candidate}
 
@@ -153,7 +158,7 @@ class Consolidation:
         if record is None:
             return outcome.result.decision.reason_code
         add_event(tx, record.memory_id, now, Change("promoted", SYSTEM, None, None, "active"))
-        tx.after_commit(partial(self._notify, outcome.notices))
+        tell_after(tx, self._means, outcome.notices)
         return StageChange(
             record.memory_id, PROMOTED, {"candidate_id": candidate.candidate_id, "status": "pending"},
             {"candidate_id": candidate.candidate_id, "status": record.status},
@@ -166,11 +171,9 @@ class Consolidation:
         if part == "archive":
             ended, following = self._ended(tx, run, scope_id, int(after))
             changes, notices = self._archive(tx, ended, run.now)
+            self._tell(tx, notices, run.changes + len(changes))
             place = f"archive:{following}" if following is not None else "erase:0"
-            return StageSlice(
-                place=place, seen=len(ended), changes=changes, counts={"archived": len(changes)},
-                notify=partial(self._send, notices),
-            )  # fmt: skip
+            return StageSlice(place=place, seen=len(ended), changes=changes, counts={"archived": len(changes)})
         before = run.now - self._means.settings().archive_days * DAY_MS
         over = rows.long_archived(tx, scope_id, before, run.limit)
         if over:
@@ -191,29 +194,22 @@ class Consolidation:
             found = rows.faded_machine_records(tx, scope_id, run.now, run.limit)
             return found, 0 if len(found) == run.limit else None
         page = rows.aging_machine_records(tx, scope_id, after, run.limit)
-        due = [one.memory_id for one in page if (fade_time(aging, _lifetime(one)) or run.now + 1) <= run.now]
-        found = [stored for one in due if (stored := get_record(tx, one)) is not None]
-        return found, page[-1].row if len(page) == run.limit else None
+        due = [one.memory_id for one in page if has_faded(aging, one.life, run.now)]
+        return records_of(tx, due), page[-1].row if len(page) == run.limit else None
 
     def _cap(self, tx: Tx, run: StageRun, scope_id: int | None) -> StageSlice:
-        """Archive the weakest of machines' records where a scope has more than its cap, and let go the weakest candidates."""
-        settings, changes, notices, counts = (
-            self._means.settings(),
-            list[StageChange](),
-            list[Notice](),
-            dict[str, int](),
-        )
-        crowds = rows.machine_crowds(tx, scope_id)
+        """Where a scope is over a cap, archive the weakest of machines' records and let go the weakest candidates."""
+        settings, crowds = self._means.settings(), rows.machine_crowds(tx, scope_id)
+        changes, notices, counts = list[StageChange](), list[Notice](), Counter[str]()
         for cap in CAPS:
             for scope in {crowd.scope_id for crowd in crowds}:
-                over = sum(c.size for c in crowds if c.scope_id == scope and c.kind in cap.kinds) - getattr(
-                    settings, cap.setting
-                )
+                size = sum(crowd.size for crowd in crowds if crowd.scope_id == scope and crowd.kind in cap.kinds)
+                over: int = size - getattr(settings, cap.setting)
                 if over > 0:
                     weakest = rows.weakest_machine_records(tx, scope, cap.kinds, run.now, min(over, cap.most))
                     moved, told = self._archive(tx, weakest, run.now)
                     changes, notices = [*changes, *moved], [*notices, *told]
-                    counts[cap.setting] = counts.get(cap.setting, 0) + len(moved)
+                    counts[cap.setting] += len(moved)
         for scope, count in rows.waiting_crowds(tx, scope_id):
             over = min(count - settings.cap_inbox, INBOX.most)
             for found in rows.weakest_candidates(tx, scope, over) if over > 0 else []:
@@ -221,35 +217,31 @@ class Consolidation:
                 changes.append(
                     StageChange(found.candidate.candidate_id, CANDIDATE, {"status": "pending"}, {"status": "expired"})
                 )
-                counts[INBOX.setting] = counts.get(INBOX.setting, 0) + 1
-        return StageSlice(seen=len(changes), changes=changes, counts=counts, notify=partial(self._send, notices))
+                counts[INBOX.setting] += 1
+        self._tell(tx, notices, run.changes + len(changes))
+        return StageSlice(seen=len(changes), changes=changes, counts=counts)
 
     # -- moves -----------------------------------------------------------------------------------------------------
 
     def _archive(self, tx: Tx, found: Sequence[Stored], now: int) -> tuple[list[StageChange], list[Notice]]:
         changes, notices = list[StageChange](), list[Notice]()
         for stored in found:
-            notices.append(archive(tx, self._means, stored, SYSTEM, now))
+            notices.append(archive(tx, self._means, stored, SYSTEM))
             before = {"status": stored.record.status, "updated_at": stored.record.updated_at}
             after = {"status": "archived", "updated_at": now}
             changes.append(StageChange(stored.record.memory_id, RECORD, before, after))
         return changes, notices
 
-    def _send(self, notices: Sequence[Notice], is_many: bool) -> None:  # noqa: FBT001  # as a slice calls it
-        """Notify of each change, or once of the scopes where a run has changed very much."""
-        if is_many and notices:
+    def _tell(self, tx: Tx, notices: Sequence[Notice], changes: int) -> None:
+        """Notify of each change after the commit, or once of the scopes where the run has made very many."""
+        if changes > MANY and notices:
             scopes = {notice.params.scope for notice in notices if isinstance(notice.params, MemoryChanged)}
-            self._means.notify("memory/invalidated", MemoryInvalidated(scopes=sorted(scopes)))
-            return
-        self._notify(notices)
-
-    def _notify(self, notices: Sequence[Notice]) -> None:
-        for notice in notices:
-            self._means.notify(notice.method, notice.params)
+            notices = [Notice("memory/invalidated", MemoryInvalidated(scopes=sorted(scopes)))]
+        tell_after(tx, self._means, notices)
 
     # -- undoing ---------------------------------------------------------------------------------------------------
 
-    def _undo_record(self, tx: Tx, change: StageChange, now: int) -> UndoSkip | None:
+    def _undo_record(self, tx: Tx, change: StageChange) -> UndoSkip | None:
         stored = get_record(tx, change.subject)
         if stored is None:
             return "erased"
@@ -261,25 +253,19 @@ class Consolidation:
         )
         if not is_as_left or is_key_taken(tx, stored):
             return "changed_since"
-        set_status(tx, stored, "restore", Actor(kind="user"), change.before["updated_at"])
-        rows.reinforce(tx, change.subject, now)  # or the next pass would do it again
-        note_change(tx, self._means, stored.scope_id)
-        record = msgspec.structs.replace(
-            stored.record, status=change.before["status"], updated_at=change.before["updated_at"]
-        )
-        tx.after_commit(partial(self._notify, [changed(record, "restored", None)]))
+        tell_after(tx, self._means, [reactivate(tx, self._means, stored, Actor(kind="user"))])
         return None
 
-    def _undo_promotion(self, tx: Tx, change: StageChange, now: int) -> UndoSkip | None:
+    def _undo_promotion(self, tx: Tx, change: StageChange) -> UndoSkip | None:
         stored = get_record(tx, change.subject)
         if stored is None:
             return "erased"
         if stored.record.status != "active":
             return "forgotten" if stored.record.status == "deleted" else "changed_since"
-        tx.after_commit(partial(self._notify, [archive(tx, self._means, stored, Actor(kind="user"), now)]))
+        tell_after(tx, self._means, [archive(tx, self._means, stored, Actor(kind="user"))])
         return None
 
-    def _undo_candidate(self, tx: Tx, change: StageChange, now: int) -> UndoSkip | None:
+    def _undo_candidate(self, tx: Tx, change: StageChange) -> UndoSkip | None:
         found = known_candidate(tx, change.subject)
         if found is None:
             return "erased"
@@ -287,21 +273,8 @@ class Consolidation:
             return "forgotten"
         if found.candidate.status != change.after["status"]:
             return "changed_since"
-        reopen_candidate(tx, change.subject, now)
+        reopen_candidate(tx, change.subject, self._means.clock.now())
         return None
-
-
-def archive(tx: Tx, means: Collaborators, stored: Stored, actor: Actor, now: int) -> Notice:
-    """Move a record to the archive; return the notification of it."""
-    set_status(tx, stored, "archive", actor, now)
-    note_change(tx, means, stored.scope_id)
-    return changed(
-        msgspec.structs.replace(stored.record, status="archived", contested=False, updated_at=now), "archived", None
-    )
-
-
-def _lifetime(one: rows.Aged) -> Lifetime:
-    return Lifetime(one.standing, one.reinforced_at, one.updated_at, one.fades_at)
 
 
 def _held(found: StoredCandidate, kept: KeptProposal) -> str | None:

@@ -12,7 +12,6 @@ import msgspec
 
 from memory.bundles.text import PAGE_BYTES, counted, parts_of, seal
 from memory.ports import Collaborators
-from memory.read.reads import at_time
 from memory.rows.bundles import (
     candidates_from,
     forgotten_from,
@@ -24,7 +23,7 @@ from memory.rows.bundles import (
 )
 from memory.rows.store import Stored, StoredCandidate, scope_ids_of
 from memory.rows.withheld import holds_number, is_shown
-from memory.rules.visibility import KEPT, View, is_visible
+from memory.rules.visibility import KEPT, View, is_visible, status_at
 from protocol.base import Diagnostic, Scope
 from protocol.bundle import (
     BundleCandidate,
@@ -58,9 +57,9 @@ def key_hash(keyed: KeyedHash, scope: Scope, key: str) -> bytes:
 
 def bare_record(stored: Stored, now: int) -> BundleRecord:
     """A record without what hangs on it, as it is at this moment."""
-    r = at_time(stored.record, now)
-    names = set(BundleRecord.__struct_fields__) & set(r.__struct_fields__)
-    own: dict[str, Any] = {name: getattr(r, name) for name in names}
+    names = set(BundleRecord.__struct_fields__) & set(stored.record.__struct_fields__)
+    own: dict[str, Any] = {name: getattr(stored.record, name) for name in names}
+    own["status"] = status_at(stored.record, now)
     return BundleRecord(**own, alias=stored.alias, is_single=stored.is_single)
 
 

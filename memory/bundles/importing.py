@@ -24,17 +24,10 @@ from protocol.bundle import BundleCandidate, BundleEntry, BundleRecord, BundleTo
 from protocol.errors import CallerError
 from protocol.memory import ImportParams, ImportResult
 from protocol.seams.ports import KeyedHash, Tx
+from protocol.seams.rehearsal import rehearse
 
 CHUNK = 100
 """Entries of a transaction: some tens of milliseconds, which is what another writer may have to wait."""
-
-
-class _Rehearsed(Exception):
-    """Undoes the transaction of a dry run, and brings back what it would have done."""
-
-    def __init__(self, tally: Tally) -> None:
-        self.tally = tally
-        super().__init__()
 
 
 class BundleImporter:
@@ -58,15 +51,10 @@ class BundleImporter:
                 chunk = Intake(tx, self._means, self._vectors, scopes, began)
                 for one in part:
                     chunk.take(one)
-                if params.dry_run:
-                    raise _Rehearsed(chunk.tally)
                 chunk.tell()
                 return chunk.tally
 
-            try:
-                done = await self._means.db.write(take)
-            except _Rehearsed as rehearsed:
-                done = rehearsed.tally
+            done = await (rehearse(self._means.db, take) if params.dry_run else self._means.db.write(take))
             tally.imported += done.imported
             tally.skipped += done.skipped
             tally.tombstoned += done.tombstoned

@@ -41,7 +41,7 @@ from memory.rows.store import (
 from memory.rows.tombstones import import_tombstone, is_buried
 from memory.rules.identity import FactIdentity
 from memory.rules.import_plan import EntrySituation, EntryVerdict, Twin, plan_import, plan_tombstone
-from memory.rules.visibility import effective_status
+from memory.rules.visibility import status_at
 from protocol.base import Scope
 from protocol.bundle import BundleCandidate, BundleEntry, BundleRecord, BundleTombstone
 from protocol.errors import CallerError
@@ -150,7 +150,7 @@ class Intake:
         found = get_record(self._tx, entry.memory_id)
         if found is not None:
             return nothing._replace(twin=self._twin_of_record(entry, found))
-        is_active = effective_status(entry.status, entry.expires_at, self._now) == "active"
+        is_active = status_at(entry, self._now) == "active"
         value = encoded(entry.value) if entry.value is not None else None
         duplicate = holder = None
         if is_active:
@@ -169,7 +169,7 @@ class Intake:
     def _twin_of_record(self, entry: BundleRecord, found: Stored) -> Twin:
         ours = bare_record(found, self._now)
         bare: dict[str, Any] = {"events": [], "decisions": [], "evidence": [], **DATED_APART}
-        status = effective_status(entry.status, entry.expires_at, self._now)
+        status = status_at(entry, self._now)
         theirs = msgspec.structs.replace(entry, **bare, status=status)
         is_unchanged = ours.updated_at == entry.updated_at
         is_same = (ours.scope, ours.key, ours.content) == (entry.scope, entry.key, entry.content)
@@ -186,7 +186,7 @@ class Intake:
     def _live(self, find: Callable[[], Stored | None]) -> Stored | None:
         """What is believed at this moment: a record whose time has come expires here, if no sweep came by before."""
         while (found := find()) is not None:
-            if effective_status(found.record.status, found.record.expires_at, self._now) == "active":
+            if status_at(found.record, self._now) == "active":
                 return found
             expire(self._tx, self._means, found)
             self._changed.add(found.record.scope)
@@ -194,7 +194,7 @@ class Intake:
 
     def _store_record(self, entry: BundleRecord, identity: FactIdentity) -> None:
         tx, memory_id, scope_id = self._tx, entry.memory_id, self._scope_id(entry.scope)
-        status = effective_status(entry.status, entry.expires_at, self._now)
+        status = status_at(entry, self._now)
         superseded_by = entry.superseded_by or ("" if status == "superseded" else None)
         stored = add_record(tx, entry.scope, {
             **{name: getattr(entry, name) for name in FIELDS if name in entry.__struct_fields__},

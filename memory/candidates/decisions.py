@@ -46,6 +46,7 @@ from memory.rules.admission import said_in_turns
 from memory.rules.lifecycle import CANDIDATES, CandidateEvent
 from memory.rules.scopes import narrowed
 from memory.rules.sensitivity import clean, judge
+from memory.rules.visibility import status_at
 from memory.write.answers import kept
 from memory.write.idempotency import tell_after
 from memory.write.writing import Outcome, RecordWriter
@@ -296,7 +297,7 @@ class Candidates:
         target = find_kept(tx, self._means, memory_id, scopes)
         if target is None:
             raise CallerError.missing("memory")
-        if at_time(target.record, now).status != "active":
+        if status_at(target.record, now) != "active":
             raise Refused("conflict", "Only an active memory takes more evidence.")
         _require_one_scope(found.candidate.scope, target.record.scope, "$.target_memory_id")
         end_candidate(tx, params.candidate_id, End("merge", USER, merged_into=memory_id), now)
@@ -312,7 +313,11 @@ class Candidates:
     def _result(self, tx: Tx, found: StoredCandidate, scopes: Sequence[Scope]) -> CandidateResult:
         became = found.candidate.promoted_memory_id or found.candidate.merged_into
         stored = find_kept(tx, self._means, became, scopes) if became is not None else None
-        record = at_time(stored.record, self._means.clock.now()) if stored is not None else None
+        record = (
+            at_time(stored.record, self._means.clock.now(), self._means.settings().aging)
+            if stored is not None
+            else None
+        )
         return CandidateResult(candidate=found.candidate, record=record)
 
     # -- the clock, and scopes that are gone -----------------------------------------------------------------------

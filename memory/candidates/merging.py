@@ -15,7 +15,7 @@ from memory.proposals.proposal_sources import explicit_wish
 from memory.rows.notes import is_note
 from memory.rows.store import Stored
 from memory.rows.withheld import find_kept
-from memory.rules.visibility import effective_status
+from memory.rules.visibility import status_at
 from memory.write.answers import kept
 from memory.write.idempotency import write_once
 from memory.write.writing import Outcome, RecordWriter
@@ -68,6 +68,6 @@ class Merger:
         found = find_kept(tx, self._means, memory_id, scopes)
         if found is None:
             raise CallerError.missing("memory")
-        if effective_status(found.record.status, found.record.expires_at, self._means.clock.now()) != "active":
+        if status_at(found.record, self._means.clock.now()) != "active":
             raise Refused("conflict", "Only active memories can be merged.")
         return found

@@ -16,7 +16,6 @@ from memory.proposals.kept_proposals import APPROVER
 from memory.proposals.note_proposals import from_note
 from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds
-from memory.read.reads import at_time
 from memory.read.vectors import RecordVectors
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.notes import is_note, may_note
@@ -24,6 +23,7 @@ from memory.rows.notices import changed, note_change
 from memory.rows.record_columns import ADOPTED
 from memory.rows.store import Change, Stored
 from memory.rows.withheld import find_kept
+from memory.rules.visibility import status_at
 from memory.write.adopting import adopt
 from memory.write.answers import note_answer, refusal
 from memory.write.idempotency import tell_after, write_once
@@ -91,7 +91,7 @@ class Notes:
         found = find_kept(tx, self._means, memory_id, scopes)
         if found is None:
             raise CallerError.missing("memory")
-        if at_time(found.record, self._means.clock.now()).status != "active":
+        if status_at(found.record, self._means.clock.now()) != "active":
             raise Refused("conflict", "Only an active memory can be confirmed.")
         return found
 

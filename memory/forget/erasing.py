@@ -28,6 +28,7 @@ from protocol.memory import Actor, ForgetResult, LeftPlace, Receipt, SourceItem,
 from protocol.notifications import MemoryErased
 from protocol.saying import Saying
 from protocol.seams.ports import JobHandle, RetryJob, Tx
+from protocol.seams.rehearsal import rehearse
 
 FINISH_DELAY_MS = 2000
 """The erase itself finishes what it began, in less; after that the job does."""
@@ -126,14 +127,6 @@ def finish_later(tx: Tx, means: Collaborators, memory_ids: Sequence[str], *, del
         means.jobs.enqueue(tx, "erase_finish", subject, delay_ms=delay_ms)
 
 
-class _Rehearsed(Exception):
-    """Carries what a rehearsal did out of the transaction, which is rolled back by it."""
-
-    def __init__(self, forgotten: ForgottenRecords) -> None:
-        self.forgotten = forgotten
-        super().__init__()
-
-
 class Eraser:
     """Runs forgettings and finishes erases."""
 
@@ -142,7 +135,11 @@ class Eraser:
         self._sources = sources
 
     async def forget(
-        self, work: Callable[[Tx], ForgottenRecords], with_sources_of: Callable[[Tx], Sequence[Stored]] | None = None
+        self,
+        work: Callable[[Tx], ForgottenRecords],
+        with_sources_of: Callable[[Tx], Sequence[Stored]] | None = None,
+        *,
+        is_dry: bool = False,
     ) -> ForgetResult:
         """Run a forgetting and tell it; after an erase the receipt says what is left, and whether every byte is gone.
 
@@ -156,17 +153,15 @@ class Eraser:
             receipt = forgotten.result.receipt
             if receipt is not None:
                 forgotten.notices.extend(self._sources.take_out(tx, plan))
-            if forgotten.result.dry_run:
-                raise _Rehearsed(forgotten)
             if receipt is not None:
                 finish_later(tx, self._means, receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
             tell_after(tx, self._means, forgotten.notices)
             return forgotten
 
-        try:
-            result, _, said = await self._means.db.write(told, is_vital=True)
-        except _Rehearsed as rehearsed:
-            return await self._rehearsed(rehearsed.forgotten, plan if include_sources else None)
+        if is_dry:
+            forgotten = await rehearse(self._means.db, told, is_vital=True)
+            return await self._rehearsed(forgotten, plan if include_sources else None)
+        result, _, said = await self._means.db.write(told, is_vital=True)
         if result.receipt is None:
             return result
         left = await self._rest(said, include_sources=include_sources)

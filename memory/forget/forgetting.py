@@ -16,7 +16,6 @@ from memory.forget.sources import Sources
 from memory.ports import Collaborators
 from memory.proposals.forgotten_sources import Mark, cancel_in_scope, cancel_runs, marks_of_words, note_forgotten
 from memory.read.vectors import RecordVectors
-from memory.rows.aging import reinforce
 from memory.rows.candidates import candidates_in, erase_candidate, forget_candidate, lift_doubt, show_again
 from memory.rows.evidence import quotes_of
 from memory.rows.forgetting import (
@@ -35,8 +34,8 @@ from memory.rows.forgetting import (
     records_in,
     records_of_source,
 )
-from memory.rows.notices import Notice, changed, expire, note_change
-from memory.rows.records import is_key_taken, set_status, status_before_deletion, was_merged
+from memory.rows.notices import Notice, changed, expire, note_change, reactivate
+from memory.rows.records import is_key_taken, reinforce, set_status, status_before_deletion, was_merged
 from memory.rows.store import (
     Change,
     Stored,
@@ -284,9 +283,8 @@ class Forgetter:
         view = View(frozenset(scope_ids_of(tx, scopes)), ALL, now, shows_regulated=True)
         if stored is None or not is_shown(tx, stored, view, self._means.scanner):
             raise CallerError.missing("memory")
-        if stored.record.status == "superseded" and was_merged(tx, memory_id):
-            return self._reactivate(tx, stored, actor)
-        if stored.record.status == "archived":
+        is_merged = stored.record.status == "superseded" and was_merged(tx, memory_id)
+        if is_merged or stored.record.status == "archived":
             return self._reactivate(tx, stored, actor)
         if stored.record.status != "deleted":
             raise Refused("conflict", "That memory is not forgotten.")
@@ -310,12 +308,8 @@ class Forgetter:
         """Undo a merge, after which both records hold, or take a record out of the archive."""
         if is_key_taken(tx, stored):
             raise Refused("conflict", "Another memory has that key now.")
-        now = self._means.clock.now()
-        set_status(tx, stored, "restore", actor, now)
-        reinforce(tx, stored.record.memory_id, now)
-        note_change(tx, self._means, stored.scope_id)
-        record = _current(tx, stored.record.memory_id)
-        return record, [changed(record, "restored", None)]
+        notice = reactivate(tx, self._means, stored, actor)
+        return _current(tx, stored.record.memory_id), [notice]
 
     def _replace_again(self, tx: Tx, stored: Stored, actor: Actor) -> list[Notice]:
         """What came back when the record was forgotten steps aside."""

@@ -20,7 +20,7 @@ from memory.rows.decisions import (
 )
 from memory.rows.recalls import recalls_of_turn
 from memory.rows.store import Stored, get_record, known_candidate, scope_ids_of
-from memory.rules.visibility import ALL, View, effective_status, hidden_by
+from memory.rules.visibility import ALL, View, hidden_by, status_at
 from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.gateway import HookRun
@@ -195,7 +195,7 @@ class Explainer:
         missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
         outcome = OUTCOMES[decisions[0].action] if decisions else "unknown"
         reason = decisions[0].reason_code if decisions else "no_decision"
-        status = effective_status(stored.record.status, stored.record.expires_at, view.now)
+        status = status_at(stored.record, view.now)
         if status == "superseded":
             outcome = "superseded"
         return Told(outcome, reason, gates, decisions, runs=runs, missing=missing, status=status)

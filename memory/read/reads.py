@@ -33,7 +33,7 @@ from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
 from memory.rules.scopes import required
 from memory.rules.strength import Lifetime, fade_time, strength_of
-from memory.rules.visibility import ACTIVE, ALL, KEPT, View, effective_status, is_visible
+from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible, status_at
 from promt.person import speaks_of_self
 from protocol.base import Diagnostic, Elsewhere, Scope
 from protocol.cursors import cursor_of, place_of
@@ -104,11 +104,11 @@ class RankedHits(NamedTuple):
     semantic: SemanticState
 
 
-def at_time(record: Record, now: int, aging: Aging = "reinforced") -> Record:
+def at_time(record: Record, now: int, aging: Aging) -> Record:
     """Return the record as it is at this moment: whether it is expired or faded, and how strong."""
     life = Lifetime(record.standing, record.reinforced_at, record.updated_at, record.fades_at)
     fades_at = fade_time(aging, life)
-    status = effective_status(record.status, record.expires_at, now)
+    status = status_at(record, now)
     return msgspec.structs.replace(
         record, status=status, fades_at=fades_at,
         strength=strength_of(record.standing, record.reinforced_at, now),

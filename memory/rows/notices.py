@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from memory.ports import Collaborators
-from memory.rows.records import set_status
+from memory.rows.records import current_record, reinforce, set_status
 from memory.rows.store import SQL, Stored
 from protocol.base import Scope
 from protocol.memory import Actor, ChangeKind, Origin, Provenance, Record
@@ -45,6 +45,24 @@ def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
     note_change(tx, means, stored.scope_id)
     record = msgspec.structs.replace(stored.record, status="expired", contested=False, updated_at=now)
     return changed(record, "expired", None)
+
+
+def archive(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notice:
+    """Put a record out of sight; return the notification of it."""
+    now = means.clock.now()
+    set_status(tx, stored, "archive", actor, now)
+    note_change(tx, means, stored.scope_id)
+    record = msgspec.structs.replace(stored.record, status="archived", contested=False, updated_at=now)
+    return changed(record, "archived", None)
+
+
+def reactivate(tx: Tx, means: Collaborators, stored: Stored, actor: Actor) -> Notice:
+    """Let a record hold again that was archived or merged, with a lifetime that begins anew; return the notification."""
+    now = means.clock.now()
+    set_status(tx, stored, "restore", actor, now)
+    reinforce(tx, stored.record.memory_id, now)
+    note_change(tx, means, stored.scope_id)
+    return changed(current_record(tx, stored), "restored", None)
 
 
 def note_change(tx: Tx, means: Collaborators, scope_id: int) -> None:

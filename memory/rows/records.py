@@ -10,7 +10,8 @@ from typing import Any, Final
 from memory.rows.record_columns import SQL
 from memory.rows.store import Change, Stored, add_event, encoded, get_record, seal, stored_of
 from memory.rules.lifecycle import RECORDS, RecordEvent
-from protocol.memory import Actor, EventName, Status
+from protocol.errors import Defect
+from protocol.memory import Actor, EventName, Record, Status
 from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 
@@ -59,6 +60,19 @@ def update_record(tx: Tx, memory_id: str, values: Mapping[str, Any], now: int) -
 def note_access(tx: Tx, memory_id: str, now: int) -> None:
     """Count that a record was read."""
     tx.run(SQL["note_access"], {"memory_id": memory_id, "now": now})
+
+
+def reinforce(tx: Tx, memory_id: str, now: int) -> None:
+    """Let a record's lifetime begin anew."""
+    tx.run(SQL["reinforce_record"], {"memory_id": memory_id, "now": now})
+
+
+def current_record(tx: Tx, stored: Stored) -> Record:
+    """Return a record that is there as it is in this transaction."""
+    found = get_record(tx, stored.record.memory_id)
+    if found is None:
+        raise Defect
+    return found.record
 
 
 # -- which records there are -----------------------------------------------------------------------------------------

@@ -11,11 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from protocol.base import DAY_MS, HOUR_MS
 from protocol.record import ActorKind, Record, SourceKind
 from protocol.settings import Aging
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 RECENCY_POWER = 0.3
 NEUTRAL_IMPORTANCE = 0.5
 IN_PASSING = 0.85
@@ -110,6 +109,12 @@ def fade_time(aging: Aging, life: Lifetime) -> int | None:
                 return int(due)
         begins = max(begins, int(ends)) if ends != math.inf else begins
     raise AssertionError  # pragma: no cover  # the last tier has no end
+
+
+def has_faded(aging: Aging, life: Lifetime, now: int) -> bool:
+    """Return whether a lifetime has ended."""
+    ends = fade_time(aging, life)
+    return ends is not None and ends <= now
 
 
 def _hours_until(standing: float, floor: float) -> float:

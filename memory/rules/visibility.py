@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from protocol.memory import GateName, Sensitivity, Status
+from protocol.record import RecordFields
 
 WITHHELD: Final = "pioneer:withheld"
 """The member of a record's metadata that keeps it out of every answer."""
@@ -47,6 +48,11 @@ ALL: frozenset[Status] = frozenset({*KEPT, "deleted"})
 def effective_status(status: Status, expires_at: int | None, now: int) -> Status:
     """The status at this moment: a record expires at its time, whether or not a sweep came by."""
     return "expired" if status == "active" and expires_at is not None and expires_at <= now else status
+
+
+def status_at(record: RecordFields, now: int) -> Status:
+    """Return the status of a record at a moment."""
+    return effective_status(record.status, record.expires_at, now)
 
 
 def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:

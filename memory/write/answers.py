@@ -26,6 +26,7 @@ from protocol.memory import (
     WriteResult,
 )
 from protocol.seams.ports import Tx
+from protocol.settings import Aging
 
 RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into a request
 
@@ -88,7 +89,7 @@ def answer_of(outcome: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def answered(tx: Tx, answer: str, now: int) -> Outcome:
+def answered(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
     """A stored answer with its record and candidate as they are now."""
     kept = msgspec.json.decode(answer, type=dict[str, Any])
     stored = get_record(tx, kept["memory_id"]) if kept["memory_id"] else None
@@ -97,7 +98,7 @@ def answered(tx: Tx, answer: str, now: int) -> Outcome:
     waiting = get_candidate(tx, kept["candidate_id"]) if kept["candidate_id"] else None
     result = WriteResult(
         relation=kept["relation"], canonical_key=kept["canonical_key"], semantic_fingerprint=kept["semantic_fingerprint"],
-        decision=msgspec.convert(kept["decision"], Decision), record=at_time(stored.record, now) if stored else None,
+        decision=msgspec.convert(kept["decision"], Decision), record=at_time(stored.record, now, aging) if stored else None,
         candidate=waiting.candidate if waiting else None, superseded_memory_id=kept["superseded_memory_id"],
         evidence_merged=kept["evidence_merged"],
     )  # fmt: skip

@@ -51,7 +51,7 @@ async def write_once(
         if known is not None:
             if known.request != digest:
                 raise Refused("idempotency_mismatch")
-            return answered(tx, known.answer, means.clock.now())
+            return answered(tx, known.answer, means.clock.now(), means.settings().aging)
         outcome = work_and_tell(tx)
         keep_answer(tx, named, KeptAnswer(digest, encoded(answer_of(outcome))), means.clock.now())
         return outcome

@@ -12,7 +12,7 @@ from memory.rows.search import ScopedCategory
 from memory.rows.store import Stored
 from memory.rules.identity import FactIdentity, base_of
 from memory.rules.precision import detail_of, may_add_detail
-from memory.rules.visibility import effective_status
+from memory.rules.visibility import status_at
 from memory.rules.write_plan import Refined
 from protocol.seams.ports import Tx
 
@@ -37,6 +37,6 @@ def find_refined(
     for stored in found:
         record = stored.record
         detail = detail_of(record, proposed.content, proposed.value, is_one_slot=same_key is not None)
-        if detail is not None and effective_status(record.status, record.expires_at, now) == "active":
+        if detail is not None and status_at(record, now) == "active":
             return Refined(record.memory_id, detail)
     return None

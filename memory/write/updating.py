@@ -19,7 +19,7 @@ from memory.rows.store import Change, Stored, add_event, add_text, encoded, get_
 from memory.rows.withheld import find_kept
 from memory.rules.identity import FactIdentity, identity_with
 from memory.rules.sensitivity import clean_value, judge
-from memory.rules.visibility import effective_status
+from memory.rules.visibility import status_at
 from memory.rules.write_plan import secret_factors
 from memory.write.answers import kept, refusal
 from memory.write.idempotency import tell_after
@@ -97,7 +97,7 @@ class Updater:
             other = get_record(tx, memory_id)
             if other is None:
                 raise Defect
-            if effective_status(other.record.status, other.record.expires_at, self._means.clock.now()) == "active":
+            if status_at(other.record, self._means.clock.now()) == "active":
                 raise Refused("conflict", "Another memory says that already.")
             notices.append(expire(tx, self._means, other))
         return identity

@@ -61,7 +61,7 @@ from memory.rows.store import (
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
 from memory.rules.scopes import default_of
-from memory.rules.visibility import effective_status
+from memory.rules.visibility import status_at
 from memory.rules.write_plan import KnownCandidate, KnownRecord, ProposalSituation, Refined, WritePlan, plan_write
 from memory.write.adopting import adopt, may_adopt, replace_notes
 from memory.write.refining import find_refined
@@ -193,7 +193,7 @@ class _Write:
         if found is not None and not found.is_intact:  # nobody can see it; it makes room for what is said now
             set_status(self._tx, found, "archive", Actor(kind="system"), self._now, reason_code="damaged")
             return None
-        if found is None or effective_status(found.record.status, found.record.expires_at, self._now) == "active":
+        if found is None or status_at(found.record, self._now) == "active":
             return found
         self._notices.append(expire(self._tx, self._means, found))
         return None

@@ -29,21 +29,18 @@ class StageSlice(NamedTuple):
     moved: int = 0
     """Rows of bookkeeping that changed beside `changes`, which nobody would want undone."""
     counts: Mapping[str, int] = {}
-    notify: Callable[[bool], None] = lambda _is_many: None
-    """Sends the notifications of this part after its commit; with True one stands for all."""
     skipped: str | None = None
     """Why the stage had nothing to work with."""
 
 
 class StageRun(NamedTuple):
-    """What a stage is told of the run: its time, when the last run that ended began, how much a slice may do."""
+    """What a stage is told of the run: its time, where the stage goes on, how many rows a slice may change."""
 
     now: int
     place: str | None
-    since: int | None
     limit: int
-    counts: Mapping[str, int]
-    """What this stage has counted in this run so far."""
+    changes: int
+    """The changes of the run so far, of all its stages."""
     workspace_id: str | None = None
     """The workspace that the run is confined to; None: the whole home."""
 
@@ -61,5 +58,5 @@ class PassStage(Protocol):
         ...
 
 
-UndoChange = Callable[[Tx, StageChange, int], UndoSkip | None]
-"""(tx, change, now): take a change back where all still is as the run left it; else return why it was skipped."""
+UndoChange = Callable[[Tx, StageChange], UndoSkip | None]
+"""(tx, change): take a change back where all still is as the run left it; else return why it was skipped."""

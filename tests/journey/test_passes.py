@@ -337,3 +337,27 @@ async def test_a_dry_run_beside_a_run_is_refused(tmp_path: Any) -> None:
     async with den.client() as client:
         refused = await refusal(client, "passes/run", {"pass": "consolidate", "dry_run": True})
         assert (refused.reason, refused.code, refused.data["retryable"]) == ("pass_running", -32045, True)
+
+
+@journey
+async def test_an_undoing_in_several_parts_is_a_run_that_has_ended_and_is_not_undone_itself(tmp_path: Any) -> None:
+    den, notes = TimedDen(tmp_path), 250
+    async with den.client() as client:
+        for n in range(notes):
+            await note(client, f"The relay {n} clicks twice.", importance=0.05)
+        den.forward(8 * DAY)
+        run = await consolidate(client)
+        rehearsed = await client.request("passes/undo", {"run_id": run["run_id"], "dry_run": True})
+        undone = await client.request("passes/undo", {"run_id": run["run_id"]})
+        assert (undone["undone"], undone["skipped"]) == (rehearsed["undone"], rehearsed["skipped"]) == (notes, [])
+        own = undone["run"]
+        assert (own["state"], own["changes"], own["dry_run"], rehearsed["run"]["dry_run"]) == (
+            "completed",
+            notes,
+            False,
+            True,
+        )
+        assert len(await every(client, "passes/get", "changes", run_id=own["run_id"])) == notes
+        assert (await refusal(client, "passes/undo", {"run_id": own["run_id"]})).data["reason"] == "conflict"
+        assert len(await every(client, "memory/list", "records")) == notes
+        assert [one["state"] for one in await runs(client)] == ["completed", "undone"]

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from memory_home import HERE, MemoryHome
 
 from memory.rules.strength import (
-    DAY_MS,
-    HOUR_MS,
     MACHINE_WEIGHTS,
     TIERS,
     Factors,
@@ -24,6 +22,7 @@ from memory.rules.strength import (
     recency_of,
     strength_of,
 )
+from protocol.base import DAY_MS, HOUR_MS
 from protocol.memory import NoteParams, Record, RememberParams
 
 

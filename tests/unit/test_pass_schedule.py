@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.passes.schedule import (
-    DAY_MS,
-    HOUR_MS,
     MOST_JITTER,
     MOST_OVERDUE_MS,
     Activity,
@@ -21,6 +19,7 @@ from gateway.passes.schedule import (
     outlook,
     trigger_of,
 )
+from protocol.base import DAY_MS, HOUR_MS
 
 INTERVAL = 6 * HOUR_MS
 NOW = 1_790_000_000_000
