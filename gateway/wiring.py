@@ -81,6 +81,7 @@ class App(MemoryCore):
     turns: Turns
     watch: IndexWatch
     pulse: Pulse
+    shell: Shell
     tools: Mapping[str, ToolCall]
     """The tools of memory and conversation, for a model at another door than a turn's."""
     bound: dict[str, Bound]
@@ -303,6 +304,7 @@ def build(core: MemoryCore) -> App:
         turns=turns,
         watch=watch,
         pulse=pulse,
+        shell=shell,
         tools=word_complaints({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)}),
         bound=bound,
     )

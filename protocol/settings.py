@@ -19,6 +19,7 @@ RoleName: TypeAlias = Literal["main", "preflight", "extractor"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "scripted"]
 PosInt: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds: TypeAlias = Annotated[int, Meta(ge=1, le=86_400)]
+HttpNames: TypeAlias = Annotated[list[Annotated[str, Meta(min_length=1, max_length=255)]], Meta(max_length=100)]
 
 MIB = 1024 * 1024
 
@@ -196,6 +197,19 @@ class McpSettings(Params):
     workspace_id: Id | None = None
 
 
+class HttpSettings(Params):
+    """`[gateway.http]`: the door of `pioneer http` and `serve --http`."""
+
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 42_069
+    bind: Annotated[str, Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    allow_remote: bool = False
+    allowed_hosts: HttpNames = []
+    allowed_origins: HttpNames = []
+    max_body_bytes: Annotated[int, Meta(ge=64 * 1024, le=64 * MIB)] = 8 * MIB
+    requests_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    max_streams: Annotated[int, Meta(ge=1, le=256)] = 16
+
+
 class LimitSettings(Params):
     """`[gateway.limits]`."""
 
@@ -218,6 +232,7 @@ class GatewayConfig(Params):
     providers: dict[str, ProviderConfig] = field(default_factory=dict[str, ProviderConfig])
     limits: LimitSettings = field(default_factory=LimitSettings)
     mcp: McpSettings = field(default_factory=McpSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
 
 
 class Settings(Wire):
@@ -235,6 +250,7 @@ class Settings(Wire):
     providers: dict[str, ProviderView]
     limits: LimitSettings
     mcp: McpSettings
+    http: HttpSettings
 
 
 def _struct_of(name: str, about: str, members: dict[str, Any]) -> Any:

@@ -24,10 +24,16 @@ P = TypeVar("P", bound=msgspec.Struct)
 class SessionClient:
     """The client's own description, as `initialize` brought it."""
 
-    def __init__(self) -> None:
+    def __init__(self, agent_id: str | None = None) -> None:
+        self._agent = agent_id
         self._workspace: str | None = None
         self._zone: str | None = None
         self.parent_pid: int | None = None
+
+    @property
+    def workspace_id(self) -> str | None:
+        """Return the workspace that the client named."""
+        return self._workspace
 
     def sees(self, scope: Scope) -> bool:
         """Return whether a change to the scope is news to the client: the user's own memory, and its workspace's."""
@@ -67,9 +73,10 @@ class SessionClient:
 
     def _in_context(self, params: P) -> P:
         context = getattr(params, "context", None)
-        if self._workspace is None or not isinstance(context, Context) or context.workspace_id is not None:
+        if not isinstance(context, Context) or (self._workspace is None and self._agent is None):
             return params
-        return replace(params, context=replace(context, workspace_id=self._workspace))
+        workspace_id, agent_id = context.workspace_id or self._workspace, context.agent_id or self._agent
+        return replace(params, context=replace(context, workspace_id=workspace_id, agent_id=agent_id))
 
     def _zone_of(self, zone: str | None, path: str) -> str:
         if zone is None:

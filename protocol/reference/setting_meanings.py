@@ -18,6 +18,7 @@ GROUPS: Mapping[str, str] = {
     "providers": "Models, each in a table of its own: [gateway.providers.NAME].",
     "limits": "The wire's limits; read when a process starts.",
     "mcp": "The door for assistants that speak MCP.",
+    "http": "The door of `pioneer http` ([http.md](http.md)); `port`, `bind` and `allow_remote` are read when it opens.",
 }
 
 MEANINGS: Mapping[str, str] = {
@@ -108,4 +109,12 @@ MEANINGS: Mapping[str, str] = {
     "limits.max_message_bytes": "How long a message line may be.",
     "limits.max_in_flight": "How many requests may be open at once.",
     "mcp.workspace_id": "The workspace of `pioneer mcp` (unset: the one of the folder's repository).",
+    "http.port": "The port on which it listens; 0: a free one.",
+    "http.bind": "The address on which it listens; one that other machines reach needs `allow_remote` and `allowed_hosts`.",
+    "http.allow_remote": "Whether it may listen on an address that other machines reach. Nothing is encrypted there.",
+    "http.allowed_hosts": "What requests may name in `Host` beside this machine's own names, with or without the port.",
+    "http.allowed_origins": "Web pages that may call the door, as their `Origin` says it; each still needs the token.",
+    "http.max_body_bytes": "How long the body of a request may be.",
+    "http.requests_per_second": "How many requests a second are answered; twice as many at once.",
+    "http.max_streams": "How many event streams may be open.",
 }

@@ -41,11 +41,11 @@ class Setting(NamedTuple):
         return "unset" if self.default is None or self.is_required else toml(self.default)
 
     def parse(self, text: str) -> Any:
-        """Return the value that words mean: `true`, `30`, a text without quotes, a table as TOML has it.
+        """Return the value that words mean: `true`, `30`, a text without quotes, a table or a list as TOML has it.
 
         Raises `ValueError`.
         """
-        if toml(self.default).startswith("{"):
+        if toml(self.default).startswith(("{", "[")):
             return msgspec.convert(msgspec.toml.decode(f"value = {text}")["value"], self.kind)
         value = msgspec.convert(text, self.kind, strict=False)
         if isinstance(value, float) and math.isnan(value):  # fits every bound, as it is neither above nor below
@@ -96,6 +96,8 @@ def allowed(kind: Any) -> str:
     origin = get_origin(kind)
     if origin in {Union, types.UnionType}:
         return " or ".join(allowed(part) for part in get_args(kind) if part is not type(None))
+    if origin is list:
+        return f"list of: {allowed(get_args(kind)[0])}"
     if origin is Literal:
         return ", ".join(json.dumps(value) for value in get_args(kind))
     if origin is Annotated:

@@ -64,6 +64,9 @@ COMMANDS: Mapping[str, CommandRow] = {
     "serve": CommandRow(
         "processes", "speak JSON-RPC 2.0 over stdin and stdout; what a desktop app spawns", is_guarded=False
     ),
+    "http": CommandRow("processes", "answer programs that speak HTTP, on this machine", is_guarded=False),
+    "token": CommandRow("services", "show or replace the token of a door that listens on a port"),
+    "service": CommandRow("services", "write the unit by which the system keeps a door open"),
     "mcp": CommandRow("processes", "be a memory server for assistants that speak MCP", is_guarded=False),
     "demo": CommandRow("processes", "play a bundled conversation of several days through a spawned gateway"),
     "replay": CommandRow("processes", "play scripted sessions against a spawned gateway and compare"),
