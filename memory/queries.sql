@@ -40,6 +40,15 @@ WHERE record.id IN (
     UNION ALL SELECT id FROM record WHERE scope_id = :scope_id AND status = 'active' AND alias IS NOT NULL AND alias = :alias
 ) LIMIT 1
 
+-- name: active_by_path
+-- The active record that is filed under a path, of whichever scope.
+SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id
+WHERE record.status = 'active' AND record.path_key = :path_key
+
+-- name: file_record
+-- File a record under a path.
+UPDATE record SET path = :path, path_key = :path_key, updated_at = :now WHERE memory_id = :memory_id
+
 -- name: active_by_fingerprint
 -- The active record that says the same, by fingerprint or by its words; `+` keeps the planner from the index of the scope's statuses.
 SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.id JOIN scope ON scope.id = record.scope_id

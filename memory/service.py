@@ -176,7 +176,7 @@ class MemoryService:
     async def remember(self, params: RememberParams) -> RememberResult:
         """Keep something because the user wants it kept."""
         self._door.require_enabled()
-        check_bounds(params.content, params.value, params.metadata)
+        check_bounds(params.content, params.value, params.metadata, params.path)
         place = await self._door.place(params.context, writes=True)
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
@@ -189,7 +189,7 @@ class MemoryService:
     async def write(self, params: WriteParams) -> WriteResult:
         """Decide on a proposal; a refusal is a result."""
         self._door.require_enabled()
-        check_bounds(params.content, params.value, params.metadata)
+        check_bounds(params.content, params.value, params.metadata, params.path)
         place = await self._door.place(params.context, writes=True)
         given = msgspec.structs.replace(from_write(params, place.workspace_id), began=place.began)
         proposed = await self.vectors.meant(given)

@@ -28,6 +28,7 @@ from protocol.record import (
     Metadata,
     Provenance,
     Record,
+    RecordPath,
     Sensitivity,
     SourceKind,
     Status,
@@ -215,9 +216,10 @@ class SearchResult(Wire):
 
 
 class GetParams(Params):
-    """`memory/get`: by `memory_id`, or by `scope` and `key`."""
+    """`memory/get`: by `memory_id`, by `path`, or by `scope` and `key`."""
 
     memory_id: Id | None = None
+    path: RecordPath | None = None
     scope: Scope | None = None
     key: Key | None = None
     include_deleted: bool = False
@@ -375,6 +377,7 @@ class NoteParams(Params):
     value: Any = None
     tags: Tags = []
     importance: Unit = 0.5
+    path: RecordPath | None = None
     expires_at: Millis | None = None
     idempotency_key: IdempotencyKey | None = None
     context: Context = field(default_factory=Context)
@@ -438,6 +441,12 @@ class ForgetByKey(Params, tag_field="kind", tag="scoped_key"):
     key: Key
 
 
+class ForgetByPath(Params, tag_field="kind", tag="path"):
+    """The active record that a writer filed under a path."""
+
+    path: RecordPath
+
+
 class ForgetByTurn(Params, tag_field="kind", tag="turn"):
     """Everything learnt from a turn."""
 
@@ -456,7 +465,7 @@ class ForgetByScope(Params, tag_field="kind", tag="scope"):
     scope: Scope
 
 
-ForgetTarget: TypeAlias = ForgetById | ForgetByKey | ForgetByTurn | ForgetByThread | ForgetByScope
+ForgetTarget: TypeAlias = ForgetById | ForgetByKey | ForgetByPath | ForgetByTurn | ForgetByThread | ForgetByScope
 
 
 class ForgetParams(Params):
@@ -843,7 +852,7 @@ class ImportParams(Params):
 
 ConflictReason: TypeAlias = Literal[
     "scope_out_of_context", "secret_detected", "own_context_block", "different_record", "newer_there", "key_taken",
-    "forgotten_there",
+    "path_taken", "forgotten_there",
 ]  # fmt: skip
 
 
@@ -851,7 +860,7 @@ class Conflict(Wire):
     """An entry of the bundle that was not taken in and that somebody may want to look at; what is here stayed as it is.
 
     `memory_id` is the entry's id (a candidate's id for a candidate). `different_record`: the id is taken by something else;
-    `newer_there`: the same record, changed there since; `key_taken`: another active record has its key; `forgotten_there`:
+    `newer_there`: the same record, changed there since; `key_taken`, `path_taken`: another active record has its key or its path; `forgotten_there`:
     forgotten in the home that wrote the bundle, and kept here.
     """
 

@@ -37,6 +37,9 @@ StoredKey: TypeAlias = Annotated[str, Meta(min_length=1, max_length=8192, descri
 Tag: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
 Tags: TypeAlias = Annotated[list[Tag], Meta(max_length=32)]
 Metadata: TypeAlias = Annotated[dict[str, Any], Meta(description="The host's own data; at most 8 KiB of JSON.")]
+RecordPath: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=512, description="A relative path with `/`, such as projects/harbor/plan.md.")
+]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -69,6 +72,8 @@ class RecordDetails(Fields):
     valid_from: Millis | None
     expires_at: Millis | None
     pinned: bool = False
+    path: RecordPath | None = None
+    """Where a writer files it: no two active records of the home have one path, whatever its case."""
     metadata: Metadata
 
 
@@ -81,6 +86,7 @@ class GivenDetails(RecordDetails):
     valid_from: Millis | None = None
     expires_at: Millis | None = None
     pinned: bool = False
+    path: RecordPath | None = None
     metadata: Metadata = {}
 
 

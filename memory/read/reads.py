@@ -21,6 +21,7 @@ from memory.rows.listings import places_after, workspaces_with_records
 from memory.rows.records import note_access, records_by_row
 from memory.rows.store import (
     Stored,
+    active_by_path,
     encoded,
     get_record,
     record_by_key,
@@ -31,6 +32,7 @@ from memory.rows.text_scan import is_doubted
 from memory.rows.vectors import TABLE, is_any_pending
 from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
+from memory.rules.paths import require_path
 from memory.rules.scopes import required
 from memory.rules.strength import Lifetime, fade_time, strength_of
 from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible, status_at
@@ -288,7 +290,7 @@ class RecordReader:
 
         def read(tx: Tx) -> Record | None:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, shows_regulated=True)
-            stored = _find(tx, params, scopes)
+            stored = _find(tx, params, scopes, now)
             return at_time(stored.record, now, aging) if stored is not None and self._shows(tx, stored, view) else None
 
         record = await self._read(read)
@@ -346,11 +348,14 @@ def _place(cursor: str | None, start: tuple[int, ...]) -> tuple[int, ...]:
     return place
 
 
-def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope]) -> Stored | None:
+def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope], now: int) -> Stored | None:
     if params.memory_id is not None:
         return get_record(tx, params.memory_id)
+    if params.path is not None:
+        found = active_by_path(tx, require_path(params.path))
+        return found if found is not None and status_at(found.record, now) == "active" else None
     if params.scope is None or params.key is None:
-        raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
+        raise CallerError.at("$", "Give `memory_id`, `path`, or `scope` and `key`")
     scope_id = scope_id_of(tx, required(scopes, params.scope))
     return record_by_key(tx, scope_id, params.key, key_part(params.key)) if scope_id is not None else None
 

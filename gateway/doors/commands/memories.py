@@ -57,6 +57,7 @@ def _arrange_remember(to: argparse.ArgumentParser) -> None:
     )
     to.add_argument("--kind", choices=get_args(Kind), metavar="NAME", help="default: semantic")
     to.add_argument("--key", help="a name for the fact; a later one of the same key replaces it")
+    to.add_argument("--path", help="a relative path to file it under; a later one of the same path replaces it")
     to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread (default: by category)")
     to.add_argument("--tag", action="append", metavar="TAG", help="repeatable")
     to.add_argument("--value", metavar="JSON", help="the fact's value for programs")
@@ -114,6 +115,7 @@ def _remember(given: argparse.Namespace) -> int:
         category=given.category,
         kind=given.kind,
         key=given.key,
+        path=given.path,
         tags=given.tag,
         scope=scope_of(given.scope, given) if given.scope else None,
         value=value_of(given.value),
@@ -323,6 +325,7 @@ def _show_whole(record: Record) -> None:
         [
             ("id", record.memory_id),
             ("key", record.key),
+            ("path", record.path or ""),
             ("status", record.status + (", contested" if record.contested else "")),
             ("category", record.category),
             ("scope", str(record.scope)),
