@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from protocol.base import Cursor, Id, Limit, Params, Query, Scope, Unit, Wire
 from protocol.errors import ErrorReason
-from protocol.memory import Action, AgentKind, ReasonCode, Relation
-from protocol.record import Content, Kind, Tags
+from protocol.memory import Action, AgentKind, ReasonCode, Receipt, Relation
+from protocol.record import Content, Kind, RecordPath, Tags
 
 HttpReason: TypeAlias = (
     ErrorReason
@@ -55,6 +55,8 @@ class Memory(Wire):
     """A memory as Sanctum's clients know it; `type` is the record's kind, `source_agent` is `user` or who noted it."""
 
     memory_id: str
+    path: str | None
+    """Where its writer filed it."""
     type: str
     content: str
     tags: list[str]
@@ -65,6 +67,7 @@ class Memory(Wire):
     score: float | None
     """The score of a search, 0 to 1; null where nothing was searched."""
     created_at: int
+    """When it was written; of a path, when something was first written there."""
     updated_at: int
     access_count: int
 
@@ -104,7 +107,7 @@ class SearchQuery(Params):
     cursor: Cursor | None = None
 
 
-class SearchAnswer(Wire):
+class FoundAnswer(Wire):
     """Hits, best first. With an agent a page may hold fewer than `limit`, and have a next one."""
 
     hits: list[MemoryHit]
@@ -115,6 +118,7 @@ class WriteBody(Params):
     """`POST /v1/write`: without an agent, or by `user`, the user's own wish; by another agent, a note of its own."""
 
     content: Content
+    path: RecordPath | None = None
     type: Kind | None = None
     tags: Tags = []
     agent: Id | None = None
@@ -136,6 +140,32 @@ class WriteAnswer(Memory):
 
     relation: Relation
     decision: WriteDecision
+
+
+class ReadQuery(Params):
+    """`GET /v1/read`."""
+
+    path: RecordPath
+
+
+class ReadAnswer(Memory):
+    """The memory, and its details as a note's front matter names them."""
+
+    frontmatter: dict[str, Any]
+
+
+class ForgetQuery(Params):
+    """`DELETE /v1/note`."""
+
+    path: RecordPath
+    mode: Literal["tombstone", "erase"] = "tombstone"
+
+
+class ForgottenAnswer(Wire):
+    """What was forgotten; with `mode=erase` the receipt."""
+
+    forgotten_memory_ids: list[str]
+    receipt: Receipt | None = None
 
 
 class ConsolidateQuery(Params):

@@ -23,6 +23,8 @@ from gateway.home.config_check import find_environment_problems, find_problems
 from gateway.home.folder import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.home.keys import KEY_BYTES, KEY_FILE, HomeKey
 from gateway.home.owners import SQL, fact_of_home, living_owners
+from gateway.home.run_files import find_run_files
+from gateway.home.tokens import FILES, is_open_to_others, token_path
 from gateway.jobs.runner import STUCK_MS
 from gateway.secrets.scanner import RuleScanner
 from gateway.store.copy import find_complaints, open_snapshot, read_version
@@ -160,6 +162,22 @@ def _disk(subject: Subject) -> Iterator[Finding]:
             "warning",
             f"only {free // (1024 * 1024)} MiB are free",
             "make room; forgetting works even on a full disk",
+        )
+
+
+def _doors(subject: Subject) -> Iterator[Finding]:
+    opened = [door for door in FILES if is_open_to_others(token_path(subject.root, door))]
+    if opened:
+        text = f"other users of this machine may read the token of: {', '.join(opened)}"
+        advice = "--fix closes it to them and makes a new one"
+        yield Finding("doors", "warning", text, advice, "tokens")
+    listening = list(find_run_files(subject.root / "run"))
+    for _, entry in listening:
+        if entry is not None:
+            yield Finding("doors", "ok", f"{entry.url} is open (pid {entry.pid})")
+    if stale := sum(entry is None for _, entry in listening):
+        yield Finding(
+            "doors", "note", f"{stale} run files are of processes that ended", "--fix removes them", "run_files"
         )
 
 
@@ -347,6 +365,7 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("leftovers", _leftovers),
     ("key", _key),
     ("config", _config),
+    ("doors", _doors),
     ("disk", _disk),
     ("database", _database),
     ("memory", _memory),

@@ -1,8 +1,6 @@
 """Spawned HTTP doors, and requests to them byte by byte."""
 
-import asyncio
 import json
-import os
 import re
 import signal
 import socket
@@ -11,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 
 from spawned import Den
@@ -64,7 +62,9 @@ class HttpDen(Den):
 
     def start(self, *more: str, **how: Any) -> subprocess.Popen[str]:
         port = () if "--port" in more else ("--port", "0")
-        process = subprocess.Popen(self.door_command(*port, *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+        process = subprocess.Popen(
+            self.door_command(*port, *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how
+        )
         assert process.stdout is not None
         line = process.stdout.readline()
         found = LINE.fullmatch(line.strip())
@@ -82,6 +82,7 @@ class HttpDen(Den):
         verb: str,
         path: str,
         body: Any = None,
+        /,
         *,
         token: str | None = "",
         headers: Mapping[str, str] | None = None,
@@ -127,7 +128,7 @@ class Raw:
         self.socket = socket.create_connection(("127.0.0.1", port), SECONDS)
         self._read = b""
 
-    def __enter__(self) -> "Raw":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -182,7 +183,7 @@ class Events:
         self._text = b""
         self.next_part()
 
-    def __enter__(self) -> "Events":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -221,9 +222,5 @@ def write_config(den: HttpDen, text: str) -> HttpDen:
     return den
 
 
-async def in_thread(work: Any, *given: Any) -> Any:
-    return await asyncio.to_thread(work, *given)
-
-
 def mode_of(path: Path) -> int:
-    return os.stat(path).st_mode & 0o777
+    return path.stat().st_mode & 0o777

@@ -38,7 +38,9 @@ def documents():
 
 
 def test_the_committed_schemas_are_those_of_the_contract():
-    assert schema.stale(FOLDER, OF_DOORS) == [], "schemas/ is not what protocol/ says: run `make schemas` and commit the result"
+    assert schema.stale(FOLDER, OF_DOORS) == [], (
+        "schemas/ is not what protocol/ says: run `make schemas` and commit the result"
+    )
 
 
 def test_writing_makes_a_folder_current_and_removes_nothing(tmp_path):

@@ -14,9 +14,9 @@ import anyio
 from gateway import __version__
 from gateway.base.logs import Log
 from gateway.doors.http import openapi, rest
-from gateway.doors.http.events import EventLog, Stream, Wanted, names_of
+from gateway.doors.http.events import EventLog, EventStream, Wanted, names_of
 from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, headers_of
-from gateway.doors.http.rpc import Caller, Methods, answer_error
+from gateway.doors.http.rpc import Asking, Methods, answer_error
 from gateway.doors.http.rules import (
     ENDING,
     NO_BODY,
@@ -68,7 +68,7 @@ class Request(NamedTuple):
     body: bytes
 
 
-Work: TypeAlias = Callable[[Caller, Request], Awaitable[Answer]]
+Work: TypeAlias = Callable[[Asking, Request], Awaitable[Answer]]
 
 
 class Route(NamedTuple):
@@ -89,7 +89,7 @@ class Door:
         self._methods = Methods(app, self._number)
         self._means = rest.Means(self._methods, app.base.clock)
         self._rate, self._failures = Rate(), Failures()
-        self._streams: set[Stream] = set()
+        self._streams: set[EventStream] = set()
         self._scopes: set[anyio.CancelScope] = set()
         self._is_over = False
         self._settled = anyio.Event()
@@ -106,14 +106,14 @@ class Door:
             routes.setdefault(row.path, {})[row.verb] = Route(row.path, self._row(row), row.in_body)
         return routes | {"/openapi.json": {"GET": Route("/openapi.json", self._describe)}}
 
-    async def _rpc(self, caller: Caller, request: Request) -> Answer:
+    async def _rpc(self, caller: Asking, request: Request) -> Answer:
         return await self._methods.answer_rpc(caller, request.body)
 
     def _bare(self, method: m.Method[Any, Any]) -> Work:
         return lambda caller, request: self._methods.answer_bare(caller, method, request.body)
 
-    def _row(self, row: rest.Row) -> Work:
-        async def work(caller: Caller, request: Request) -> Answer:
+    def _row(self, row: rest.RestRow) -> Work:
+        async def work(caller: Asking, request: Request) -> Answer:
             members = rest.body_of(request.body) if row.in_body else members_of(request.query)
             if row.in_body and request.query:
                 raise CallerError.at("$", "This route takes no query")
@@ -123,7 +123,7 @@ class Door:
 
         return work
 
-    async def _describe(self, _caller: Caller, _request: Request) -> Answer:
+    async def _describe(self, _caller: Asking, _request: Request) -> Answer:
         return Answer(200, openapi.document_bytes())
 
     # -- judging -------------------------------------------------------------------------------------------------------
@@ -275,10 +275,10 @@ class Door:
         except GatewayError as error:
             return await exchange.send(answer_error(error))
         last_id = next(iter(headers.get("last-event-id", ())), None)
-        stream = Stream(self._events, wanted, self._workspace_of, last_id)
+        stream = EventStream(self._events, wanted, self._workspace_of, last_id)
         return await self._run_stream(stream, exchange)
 
-    async def _run_stream(self, stream: Stream, exchange: Exchange) -> None:
+    async def _run_stream(self, stream: EventStream, exchange: Exchange) -> None:
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
             self._streams.add(stream)

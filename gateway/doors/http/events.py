@@ -42,7 +42,7 @@ WorkspaceOf = Callable[[str], Awaitable[str | None]]
 """A function that returns a thread's workspace; None where there is no such thread."""
 
 
-class Event(NamedTuple):
+class KeptEvent(NamedTuple):
     """A notification with its place among all of this process."""
 
     number: int
@@ -111,7 +111,7 @@ class EventLog:
 
     def __init__(self) -> None:
         self._run = secrets.token_hex(4)
-        self._kept: deque[Event] = deque()
+        self._kept: deque[KeptEvent] = deque()
         self._bytes = 0
         self._last = 0
         self._news = anyio.Event()
@@ -138,13 +138,13 @@ class EventLog:
             case _:
                 pass
         self._last += 1
-        self._kept.append(Event(self._last, event))
+        self._kept.append(KeptEvent(self._last, event))
         self._bytes += len(event.line)
         while len(self._kept) > KEPT_EVENTS or (self._bytes > _KEPT_BYTES and len(self._kept) > 1):
             self._bytes -= len(self._kept.popleft().news.line)
         self.wake()
 
-    def _keep(self, events: Iterable[Event]) -> None:
+    def _keep(self, events: Iterable[KeptEvent]) -> None:
         self._kept = deque(events)
         self._bytes = sum(len(one.news.line) for one in self._kept)
 
@@ -172,9 +172,9 @@ class EventLog:
         is_known = run == self._run and digits.isascii() and digits.isdigit() and int(digits) <= self._last
         return int(digits) if is_known else None
 
-    def next_after(self, number: int) -> Event | Gap | None:
+    def next_after(self, number: int) -> KeptEvent | Gap | None:
         """Return the event after a number, or the gap before it; None where there is nothing newer."""
-        following: Event | None = None
+        following: KeptEvent | None = None
         for event in reversed(self._kept):  # a reader who keeps up is at the end
             if event.number <= number:
                 break
@@ -185,11 +185,11 @@ class EventLog:
         return Gap(missed, following.number - 1) if missed else following
 
 
-def _without_words(event: Event, is_gone: Callable[[Scope, str], bool]) -> Event:
+def _without_words(event: KeptEvent, is_gone: Callable[[Scope, str], bool]) -> KeptEvent:
     """Return an event about a record without the record, where that is gone."""
     match event.news.params:
         case MemoryChanged(memory_id=memory_id, scope=scope) as params if is_gone(scope, memory_id):
-            return Event(event.number, to_announcement(event.news.method, replace(params, record=None)))
+            return KeptEvent(event.number, to_announcement(event.news.method, replace(params, record=None)))
         case _:
             return event
 
@@ -199,7 +199,7 @@ def encode_event(event_id: str, name: str, data: bytes) -> bytes:
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (event_id.encode(), name.encode(), data)
 
 
-class Stream:
+class EventStream:
     """One reader of the log."""
 
     def __init__(self, log: EventLog, wanted: Wanted, workspace_of: WorkspaceOf, last_id: str | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.doors.http.rest import ROWS, Row
+from gateway.doors.http.rest import ROWS, RestRow
 from gateway.doors.http.rpc import LEFT_OUT
 from gateway.doors.http.rules import STATUS_OF_REASON
 from protocol import http as h
@@ -184,7 +184,7 @@ def _query(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> list[dict[
     ]
 
 
-def _row(row: Row, schemas: Mapping[str, Any]) -> dict[str, Any]:
+def _row(row: RestRow, schemas: Mapping[str, Any]) -> dict[str, Any]:
     name = f"{row.verb.lower()}_{row.path.rpartition('/')[2]}"
     answers = {status: _reference(kind) for status, kind in row.answers.items()}
     found = _own(name, row.summary, answers, OWN_ERRORS)

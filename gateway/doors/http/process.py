@@ -47,7 +47,7 @@ class HttpOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class DoorAddress:
     """Where the door listens."""
 
     bind: str
@@ -59,7 +59,7 @@ class Place:
         return f"http://{f'[{self.bind}]' if ':' in self.bind else self.bind}:{self.port}"
 
 
-def place_of(wish: HttpOptions, settings: HttpSettings) -> Place:
+def place_of(wish: HttpOptions, settings: HttpSettings) -> DoorAddress:
     """Return where the door is to listen. Raises `UnusableError` for an address that is not allowed."""
     bind = wish.bind or settings.bind
     bind = "127.0.0.1" if bind == "localhost" else bind.strip("[]")
@@ -72,10 +72,10 @@ def place_of(wish: HttpOptions, settings: HttpSettings) -> Place:
             CONFIG,
             "an address that others reach needs gateway.http.allow_remote = true and gateway.http.allowed_hosts",
         )
-    return Place(bind=bind, port=settings.port if wish.port is None else wish.port)
+    return DoorAddress(bind=bind, port=settings.port if wish.port is None else wish.port)
 
 
-def _listen(place: Place, home_run: Path) -> socket.socket:
+def _listen(place: DoorAddress, home_run: Path) -> socket.socket:
     from gateway.doors.http.server import listen  # noqa: PLC0415  # uvicorn is imported when a door opens
 
     try:
@@ -88,7 +88,7 @@ def _listen(place: Place, home_run: Path) -> socket.socket:
         raise UnusableError(UNAVAILABLE, f"port {place.port} is taken by {_holder(place, home_run)}") from None
 
 
-def _holder(place: Place, home_run: Path) -> str:
+def _holder(place: DoorAddress, home_run: Path) -> str:
     """Return who listens at a place already, in words."""
     connection = HTTPConnection(place.bind, place.port, timeout=ASK_SECONDS)
     try:
@@ -114,7 +114,7 @@ async def open_door(app: App, wish: HttpOptions, out: TextIO) -> AsyncGenerator[
     from gateway.doors.http.app import Door  # noqa: PLC0415
     from gateway.doors.http.server import DoorServer  # noqa: PLC0415
 
-    place = Place(bind=wanted.bind, port=listener.getsockname()[1])
+    place = DoorAddress(bind=wanted.bind, port=listener.getsockname()[1])
     token = Token(token_path(app.base.home.root, "http"))
     with raising_unusable():
         token.current()
@@ -139,7 +139,7 @@ async def open_door(app: App, wish: HttpOptions, out: TextIO) -> AsyncGenerator[
         door.close()
 
 
-async def _write_run_file(app: App, place: Place) -> Path | None:
+async def _write_run_file(app: App, place: DoorAddress) -> Path | None:
     """Write the run file, where the home can be written; without one the door works as well."""
     if app.base.home.is_read_only:
         return None

@@ -56,7 +56,7 @@ def bound_over_http(app: App) -> dict[str, Bound]:
     return {**kept, m.INITIALIZE.name: bind(m.INITIALIZE, describe)}
 
 
-class Caller(NamedTuple):
+class Asking(NamedTuple):
     """A request's means: what its client leaves unsaid, and the notifications that wait for its answer."""
 
     client: SessionClient
@@ -73,13 +73,13 @@ class Methods:
         """The subscriber of the hub that stands for all requests."""
         self._dispatcher = Dispatcher(self.bound, log.incident)
 
-    def begin(self, client: SessionClient) -> Caller:
+    def begin(self, client: SessionClient) -> Asking:
         """Begin a request: notifications that it causes wait until it is answered."""
-        caller = Caller(client, Deferred(self._number))
+        caller = Asking(client, Deferred(self._number))
         CURRENT.set(caller.deferred)
         return caller
 
-    async def ask(self, caller: Caller, method: Method[Any, R], params: Any) -> R:
+    async def ask(self, caller: Asking, method: Method[Any, R], params: Any) -> R:
         """Return a method's result. Raises `GatewayError`, and whatever a defect raises."""
         entry = self.bound[method.name]
         self._use(method, params)
@@ -91,18 +91,18 @@ class Methods:
         if method is not None and method.ordering == "thread" and isinstance(thread_id, str):
             self._hub.use(self._number, thread_id)
 
-    def _fill(self, caller: Caller) -> Fill:
+    def _fill(self, caller: Asking) -> Fill:
         """Return the function that completes parameters; a handshake leaves no trace in the requests after it."""
         return lambda params: (SessionClient() if isinstance(params, InitializeParams) else caller.client).fill(params)
 
-    async def answer_bare(self, caller: Caller, method: Method[Any, Any], body: bytes) -> Answer:
+    async def answer_bare(self, caller: Asking, method: Method[Any, Any], body: bytes) -> Answer:
         """Answer `/rpc/<group>/<verb>`."""
         params: Any = decode(body) if body.strip() else {}
         if not isinstance(params, (dict, list, type(None))):
             raise CallerError("invalid_request", "The body holds the parameters: an object.")
         return Answer(200, encode(await self.ask(caller, method, params)))
 
-    async def answer_rpc(self, caller: Caller, body: bytes) -> Answer:
+    async def answer_rpc(self, caller: Asking, body: bytes) -> Answer:
         """Answer `/rpc`: 200 once the envelope is read, whatever came of the requests in it."""
         try:
             value = decode(body)
@@ -118,7 +118,7 @@ class Methods:
         replies = [reply for one in values if (reply := await self._reply(caller, one)) is not None]
         return Answer(200, b"[" + b",".join(replies) + b"]") if replies else Answer(NO_CONTENT)
 
-    async def _reply(self, caller: Caller, value: Any) -> bytes | None:
+    async def _reply(self, caller: Asking, value: Any) -> bytes | None:
         """Return the reply to one message; None for a message that gets none."""
         message = message_of(value)
         match message:

@@ -58,11 +58,11 @@ UNAUTHORIZED = Refusal(
     headers=(("www-authenticate", "Bearer"),),
 )
 FOREIGN_PAGE = Refusal(403, "forbidden", -32043, "That web page may not call this gateway.")
-NO_ROUTE = Refusal(404, "not_found", -32601, "There is no such route.")
+NO_ROUTE = Refusal(404, "not_found", -32044, "There is no such route.")
 TOO_SLOW = Refusal(408, "too_slow", -32600, "The request did not arrive in time.", retryable=True)
 TOO_LONG = Refusal(413, "message_too_large", -32600, "The body is longer than gateway.http.max_body_bytes.")
 WRONG_TYPE = Refusal(415, "wrong_type", -32600, "A body is application/json in UTF-8.")
-MISDIRECTED = Refusal(421, "misdirected", -32043, "This gateway is not what the request calls its host.")
+MISDIRECTED = Refusal(421, "misdirected", -32043, "The request's host is not this gateway.")
 TOO_MANY = Refusal(
     429, "overloaded", -32001, "Too many requests; try again.", retryable=True, headers=(("retry-after", "1"),)
 )

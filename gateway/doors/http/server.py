@@ -28,7 +28,7 @@ DOUBLE_HOST = "Found multiple Host: headers"
 """h11's words for it; it refuses such a head before the door's rules see it."""
 
 
-class Connection(H11Protocol):
+class DoorConnection(H11Protocol):
     """A connection whose heads come in time, and whose faults are answered in JSON."""
 
     _timer: asyncio.TimerHandle | None = None
@@ -102,7 +102,7 @@ class DoorServer(Server):
         super().__init__(
             Config(
                 app,
-                http=cast("Any", Connection),
+                http=cast("Any", DoorConnection),
                 ws="none",
                 loop="none",
                 lifespan="off",
