@@ -412,6 +412,46 @@ def test_http_statement_05_a_read_is_one_of_its_workspace(tmp_path):
         assert den.ask("POST", "/v1/write", {"content": "The lantern is red.", "path": "LANTERN.md"}).status == 409
 
 
+def test_http_statement_05_an_erase_leaves_no_word_of_it(tmp_path):
+    den = HttpDen(tmp_path)
+    with den.door(), Events(den, types="memory/*") as stream:
+        made = den.ask("POST", "/v1/write", {"content": "The vault opens with quincunx.", "path": "vault.md"})
+        since = stream.next()["id"]
+        erased = den.ask("DELETE", "/v1/note", path="vault.md", mode="erase")
+        assert (erased.status, erased.json["forgotten_memory_ids"]) == (200, [made.json["memory_id"]])
+        assert erased.json["receipt"]["removed"]["records"] == 1
+        assert den.ask("DELETE", "/v1/note", path="vault.md", mode="shred").status == 400
+        place, number = since.split("-")
+        with Events(den, f"{place}-{int(number) - 1}") as again:
+            assert "quincunx" not in json.dumps(again.until("memory/forgotten"))
+        assert "quincunx" not in den.ask("GET", "/v1/recall", q="quincunx").json["memories"]
+        assert den.rpc("gateway/drain", {"timeout_ms": 30_000})["idle"]
+    assert [name for name, data in den.files().items() if b"quincunx" in data] == []
+
+
+def test_http_statement_05_agents_do_not_meet(tmp_path):
+    with HttpDen(tmp_path).door() as den:
+        mine = {"kind": "agent", "key": "painter"}
+        made = den.ask(
+            "POST",
+            "/v1/write",
+            {"content": "The easel stands in the loft.", "agent": "painter", "scope": mine, "path": "easel.md"},
+        )
+        assert (made.status, made.json["scope"]) == (201, mine)
+
+        def seen(**query: str) -> list[str]:
+            recalled = den.ask("GET", "/v1/recall", **query).json["memories"]
+            found = den.ask("GET", "/v1/search", **{"q": "easel", **query}).json["hits"]
+            return [one["memory_id"] for one in (*recalled, *found)]
+
+        assert seen(q="easel") == seen(q="easel", agent="builder") == seen(agent="builder") == []
+        assert seen(q="easel", agent="painter") == [made.json["memory_id"]] * 2
+        for agent, status in (("builder", 404), ("painter", 200)):
+            by_agent = {"X-Pioneer-Agent": agent}
+            assert den.ask("GET", "/v1/read", path="easel.md", headers=by_agent).status == status
+            assert den.ask("DELETE", "/v1/note", path="easel.md", headers=by_agent).status == status
+
+
 def test_http_statement_05_wrong_requests(tmp_path):
     with HttpDen(tmp_path).door() as den:
         for verb, path, allow in (

@@ -55,6 +55,8 @@ HOME_OF = {
     "fastembed": {"gateway/embedding/engine.py"},
     "mcp": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
     "mcp_types": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
+    "uvicorn": {"gateway/doors/http/server.py"},
+    "h11": {"gateway/doors/http/server.py"},
     "pydantic": {"gateway/doors/mcp/streams.py"},
     "openai": {"gateway/providers/openai_chat.py"},
     "anthropic": {"gateway/providers/anthropic_messages.py"},
@@ -165,6 +167,10 @@ def test_nothing_heavy_is_imported_to_serve() -> None:
         "openai",
         "anthropic",
         "pydantic",
+        "uvicorn",
+        "h11",
+        "starlette",
+        "gateway.doors.http",
     )
     code = f"import sys, gateway.process; print([name for name in {heavy!r} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

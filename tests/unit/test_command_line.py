@@ -478,6 +478,8 @@ def test_a_search_imports_nothing_heavy(way: str) -> None:
         "dateparser",
         "shtab",
         "re2",
+        "uvicorn",
+        "h11",
         "gateway.wiring",
     )
     code = (

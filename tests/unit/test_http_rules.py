@@ -117,7 +117,7 @@ def test_queries(query, members):
     assert rules.members_of(query) == members
 
 
-@each("query", [b"a=1&a=1", b"a=%ff", b"a", b"&", b"a=1&&b=2", b"a=1&b", b"\xff=1"])
+@each("query", [b"a=1&a=1", b"a=%zz", b"a=%2", b"a=%ff", b"a", b"&", b"a=1&&b=2", b"a=1&b", b"\xff=1"])
 def test_queries_that_are_none(query):
     with pytest.raises(CallerError):
         rules.members_of(query)

@@ -263,7 +263,7 @@ class Door:
     async def _serve_events(self, verb: str, headers: Headers, scope: Mapping[str, Any], exchange: Exchange) -> None:
         if verb != "GET":
             return await exchange.send(answer_of(wrong_verb(["GET"])))
-        refusal = self._refuse_busy()
+        refusal = NO_BODY if exchange.has_more else self._refuse_busy()
         if refusal is None and len(self._streams) >= self._app.base.config.config.http.max_streams:
             refusal = TOO_MANY
         if refusal is not None:

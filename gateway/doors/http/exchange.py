@@ -68,6 +68,11 @@ class Exchange:
         self.status = 0
         """The code that was sent; 0 before."""
 
+    @property
+    def has_more(self) -> bool:
+        """Return whether bytes of the body are still to be read."""
+        return not self._is_read
+
     async def read(self, max_bytes: int) -> bytes | Refusal:
         """Return the body, or the refusal of one that is too long or does not arrive in time. Raises `Gone`."""
         parts: list[bytes] = []

@@ -5,6 +5,7 @@ Rule 2: a refusal says nothing that the caller did not send.
 """
 
 import hmac
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -28,6 +29,10 @@ NO_ROUTES_VERB = frozenset({"TRACE", "CONNECT"})
 
 Headers: TypeAlias = Mapping[str, Sequence[str]]
 """Every value of each header, by its name in small letters."""
+
+
+NO_FORM = "The query is not encoded as a form's is"
+_LONE_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class Refusal(NamedTuple):
@@ -242,11 +247,13 @@ class Failures:
 
 
 def members_of(query: bytes) -> dict[str, str]:
-    """Return the members of a query. Raises `CallerError` for one that comes twice or is no UTF-8."""
+    """Return the members of a query. Raises `CallerError` for one that comes twice or is not encoded in UTF-8."""
+    if _LONE_PERCENT.search(query):
+        raise CallerError.at("$", NO_FORM)
     try:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query), errors="strict")
     except ValueError:
-        raise CallerError.at("$", "The query is not encoded as a form's is") from None
+        raise CallerError.at("$", NO_FORM) from None
     members = dict(pairs)
     if len(members) != len(pairs):
         raise CallerError.at("$", "A member of the query is given twice")

@@ -19,6 +19,8 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from gateway.doors.http.rules import BY_STATUS, HEAD_SECONDS, MAX_HEAD_BYTES, MISDIRECTED, TOO_SLOW, UNREADABLE, Refusal
 
 BACKLOG = 128
+MAX_CONNECTIONS = 512
+"""Half of what a process may usually open: the home's files need room beside them."""
 KEEP_ALIVE_SECONDS = 30
 CLOSE_SECONDS = 1
 """The time for last bytes once every request was answered."""
@@ -36,7 +38,10 @@ class DoorConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin to wait for the first head."""
         super().connection_made(transport)
-        self._wait_for_head()
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+        else:
+            self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
