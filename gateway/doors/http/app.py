@@ -228,37 +228,28 @@ class Door:
                     await exchange.send(answer_of(body if isinstance(body, Refusal) else NO_BODY))
                     return
                 caller = self._methods.begin(_client_of(request.headers))
+                watcher = exchange.watch(scope.cancel)
                 try:
-                    answer = await self._while_there(route.work(caller, request._replace(body=body)), exchange)
-                    if answer is not None:
-                        await exchange.send(answer)
+                    answer = await self._answer_of(route.work(caller, request._replace(body=body)))
+                    watcher.cancel()
+                    await exchange.send(answer)
                 finally:
+                    watcher.cancel()
                     caller.deferred.release()
             finally:
                 self._leave(scope)
-        if scope.cancelled_caught and not exchange.status:
+        if scope.cancelled_caught and not (exchange.status or exchange.is_gone):
             await exchange.send(answer_of(ENDING))
 
     def _leave(self, scope: anyio.CancelScope) -> None:
         self._scopes.discard(scope)
         self._settled.set()
 
-    async def _while_there(self, work: Awaitable[Answer], exchange: Exchange) -> Answer | None:
-        """Return the work's answer; None, and the work is cancelled, once the client has closed its connection."""
-        async with anyio.create_task_group() as tasks:
-
-            async def watch() -> None:
-                await exchange.wait_gone()
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(watch)
-            try:
-                answer = await work
-            except Exception as error:  # noqa: BLE001  # the boundary between services and the wire
-                answer = answer_error(error)
-            tasks.cancel_scope.cancel()
-            return answer
-        return None
+    async def _answer_of(self, work: Awaitable[Answer]) -> Answer:
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001  # the boundary between services and the wire
+            return answer_error(error)
 
     async def _serve_events(self, verb: str, headers: Headers, scope: Mapping[str, Any], exchange: Exchange) -> None:
         if verb != "GET":
@@ -282,19 +273,13 @@ class Door:
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
             self._streams.add(stream)
+            watcher = exchange.watch(scope.cancel)
             try:
-                async with anyio.create_task_group() as tasks:
-
-                    async def watch() -> None:
-                        await exchange.wait_gone()
-                        tasks.cancel_scope.cancel()
-
-                    tasks.start_soon(watch)
-                    await exchange.begin("text/event-stream")
-                    await stream.run(exchange.go_on)
-                    await exchange.finish()
-                    tasks.cancel_scope.cancel()
+                await exchange.begin("text/event-stream")
+                await stream.run(exchange.go_on)
+                await exchange.finish()
             finally:
+                watcher.cancel()
                 self._streams.discard(stream)
                 self._leave(scope)
 

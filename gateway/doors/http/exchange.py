@@ -4,6 +4,7 @@ Rule 1: an answer that leaves bytes of the request unread closes the connection,
 a peer that is still sending would lose the answer otherwise.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from email.utils import formatdate
 from typing import Any, NamedTuple, TypeAlias
@@ -67,6 +68,8 @@ class Exchange:
         """Headers of whatever answer is sent."""
         self.status = 0
         """The code that was sent; 0 before."""
+        self.is_gone = False
+        """The client closed its connection while it was watched."""
 
     @property
     def has_more(self) -> bool:
@@ -93,10 +96,16 @@ class Exchange:
             raise Gone
         return message
 
-    async def wait_gone(self) -> None:
-        """Return when the client has closed its connection; only after the body was read."""
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+    def watch(self, act: Callable[[], None]) -> "asyncio.Task[None]":
+        """Return a task that calls `act` when the client closes its connection; begun after the body was read."""
+
+        async def wait() -> None:
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+            self.is_gone = True
+            act()
+
+        return asyncio.create_task(wait())
 
     async def send(self, answer: Answer) -> None:
         """Send an answer, whole."""
