@@ -158,8 +158,8 @@ SELECT count(*) FROM (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :match
 
 -- name: candidates_by_row
 -- What ranking and the gate need of records, those left out that cannot be shown or are not asked for; text as bytes, as in `record_bytes`.
-SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), expires_at, importance, confidence,
-    evidence_count, updated_at, terms, CASE WHEN is_machine THEN CAST(provenance AS BLOB) END,
+SELECT record.id, scope_id, CAST(memory_id AS BLOB), CAST(status AS BLOB), CAST(sensitivity AS BLOB), CAST(tags AS BLOB), CAST(kind AS BLOB),
+    expires_at, standing, reinforced_at, fades_at, confidence, evidence_count, updated_at, created_at, valid_from, terms, CASE WHEN is_machine THEN CAST(provenance AS BLOB) END,
     CAST(substr(content, 1, 240) AS BLOB)
 FROM json_each(:rows) AS wanted CROSS JOIN record ON record.id = wanted.value LEFT JOIN record_terms ON record_terms.row = record.id
 WHERE instr(:statuses, record.status) > 0 AND (:shows_regulated OR sensitivity <> 'regulated')

@@ -111,7 +111,7 @@ class TurnMemory:
         """What is worth putting into a turn's prompt."""
         return await self._recaller.recall(
             text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
-            turn_id=turn.turn_id,
+            turn_id=turn.turn_id, time_zone=turn.time_zone,
         )  # fmt: skip
 
     async def standing(self, turn: TurnContext) -> Brief:

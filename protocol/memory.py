@@ -72,6 +72,8 @@ SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
 SpaceKind: TypeAlias = Literal["static", "model"]
 """Vectors of a static model are means of one vector a token; those of a model come from a network that reads the text whole."""
+RouteKind: TypeAlias = Literal["any", "temporal", "preference", "procedure"]
+"""What a question asks for: what happened, what somebody prefers, how something is done; `any` where it does not say."""
 Order: TypeAlias = Literal["updated_at", "created_at", "importance", "strength"]
 EventName: TypeAlias = Literal[
     "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",
@@ -193,6 +195,10 @@ class SearchParams(Filters):
     min_score: Unit | None = None
     include_provenance: bool = True
     count_elsewhere: bool = False
+    time_zone: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=256)] | None,
+        Meta(description='The IANA zone that "yesterday" is meant in; absent, as `initialize` said.'),
+    ] = None
 
 
 class Hit(Wire):
@@ -205,6 +211,14 @@ class Hit(Wire):
     matched_terms: list[str]
 
 
+class SearchRoute(Wire):
+    """The kind of memory that a query asks for, which moves records up or down, and the time that it names; `kinds` switches it off."""
+
+    kind: RouteKind = "any"
+    from_at: int | None = None
+    to_at: int | None = None
+
+
 class SearchResult(Wire):
     """Hits, best first; where there is none and `count_elsewhere` asks for it, `elsewhere` counts those of other workspaces."""
 
@@ -213,6 +227,7 @@ class SearchResult(Wire):
     semantic: SemanticState
     diagnostics: list[Diagnostic] = []
     elsewhere: list[Elsewhere] = []
+    route: SearchRoute = SearchRoute()
 
 
 class GetParams(Params):

@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from promt.intents import detect
+from promt.time_words import zone_of
 from protocol.hooks import ContextItem, EpisodicPlan, EpisodicQuery, HookInput, HookOutput, PromptContext, Subscription
 from protocol.settings import GatewayConfig
 from protocol.thread_episodic import DiagnosticCode, ThreadHit
@@ -22,7 +23,6 @@ from protocol.threads import ArtifactRef, RecallStatus, SourceRef
 from retrieval.budget import Floor
 from thread_episodic.search.pointing import query_of
 from thread_episodic.search.search import FoundChunks
-from thread_episodic.search.time_words import zone_of
 from thread_episodic.service import EpisodicService
 from thread_episodic.values import Shown, TurnSearch
 

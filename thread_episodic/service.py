@@ -11,6 +11,7 @@ from functools import partial
 import anyio.to_thread
 from msgspec import structs
 
+from promt.time_words import TimeRange, asks_when, find_time, zone_of
 from protocol import methods as m
 from protocol.base import DAY_MS, Diagnostic, Elsewhere
 from protocol.errors import CallerError, IndexDamaged, PagesDamaged, Unavailable
@@ -59,7 +60,6 @@ from thread_episodic.search.elsewhere import MOST_ELSEWHERE, count_hits
 from thread_episodic.search.finding import ChunkQuery
 from thread_episodic.search.pointing import named_thread, subject_of, understood, without_times
 from thread_episodic.search.search import ChunkSearch, FoundChunks, Searcher, is_vague
-from thread_episodic.search.time_words import TimeRange, asks_when, find_time, zone_of
 from thread_episodic.search.vectors import ChunkVectors
 from thread_episodic.values import Filter, Shown, TurnSearch
 

@@ -93,7 +93,7 @@ def _holds_words(name: str) -> bool:
     return _KINDS[name] in (str, str | None) and _BOUNDED.get(name) not in _IDS
 
 
-WORDS: Final = (*filter(_holds_words, FIELDS), "alias")
+WORDS: Final = (*filter(_holds_words, FIELDS), "alias", "path_key")
 """The columns that hold free text: an erase searches them."""
 SAID_DETAILS: Final = tuple(name for name in DETAILS if name in WORDS)
 """The details that hold free text: it is searched for credentials before it is kept."""

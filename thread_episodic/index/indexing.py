@@ -15,6 +15,7 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from promt.patterns import compile_late
+from promt.time_words import tells_time
 from protocol.hooks import EchoSpans, ItemFact, ReadItems
 from protocol.notifications import ThreadIndexed
 from protocol.seams.ports import (
@@ -48,7 +49,6 @@ from thread_episodic.rows.sources import (
     put_source,
     sources_in,
 )
-from thread_episodic.search.time_words import tells_time
 from thread_episodic.search.vectors import ChunkVectors, hidden_in
 from thread_episodic.values import NewChunk, lexicon_digest
 from thread_episodic.visibility import mask_range

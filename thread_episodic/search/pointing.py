@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping
 
 from promt.language.reader import either
 from promt.patterns import compile_late
+from promt.time_words import TimeRange, fold
 from protocol.thread_episodic import Understood
 from retrieval.budget import cut_at_word
 from retrieval.chunking import split_sentences
-from thread_episodic.search.time_words import TimeRange, fold
 
 MAX_QUERY_CHARS = 256  # the contract's bound for a query of a plan
 SAID_ALREADY = 0.75  # of the smaller one's terms: the rest is how somebody happened to put it
