@@ -1,8 +1,10 @@
-"""How a message points at what was said: which of its words only point, which thread it names, what a known fact says already.
+"""How a message points at what was said.
+
+Which of its words only point, which thread it names, what a known fact says already.
 
 Rule 1: pure; terms, names and times come from outside.
-Rule 2: a word that only points says nothing of what was said: it leaves the query. Where nothing else is left, the newest that was
-said is the answer, and what sounds like a decision first where decisions are asked for.
+Rule 2: a word that only points says nothing of what was said: it leaves the query. Where nothing else is left, the
+newest that was said is the answer, and what sounds like a decision first where decisions are asked for.
 """
 
 import re
@@ -72,9 +74,9 @@ def decisions_asked(text: str) -> str:
 
 
 def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) -> str | None:
-    """The thread whose name a message says, or the larger part of it that no other thread's name shares; None without one.
+    """The thread whose name a message says, or the larger part of it that no other thread's name shares.
 
-    `said` are the message's terms, `names` those of each thread's name.
+    None without one. `said` are the message's terms, `names` those of each thread's name.
     """
     parts = {thread: len({*said} & {*name}) / len({*name}) for thread, name in names.items() if name}
     best = max(parts.values(), default=0.0)
