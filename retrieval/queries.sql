@@ -41,7 +41,7 @@ SELECT id FROM edge WHERE house = :house AND subject = :subject AND origin = :or
 -- name: add_edge
 -- Add an edge.
 INSERT INTO edge (house, subject, from_entity, to_entity, target, target_folded, kind, strength, origin, address, created_at, confirmed_at)
-VALUES (:house, :subject, :from_entity, :to_entity, :target, :target_folded, :kind, :strength, :origin, :address, :now, :now)
+VALUES (:house, :subject, :from_row, :to_row, :target, :target_folded, :kind, :strength, :origin, :address, :now, :now)
 
 -- name: drop_edge
 -- Drop an edge.

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from protocol.base import EdgeOrigin
 from protocol.seams.ports import Ids, Tx
 from protocol.statements import Statements
 
@@ -19,7 +20,6 @@ EntityKind: TypeAlias = Literal[
     "page", "folder", "project", "area", "resource", "archive", "inbox", "tag", "code",
     "person", "organization", "place", "system", "thing", "topic",
 ]  # fmt: skip
-EdgeOrigin: TypeAlias = Literal["explicit", "inferred"]
 
 
 class NewEntity(NamedTuple):
@@ -108,18 +108,11 @@ def replace_edges(
     tx: Tx, house: GraphHouse, subject: str, origin: EdgeOrigin, edges: Sequence[NewEdge], now: int
 ) -> None:
     """Let a thing state these edges of one origin, confirmed now, and no others. Entities keep their ids."""
-    before = tx.all(SQL["edges_of_subject"], {"house": house, "subject": subject, "origin": origin})
-    tx.run_many(
-        SQL["add_edge"],
-        [
-            {
-                "house": house, "subject": subject, "from_entity": edge.from_row, "to_entity": edge.to_row,
-                "target": edge.target, "target_folded": None if edge.target is None else fold_name(edge.target), "kind": edge.kind,
-                "strength": edge.strength, "origin": origin, "address": edge.address, "now": now,
-            }
-            for edge in edges
-        ],
-    )  # fmt: skip
+    stated = {"house": house, "subject": subject, "origin": origin}
+    before = tx.all(SQL["edges_of_subject"], stated)
+    for edge in edges:
+        folded = None if edge.target is None else fold_name(edge.target)
+        tx.run(SQL["add_edge"], stated | edge._asdict() | {"target_folded": folded, "now": now})
     tx.run_many(SQL["drop_edge"], [{"id": row} for (row,) in before])
 
 
