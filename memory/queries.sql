@@ -1125,3 +1125,18 @@ UNION ALL SELECT 'candidates_' || status, count(*) FROM candidate GROUP BY statu
 UNION ALL SELECT 'notes', count(*) FROM record WHERE status = 'active' AND is_machine
 UNION ALL SELECT 'vectors_of_records', count(*) FROM memory_vec
 UNION ALL SELECT 'tombstones', count(*) FROM tombstone
+
+-- name: enrichment_of
+-- What a model made of a record.
+SELECT entities, topics, summary, model, at FROM enrichment JOIN record ON record.id = enrichment.row WHERE memory_id = :memory_id
+
+-- name: prune_enrichment
+-- Drop what was made of records that are gone.
+DELETE FROM enrichment WHERE row IN (SELECT row FROM enrichment WHERE row NOT IN (SELECT id FROM record) LIMIT :limit)
+
+-- name: replacements
+-- The records that a record replaced, and those that replaced it, by whichever of the two says so.
+SELECT supersedes, 'out' FROM record WHERE memory_id = :memory_id AND supersedes IS NOT NULL
+UNION SELECT memory_id, 'out' FROM record WHERE superseded_by = :memory_id
+UNION SELECT superseded_by, 'in' FROM record WHERE memory_id = :memory_id AND superseded_by IS NOT NULL
+UNION SELECT memory_id, 'in' FROM record WHERE supersedes = :memory_id

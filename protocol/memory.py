@@ -5,9 +5,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType, field
 
 from protocol.base import (
+    At,
     Cancelled,
     Cursor,
     Diagnostic,
+    EdgeOrigin,
     Elsewhere,
     Id,
     Limit,
@@ -74,6 +76,7 @@ SpaceKind: TypeAlias = Literal["static", "model"]
 """Vectors of a static model are means of one vector a token; those of a model come from a network that reads the text whole."""
 RouteKind: TypeAlias = Literal["any", "temporal", "preference", "procedure"]
 """What a question asks for: what happened, what somebody prefers, how something is done; `any` where it does not say."""
+EntityType: TypeAlias = Literal["person", "organization", "project", "place", "system", "thing"]
 Order: TypeAlias = Literal["updated_at", "created_at", "importance", "strength"]
 EventName: TypeAlias = Literal[
     "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",
@@ -238,6 +241,7 @@ class GetParams(Params):
     scope: Scope | None = None
     key: Key | None = None
     include_deleted: bool = False
+    include_enrichment: bool = False
     context: Context = field(default_factory=Context)
 
 
@@ -247,11 +251,66 @@ class SimilarTo(Wire):
     memory_id: str
 
 
+class EnrichedEntity(Wire):
+    """A name in a record's text, and the type of thing that a model takes it for."""
+
+    name: str
+    type: EntityType
+
+
+class EnrichedEdge(Wire):
+    """A link between two names, as a record states it. `strength`: 0 to 1."""
+
+    from_: str = field(name="from")
+    kind: str
+    to: str
+    strength: float
+    origin: EdgeOrigin
+
+
+class Enrichment(Wire):
+    """What a model made of a record's text, and when. It is nobody's word."""
+
+    entities: list[EnrichedEntity]
+    topics: list[str]
+    summary: str | None
+    edges: list[EnrichedEdge]
+    model: str
+    at: At
+
+
 class GetResult(Wire):
-    """The record, or null for what does not exist or is outside the context; with up to five active ones that look like it."""
+    """The record, or null for what does not exist or is outside the context; with up to five active ones that look like it.
+
+    `enrichment` is null where it was not asked for, and where no model has looked at the record's present text.
+    """
 
     record: Record | None
     similar_to: list[SimilarTo] = []
+    enrichment: Enrichment | None = None
+
+
+class LinksParams(Params):
+    """`memory/links`."""
+
+    memory_id: Id
+    depth: Annotated[int, Meta(ge=1, le=2)] = 1
+    context: Context = field(default_factory=Context)
+
+
+class MemoryLink(Wire):
+    """A record that is linked to another one: `out` is where the other's link leads, `in` where one comes from."""
+
+    memory_id: str
+    kind: str
+    origin: EdgeOrigin
+    direction: Literal["in", "out"]
+
+
+class LinksResult(Wire):
+    """The records that are linked to a record, the nearest first; at most a hundred."""
+
+    links: list[MemoryLink]
 
 
 class ListParams(Filters):
