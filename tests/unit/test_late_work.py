@@ -338,7 +338,7 @@ async def delete_and_make_workspace(house: House) -> None:
     await house.call("workspace/create", workspace_id=house.workspace)
 
 
-LOSES_WHAT_IS_THERE = {delete_thread, delete_workspace, delete_and_make_workspace}
+LOSES_WHAT_IS_THERE = [delete_thread, delete_workspace, delete_and_make_workspace]
 
 
 def bring(house: House, forget: Callable[[House], Awaitable[None]], at: int, *, is_new: bool) -> bool:
@@ -391,7 +391,7 @@ def bring(house: House, forget: Callable[[House], Awaitable[None]], at: int, *, 
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-@pytest.mark.parametrize("forget", [forget_thread, *sorted(LOSES_WHAT_IS_THERE, key=lambda one: one.__name__)])
+@pytest.mark.parametrize("forget", [forget_thread, *LOSES_WHAT_IS_THERE])
 def test_nothing_comes_in_by_an_import_that_a_forgetting_meets(
     house: House, forget: Callable[[House], Awaitable[None]], *, is_new: bool
 ) -> None:
