@@ -73,7 +73,8 @@ def main() -> int:
 
     told = (os.environ[f"PIONEER_KILL_{name}"] for name in ("FROM", "AT", "WHEN"))
     begins, number, when = told
-    Database.write = _deadly(Database.write, Path(begins), int(number), when)
+    deadly: Any = _deadly(Database.write, Path(begins), int(number), when)
+    Database.write = deadly
     return serve()
 
 
