@@ -544,6 +544,11 @@ WHERE turn_id = :turn_id AND (candidate_id IS NULL OR NOT EXISTS (
 ))
 ORDER BY id LIMIT :limit
 
+-- name: decisions_of_call
+-- Decisions on what a call outside of any turn proposed, as far as they are of these scopes; oldest first.
+SELECT action, score, bucket, reason_code, factors, memory_id FROM told_decision
+WHERE turn_id = :turn_id AND scope_id IN (SELECT value FROM json_each(:scope_ids)) ORDER BY id LIMIT :limit
+
 -- name: decisions_of_run
 -- Decisions on what a run proposed, oldest first.
 SELECT action, score, bucket, reason_code, factors, memory_id FROM told_decision AS decision WHERE run_id = :run_id ORDER BY id LIMIT :limit

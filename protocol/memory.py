@@ -767,7 +767,7 @@ class CandidateResult(Wire):
 
 
 class ExplainTarget(Params):
-    """What to explain."""
+    """What to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP."""
 
     kind: Literal["memory", "candidate", "turn", "hook_run"]
     id: Id

@@ -201,8 +201,8 @@ class Imports:
         work = _Import(params, thread_id, self._ledger, self._neighbours, self._clock.now(), began)
 
         def apply(tx: Tx) -> ThreadImportResult:
-            if self._forgettings.is_forgotten(tx, thread_id, began):
-                raise Refused("conflict", "The thread was forgotten or deleted while it was on its way in.")
+            if self._forgettings.is_forgotten(tx, params.workspace_id, thread_id, began):
+                raise Refused("conflict", "The thread or its workspace was forgotten while it was on its way in.")
             return work.apply(tx)
 
         return await (self._db.read(work.rehearse) if params.dry_run else self._db.write(apply))

@@ -37,6 +37,10 @@ class SessionClient:
         """Return the IANA name of the zone that "yesterday" is meant in."""
         return self._zone or system_zone()
 
+    def enter(self, workspace_id: str) -> None:
+        """Go on in another workspace."""
+        self._workspace = workspace_id
+
     def introduce(self, params: InitializeParams) -> None:
         """Store the handshake's parameters. Raises `CallerError` for a time zone that does not exist."""
         zone = params.client.time_zone

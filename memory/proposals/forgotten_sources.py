@@ -24,8 +24,8 @@ from protocol.seams.ports import Tx
 GONE = -1
 """The generation of work whose source is not there any more: older than every mark."""
 
-Kind: TypeAlias = Literal["turn", "thread", "scope", "words", "taught", "place"]
-"""`words`: what a forgotten record said, in its scope. `taught`: a turn that a forgotten record came from. `place`: a thread with its workspace."""
+Kind: TypeAlias = Literal["turn", "thread", "workspace", "scope", "words", "taught", "place"]
+"""`workspace`: one that was deleted with its conversations; `scope`: a scope whose memory was forgotten. `words`: what a forgotten record said, in its scope. `taught`: a turn that a forgotten record came from. `place`: a thread with its workspace."""
 
 
 class Mark(NamedTuple):

@@ -13,6 +13,7 @@ from memory.ports import Collaborators
 from memory.read.recall import NEAR_MISSES, Recall
 from memory.rows.decisions import (
     StoredDecision,
+    decisions_of_call,
     decisions_of_candidate,
     decisions_of_record,
     decisions_of_run,
@@ -24,7 +25,7 @@ from memory.rules.visibility import ALL, View, hidden_by, status_at
 from protocol.base import Scope
 from protocol.errors import CallerError
 from protocol.gateway import HookRun
-from protocol.hooks import TurnTrace
+from protocol.hooks import CALL_PREFIX, TurnTrace
 from protocol.memory import (
     BudgetUse,
     CandidateStatus,
@@ -234,6 +235,8 @@ class Explainer:
 
     def _turn(self, tx: Tx, turn_id: str, scopes: Sequence[Scope]) -> Told:
         trace = self._means.read_turn(tx, turn_id)
+        if trace is None and turn_id.startswith(f"{CALL_PREFIX}_"):
+            return self._call(tx, turn_id, scopes)
         if trace is None or Scope(kind="workspace", key=trace.turn.workspace_id) not in scopes:
             raise CallerError.missing("turn")
         decisions = decisions_of_turn(tx, turn_id, MAX_DECISIONS)
@@ -258,6 +261,14 @@ class Explainer:
         waiting = any(run.completed_at is None for run in trace.runs)
         reason = "post_turn_work_is_not_done" if waiting else "nothing_was_proposed"
         return told._replace(reason=reason, missing=[*recall.missing, Missing(kind="decision", reason=reason)])
+
+    def _call(self, tx: Tx, call_id: str, scopes: Sequence[Scope]) -> Told:
+        """Why a call outside of any turn kept something, or nothing. Raises `CallerError` where nothing is known of it."""
+        decisions = decisions_of_call(tx, call_id, scope_ids_of(tx, scopes), MAX_DECISIONS)
+        if not decisions:
+            raise CallerError.missing("call")
+        last = decisions[-1]
+        return Told(OUTCOMES[last.action], last.reason_code, gates_of(last), decisions)
 
     def _recall(self, tx: Tx, trace: TurnTrace) -> Told:
         """Why a turn's prompt was given something to remember, or nothing; the ranked list where it was kept."""

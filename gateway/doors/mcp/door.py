@@ -25,7 +25,7 @@ from memory.rules.categories import SESSION_ORDER
 from promt.intents import Intents
 from promt.render import UNSEEN
 from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
-from protocol.hooks import ToolContext, TurnContext
+from protocol.hooks import CALL_PREFIX, ToolContext, TurnContext
 from protocol.memory import GetParams, ListParams, Record
 from protocol.threads import ToolFailure, ToolReply, TurnOptions
 from thread_episodic.reading import ShownMessage
@@ -152,7 +152,7 @@ class McpDoor:
         return TurnContext(
             workspace_id=self._workspace_id,
             thread_id=self._conversation,
-            turn_id=self._app.base.ids.new("call"),
+            turn_id=self._app.base.ids.new(CALL_PREFIX),
             agent_id=agent_id_of(client_name),
             task_id=None,
             parent_thread_id=None,
@@ -181,7 +181,10 @@ class McpDoor:
         context = ToolContext(
             turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed, may_note=may_note
         )
-        return await self._app.tools[name](context, name, arguments)
+        reply = await self._app.tools[name](context, name, arguments)
+        if not reply.ok or reply.data.get("status") != "rejected":
+            return reply
+        return msgspec.structs.replace(reply, data={**reply.data, "why": f"pioneer why {turn.turn_id}"})
 
     async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Run a tool that changes nothing and return its reply, or a failure at the deadline."""
