@@ -31,6 +31,7 @@ from protocol.record import (
     Provenance,
     Record,
     RecordPath,
+    RouteKind,
     Sensitivity,
     SourceKind,
     Status,
@@ -74,8 +75,6 @@ SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
 SpaceKind: TypeAlias = Literal["static", "model"]
 """Vectors of a static model are means of one vector a token; those of a model come from a network that reads the text whole."""
-RouteKind: TypeAlias = Literal["any", "temporal", "preference", "procedure"]
-"""What a question asks for: what happened, what somebody prefers, how something is done; `any` where it does not say."""
 EntityType: TypeAlias = Literal["person", "organization", "project", "place", "system", "thing"]
 Order: TypeAlias = Literal["updated_at", "created_at", "importance", "strength"]
 EventName: TypeAlias = Literal[

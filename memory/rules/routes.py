@@ -11,8 +11,7 @@ from promt.intents import ends_of
 from promt.language.reader import either
 from promt.patterns import compile_late
 from promt.time_words import TimeRange, fold
-from protocol.memory import RouteKind
-from protocol.record import Kind
+from protocol.record import Kind, RouteKind
 
 WITHIN = 1.5
 """Of what happened in the time asked for."""
@@ -48,7 +47,7 @@ ANY_KIND = Route()
 
 _HAPPENING, _PREFERENCE, _PROCEDURE = (
     compile_late(lambda key=key: rf"(?<!\w)(?:{either('kinds', key)})(?!\w)")
-    for key in ("happening", "preference", "procedure")
+    for key in ("happening", "preferring", "doing")
 )
 _ASKS_OF_PAST = compile_late(
     lambda: rf"(?<!\w)(?:{either('talk', 'question')})(?!\w)[^.?!]{{0,60}}?(?<!\w)(?:{either('talk', 'past')})(?!\w)"
