@@ -43,7 +43,8 @@ LookIntoFiles: TypeAlias = Callable[[Saying], Awaitable[Sequence[LeftPlace]]]
 """Names each file of the home that says it and that nobody changes."""
 
 ForgetCopies: TypeAlias = Callable[[Tx, Mapping[str, Sequence[str]]], int]
-"""(tx, words by memory id): what tools were told or have shown of these memories is emptied; how many copies there were."""
+"""(tx, words by memory id): what tools were told or have shown of these memories is emptied; how many copies there
+were."""
 
 
 Backups: TypeAlias = Callable[[], list[str]]

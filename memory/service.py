@@ -364,7 +364,10 @@ class MemoryService:
             await means.db.jot(note_looked_through)
 
     async def look_at_index(self) -> Mapping[str, int]:
-        """Have a repair queued where what is derived of records is wrong; return how much of each kind, found in short looks."""
+        """Have a repair queued where what is derived of records is wrong.
+
+        Return how much of each kind, found in short looks.
+        """
         means = self._means
         if found := await self.repairer.damage():
             means.report_index(list(found), False)  # the callable is a port: its parameters have no names

@@ -1,7 +1,7 @@
 """What goes with a deleted thread or workspace: its own memory, to the last byte, and whatever is under way from it.
 
-Rule 1: what the user was taught there about themselves stays theirs; the scopes of what is deleted are erased, and nothing
-of them can be restored.
+Rule 1: what the user was taught there about themselves stays theirs; the scopes of what is deleted are erased, and
+nothing of them can be restored.
 Rule 2: a part is what one transaction does while other writers wait; the files forget once, after the last part.
 """
 

@@ -2,7 +2,8 @@
 
 Rule 1: filter first, cut after; what is not visible or not asked for takes no place among the candidates.
 Rule 2: user text is never query syntax: it becomes quoted terms, at most 32 of them.
-Rule 3: what a query costs is bounded: of words that are in more records than can be looked through, those that tell most count.
+Rule 3: what a query costs is bounded: of words that are in more records than can be looked through, those that tell
+most count.
 Rule 4: what is chosen is chosen by the weights that score it, and those come from the scopes in view alone.
 """
 
@@ -31,13 +32,14 @@ from protocol.settings import Aging
 from retrieval.weights import best_of
 
 MATCH_BUDGET = 10_000
-"""Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked through whole."""
+"""Places of its words that are looked at for one query: about 2 ms. A memory that holds no more records is looked
+through whole."""
 
 
 BY_WORDS = 40
 BY_MEANING = 50
-"""Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one order of them, whatever
-its size; what comes after them is another order of as many."""
+"""Candidates that are scored together, by their words and by their meaning: a page of an answer is a part of one
+order of them, whatever its size; what comes after them is another order of as many."""
 FULL = min(BY_WORDS, BY_MEANING)
 """Fewer candidates than this are all that there are."""
 WALKED = 4000
@@ -45,7 +47,10 @@ WALKED = 4000
 
 
 class RecordQuery(NamedTuple):
-    """A query: its words, their terms, what it means where a model can tell, and whether the user asks about themselves."""
+    """A query.
+
+    Its words, their terms, what it means where a model can tell, and whether the user asks about themselves.
+    """
 
     text: str
     terms: Sequence[str]
@@ -158,7 +163,10 @@ class RecordFinder:
         return count_with(self.tx, self.scope_ids, together, MATCH_BUDGET + 1)
 
     def _rows_with(self, together: Sequence[str]) -> list[int]:
-        """The newest records that have all of the terms: as the index tells, or, where that is in doubt, the records themselves."""
+        """The newest records that have all of the terms.
+
+        As the index tells, or, where that is in doubt, the records themselves.
+        """
         if self._rows_of is None:
             return rows_with(self.tx, self.scope_ids, together, MATCH_BUDGET)
         first, *others = (self._rows_of.get(term, ()) for term in together)

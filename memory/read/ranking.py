@@ -1,14 +1,17 @@
 """How likely a record is to be what a query needs: 0 to 1, for any size of memory, with and without a model.
 
 Rule 1: pure, and only from what the caller may see: no statistic of another scope has a part in a score.
-Rule 2: a score is a logistic function of a weighted sum of few features; `benchmarks recall` prints what each kind of data says of it.
+Rule 2: a score is a logistic function of a weighted sum of few features; `benchmarks recall` prints what each kind of
+data says of it.
 
 The features of a record, given a query:
 
 - `lexical`: overlap weighted by rarity (the idf of Robertson and Spärck Jones over the records in view), 0 to 1;
-- `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells little;
+- `distinct`: the record's part of the overlap that the best candidates have together. A word that many share tells
+  little;
 - `semantic`: the cosine of both vectors;
-- `crowding`: the mean cosine of the record to its nearest neighbours. Records that lie close together are near to every query;
+- `crowding`: the mean cosine of the record to its nearest neighbours. Records that lie close together are near to every
+  query;
   the correction is that of cross-domain similarity local scaling (Conneau et al., 2018, arXiv 1710.04087);
 - whether the record is about the user, and whether the user asks about themselves.
 """
@@ -24,8 +27,9 @@ from protocol.base import DAY_MS
 from retrieval.weights import logistic
 
 RECALL_FLOOR = 0.05
-"""The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of some 25 tokens:
-at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the curve)."""
+"""The least score of the best record for a query to recall anything. A missing fact costs more than a stray one of
+some 25 tokens: at this floor one unrelated prompt in seven gets a fact (`python -m benchmarks recall` shows the
+curve)."""
 RECALL_ODDS = 5.0
 """Records whose odds are at most so many times lower than those of the best are recalled with it."""
 SEARCH_FLOOR = 0.002
@@ -67,10 +71,12 @@ BY_WORDS = RecordGains(
     lexical=1.0, distinct=0.7, semantic=0.0, crowding=0.0, about_user=0.25, asked_by_user=0.15, slope=5.3, center=1.22
 )  # fmt: skip
 BY_MEANING = RecordGains(
-    lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0, center=0.62
+    lexical=0.3, distinct=0.05, semantic=1.0, crowding=-0.6, about_user=0.05, asked_by_user=0.16, slope=10.0,
+    center=0.62
 )  # fmt: skip
-"""Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's observations, each kind
-weighing the same, with a transformer's and a static model's vectors; both want the same gains. `python -m benchmarks recall`."""
+"""Fitted on facts and questions of two English personas, of personas in eight other languages and on LoCoMo's
+observations, each kind weighing the same, with a transformer's and a static model's vectors; both want the same
+gains. `python -m benchmarks recall`."""
 
 
 class Scored(NamedTuple):
@@ -157,7 +163,10 @@ class _Shared(NamedTuple):
 
 
 def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: _Shared) -> float:
-    """Return the share of the query's weight that the record has, or of the record's where the record is the shorter: 0 to 1."""
+    """Return the share of the query's weight that the record has, or of the record's where the record is the shorter.
+
+    0 to 1.
+    """
     share = shared.weight / (sum(map(weights.__getitem__, query)) or 1.0)
     if len(shared.terms) >= MIN_SHARED and (
         has := sum([weights[term] for term in record.gist if term in record.terms])

@@ -216,7 +216,8 @@ class RecordReader:
         return find_route(text, lambda asked: find_time(asked, now, zone, self._means.read_date))
 
     async def rank(
-        self, question: RecordQuery, filters: Filters, scopes: Sequence[Scope], wanted: WantedHits, prompt: PromptAudience | None = None
+        self, question: RecordQuery, filters: Filters, scopes: Sequence[Scope], wanted: WantedHits,
+        prompt: PromptAudience | None = None
     ) -> RankedHits:  # fmt: skip
         """The best hits of a query in some scopes, in order, as far as they may go into that prompt.
 
@@ -311,7 +312,10 @@ class RecordReader:
     async def get(
         self, params: GetParams, scopes: Sequence[Scope], counts: Callable[[str, int], bool] = lambda _id, _now: True
     ) -> GetResult:
-        """Return one record by id or key, or null. `counts(memory_id, now)` says whether this counts as a read of it."""
+        """Return one record by id or key, or null.
+
+        `counts(memory_id, now)` says whether this counts as a read of it.
+        """
         now = self._means.clock.now()
         statuses, aging = ALL if params.include_deleted else KEPT, self._means.settings().aging
 

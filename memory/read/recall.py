@@ -1,8 +1,12 @@
-"""What a turn is given of durable memory: the best few of each scope, within budgets, and the same again for the same words.
+"""What a turn is given of durable memory.
+
+The best few of each scope, within budgets, and the same again for the same words.
 
 Rule 1: each scope is a query of its own with tokens of its own, so that no scope crowds another out.
-Rule 2: nothing is recalled for a query whose best record is below the floor; with the best come those that are nearly as likely.
-Rule 3: the cache holds ids and scores, never text; what it gives passes the visibility gate at each use, and any change empties it.
+Rule 2: nothing is recalled for a query whose best record is below the floor; with the best come those that are nearly
+as likely.
+Rule 3: the cache holds ids and scores, never text; what it gives passes the visibility gate at each use, and any change
+empties it.
 Rule 4: where a question names a time and nothing is known to have happened then, nothing else is shown instead.
 Rule 5: a scope that fails or is late is left out, and the outcome says that it is partial.
 """
@@ -42,7 +46,8 @@ CACHED = 64
 class Recall(NamedTuple):
     """What is worth showing a model, what was considered, and why there is no more.
 
-    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing was found and a scope failed.
+    `reason`: `recalled`, `cached`, `below_floor`, `no_match`, `already_shown`, or `scope_unavailable`, where nothing
+    was found and a scope failed.
     """
 
     hits: list[Hit]
@@ -68,7 +73,10 @@ class _Kept(NamedTuple):
 
 
 def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int], max_chars: int) -> str:
-    """Return what is searched for a message: its beginning, after what was said just before where it says too little itself."""
+    """Return what is searched for a message.
+
+    Its beginning, after what was said just before where it says too little itself.
+    """
     own = text.strip()[:max_chars]
     is_repeated = any(folded(part) == folded(own) for part in before)
     if is_repeated or count_terms(own) >= ENOUGH_TERMS:
@@ -78,9 +86,10 @@ def query_of(text: str, before: Sequence[str], count_terms: Callable[[str], int]
 
 
 def choose(scopes: Sequence[Given], most: int) -> list[FoundRecord]:
-    """Return at most so many hits of all scopes by score: the best of each scope, then the others, each scope within its tokens.
+    """Return at most so many hits of all scopes by score.
 
-    The user's come first; of notes there are at most `MAX_IN_PROMPT`. Hits of the same words and value are one; `similar` ones are not.
+    The best of each scope, then the others, each scope within its tokens. The user's come first; of notes there are at
+    most `MAX_IN_PROMPT`. Hits of the same words and value are one; `similar` ones are not.
     """
     fitting: list[tuple[bool, FoundRecord]] = []
     for given in scopes:
@@ -113,7 +122,10 @@ def is_within(route: Route, record: Record) -> bool:
 
 
 def nearly_as_good(ranked: Sequence[FoundRecord]) -> list[FoundRecord]:
-    """The best of a ranking with those that are nearly as likely; notes among themselves, so that none pushes out what is the user's."""
+    """The best of a ranking with those that are nearly as likely.
+
+    Notes among themselves, so that none pushes out what is the user's.
+    """
     voices = ([one for one in ranked if is_noted(one) is noted] for noted in (False, True))
     return [one for voice in voices for one in voice[: recallable([found.log_odds for found in voice])]]
 
@@ -131,10 +143,15 @@ class Recaller:
         return by_kind.get(scope.kind, settings.other_tokens)
 
     async def recall(
-        self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = (),
-        agent_id: str | None = None, turn_id: str | None = None, time_zone: str | None = None, is_rehearsal: bool = False,
+        self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str] = (),
+        before: Sequence[str] = (),
+        agent_id: str | None = None, turn_id: str | None = None, time_zone: str | None = None,
+        is_rehearsal: bool = False,
     ) -> Recall:  # fmt: skip
-        """What is worth a place in an agent's prompt for some words; a rehearsal neither uses the cache nor leaves a trace."""
+        """What is worth a place in an agent's prompt for some words.
+
+        A rehearsal neither uses the cache nor leaves a trace.
+        """
         begun = time.perf_counter()
         means, settings, prompt = self._means, self._means.recall_settings(), PromptAudience(agent_id)
         searched = query_of(text, before, lambda part: len(means.lexicon.query_terms(part)), settings.query_chars)
@@ -195,7 +212,8 @@ class Recaller:
         return found, is_partial
 
     def _result(
-        self, found: Mapping[Scope, Sequence[FoundRecord]], route: Route, limit: int, exclude: Sequence[str], settings: RecallSettings, *,
+        self, found: Mapping[Scope, Sequence[FoundRecord]], route: Route, limit: int, exclude: Sequence[str],
+        settings: RecallSettings, *,
         is_partial: bool,
     ) -> Recall:  # fmt: skip
         given: list[Given] = []
@@ -240,7 +258,8 @@ class Recaller:
         return None
 
     def _keep(
-        self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, Sequence[FoundRecord]], settings: RecallSettings
+        self, key: bytes, generation: tuple[int, ...], found: Mapping[Scope, Sequence[FoundRecord]],
+        settings: RecallSettings
     ) -> None:  # fmt: skip
         if settings.cache_seconds:
             matches = {scope: [one.match for one in ranked] for scope, ranked in found.items()}
@@ -255,7 +274,8 @@ class Recaller:
         ranked = encoded(recall.considered) if means.settings().debug_trace_enabled else None
         values = {
             "at": now, "turn_id": turn_id, "query_hash": means.keyed.digest("query", question.text),
-            "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered), "returned": len(recall.hits),
+            "mode": "lexical" if question.vector is None else "hybrid", "candidates": len(recall.considered),
+            "returned": len(recall.hits),
             "latency_us": latency_us, "cut_reason": None if recall.hits else recall.reason, "ranked": ranked,
         }  # fmt: skip
 
@@ -267,5 +287,6 @@ class Recaller:
 
 def _considered(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:
     return RankedCandidate(
-        rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id, lexical_rank=rank
+        rank=rank, score=hit.score, factors=hit.breakdown, cut_by=cut_by, memory_id=hit.record.memory_id,
+        lexical_rank=rank
     )  # fmt: skip

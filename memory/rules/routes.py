@@ -1,7 +1,8 @@
 """Which kind of memory a question asks for: what happened, what somebody prefers, or how something is done.
 
 Rule 1: pure, and without a model: a span of the past and a few phrases of a language (`[kinds]`, `[talk]`).
-Rule 2: a factor moves records of a kind up or down; it hides none. Only a prompt goes without where nothing happened in the time asked for.
+Rule 2: a factor moves records of a kind up or down; it hides none. Only a prompt goes without where nothing happened in
+the time asked for.
 """
 
 from collections.abc import Callable
