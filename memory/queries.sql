@@ -1135,9 +1135,33 @@ UNION ALL SELECT 'tombstones', count(*) FROM tombstone
 -- What a model made of a record.
 SELECT entities, topics, summary, model, at FROM enrichment JOIN record ON record.id = enrichment.row WHERE memory_id = :memory_id
 
--- name: prune_enrichment
--- Drop what was made of records that are gone.
-DELETE FROM enrichment WHERE row IN (SELECT row FROM enrichment WHERE row NOT IN (SELECT id FROM record) LIMIT :limit)
+-- name: end_of_enrichment
+-- Where a look at so much enrichment ends.
+SELECT max(row) FROM (SELECT row FROM enrichment WHERE row > :after ORDER BY row LIMIT :limit)
+
+-- name: find_lone_enrichment
+-- What was made of records that are gone.
+SELECT row FROM enrichment WHERE row > :after AND row <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = enrichment.row)
+
+-- name: drop_enrichment
+-- Drop what was made of some records.
+DELETE FROM enrichment WHERE row IN (SELECT value FROM json_each(:rows))
+
+-- name: end_of_vectors
+-- Where a look at so many vectors ends.
+SELECT max(id) FROM (SELECT id FROM memory_vec WHERE id > :after ORDER BY id LIMIT :limit)
+
+-- name: find_lone_vectors
+-- Vectors of records that are gone.
+SELECT id FROM memory_vec WHERE id > :after AND id <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = memory_vec.record_id)
+
+-- name: drop_lone_vectors
+-- Drop some vectors.
+DELETE FROM memory_vec WHERE id IN (SELECT value FROM json_each(:rows))
+
+-- name: find_lone_texts
+-- Terms of records that are gone.
+SELECT row FROM record_terms WHERE row > :after AND row <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = record_terms.row)
 
 -- name: replacements
 -- The records that a record replaced, and those that replaced it, by whichever of the two says so.

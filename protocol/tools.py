@@ -136,6 +136,32 @@ class ThreadSearchArgs(Params):
     limit: ToolLimit = 5
 
 
+class MemoryConsolidateArgs(Params):
+    """Tidy up memory by its own rules: archive faded notes, decide on old candidates; or show what that would do.
+
+    Use it when the user asks for it: as a dry run first, which is the default and changes nothing.
+    """
+
+    dry_run: Annotated[bool, Meta(description="Only show what would be done; false does it.")] = True
+
+
+class MemoryPassesArgs(Params):
+    """Show which upkeep of memory runs, when each part runs next, and how its last run ended.
+
+    Use it when the user asks about it.
+    """
+
+
+class MemoryLinksArgs(Params):
+    """List the facts that one remembered fact replaced, was replaced by, or is linked to.
+
+    Use it when the user asks how a fact came to be or what belongs to it.
+    """
+
+    memory_id: MemoryId
+    depth: Annotated[int, Meta(ge=1, le=2, description="How many links away: 1 or 2.")] = 1
+
+
 class RequestToolsArgs(Params):
     """Ask for more tools of a domain; they are there in the next round.
 
@@ -159,6 +185,13 @@ TOOLS: dict[str, tuple[Domain, type[Params]]] = {
 
 DOOR_TOOLS: dict[str, tuple[Domain, type[Params]]] = {"thread_search": ("thread", ThreadSearchArgs)}
 """The tools of a model outside of any turn, beside those of memory; a turn is given conversation by its plan."""
+
+ADMIN_TOOLS: dict[str, tuple[Domain, type[Params]]] = {
+    "memory_consolidate": ("memory", MemoryConsolidateArgs),
+    "memory_passes": ("memory", MemoryPassesArgs),
+    "memory_links": ("memory", MemoryLinksArgs),
+}
+"""The tools of a door that was opened for administration; no turn has them."""
 
 
 def _inlined(schema: object, components: dict[str, Any]) -> Any:
@@ -198,7 +231,7 @@ def whole_schema(kind: type) -> dict[str, Any]:
 
 def tool_spec(name: str) -> ToolSpec:
     """Return the tool as a model sees it."""
-    domain, arguments = (TOOLS | DOOR_TOOLS)[name]
+    domain, arguments = (TOOLS | DOOR_TOOLS | ADMIN_TOOLS)[name]
     schema = whole_schema(arguments)
     parameters = {
         key: schema[key] for key in ("type", "properties", "required", "additionalProperties") if key in schema

@@ -68,32 +68,50 @@ JOIN edge ON edge.to_entity = own.id JOIN entity AS other ON other.id = edge.fro
 WHERE own.house = :house AND own.subject = :subject AND other.house = :house AND other.subject <> :subject
 LIMIT :limit
 
--- name: drop_unconfirmed
--- Drop inferred edges that were confirmed last before a time.
-DELETE FROM edge WHERE id IN (SELECT id FROM edge WHERE origin = 'inferred' AND confirmed_at < :before LIMIT :limit)
+-- name: unconfirmed_edges
+-- Inferred edges that were confirmed last before a time.
+SELECT id FROM edge WHERE origin = 'inferred' AND confirmed_at < :before LIMIT :limit
 
--- name: first_unconfirmed
--- When the inferred edge that has waited longest was confirmed.
-SELECT min(confirmed_at) FROM edge WHERE origin = 'inferred'
+-- name: drop_listed_edges
+-- Drop some edges.
+DELETE FROM edge WHERE id IN (SELECT value FROM json_each(:rows))
 
--- name: drop_aimless
--- Drop edges whose other end is gone and was never written down.
-DELETE FROM edge WHERE id IN (SELECT id FROM edge WHERE to_entity IS NULL AND target IS NULL LIMIT :limit)
+-- name: end_of_edges
+-- Where a look at so many edges ends.
+SELECT max(id) FROM (SELECT id FROM edge WHERE id > :after ORDER BY id LIMIT :limit)
 
--- name: drop_unnamed
--- Drop entities that stand for nothing and that no edge names.
-DELETE FROM entity WHERE id IN (
-    SELECT id FROM entity AS one WHERE path IS NULL AND subject IS NULL
-        AND NOT EXISTS (SELECT 1 FROM edge WHERE from_entity = one.id)
-        AND NOT EXISTS (SELECT 1 FROM edge WHERE to_entity = one.id) LIMIT :limit)
+-- name: find_lone_edges
+-- Edges whose beginning is gone, or whose end is and was never written down.
+SELECT id FROM edge WHERE id > :after AND id <= :until
+    AND (NOT EXISTS (SELECT 1 FROM entity WHERE entity.id = from_entity)
+        OR (target IS NULL AND NOT EXISTS (SELECT 1 FROM entity WHERE entity.id = to_entity)))
 
--- name: drop_lone_aliases
--- Drop names of entities that are gone.
-DELETE FROM alias WHERE entity IN (SELECT entity FROM alias WHERE entity NOT IN (SELECT id FROM entity) LIMIT :limit)
+-- name: end_of_entities
+-- Where a look at so many entities ends.
+SELECT max(id) FROM (SELECT id FROM entity WHERE id > :after ORDER BY id LIMIT :limit)
 
--- name: drop_baseless_edges
--- Drop edges whose beginning is gone.
-DELETE FROM edge WHERE id IN (SELECT id FROM edge WHERE from_entity NOT IN (SELECT id FROM entity) LIMIT :limit)
+-- name: find_lone_entities
+-- Entities that stand for nothing and that no edge names.
+SELECT id FROM entity AS one WHERE id > :after AND id <= :until AND path IS NULL AND subject IS NULL
+    AND NOT EXISTS (SELECT 1 FROM edge WHERE from_entity = one.id)
+    AND NOT EXISTS (SELECT 1 FROM edge WHERE to_entity = one.id)
+
+-- name: drop_listed_entities
+-- Drop some entities.
+DELETE FROM entity WHERE id IN (SELECT value FROM json_each(:rows))
+
+-- name: end_of_aliases
+-- Where a look at so many names ends.
+SELECT max(entity) FROM (SELECT entity FROM alias WHERE entity > :after ORDER BY entity LIMIT :limit)
+
+-- name: find_lone_aliases
+-- Entities that are gone and have names yet.
+SELECT DISTINCT entity FROM alias WHERE entity > :after AND entity <= :until
+    AND NOT EXISTS (SELECT 1 FROM entity WHERE entity.id = alias.entity)
+
+-- name: drop_listed_aliases
+-- Drop every name of some entities.
+DELETE FROM alias WHERE entity IN (SELECT value FROM json_each(:rows))
 
 -- name: census_of_graph
 -- How many entities and edges of each origin there are.

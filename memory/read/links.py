@@ -7,7 +7,7 @@ Rule 2: what replaced what is read from the records themselves; no edge repeats 
 from collections.abc import Iterator, Sequence
 
 from memory.ports import Collaborators
-from memory.rows.enrichment import enrichment_of, replacements
+from memory.rows.recent_history import enrichment_of, replacements
 from memory.rows.store import Stored
 from memory.rows.withheld import find_kept
 from protocol.base import Scope

@@ -134,23 +134,6 @@ def linked_subjects(tx: Tx, house: GraphHouse, subject: str, limit: int) -> list
     return [LinkedSubject(*row) for row in rows]
 
 
-def prune_unconfirmed(tx: Tx, before: int, limit: int) -> int:
-    """Drop inferred edges that were confirmed last before a time; return how many."""
-    return tx.run(SQL["drop_unconfirmed"], {"before": before, "limit": limit})
-
-
-def first_unconfirmed(tx: Tx) -> int | None:
-    """Return when the inferred edge that has waited longest was confirmed; None where there is none."""
-    row = tx.one(SQL["first_unconfirmed"])
-    return row[0] if row else None
-
-
-def prune_orphans(tx: Tx, limit: int) -> int:
-    """Drop rows of the graph whose other rows are gone, up to `limit` of a kind; return how many."""
-    statements = (SQL["drop_baseless_edges"], SQL["drop_aimless"], SQL["drop_unnamed"], SQL["drop_lone_aliases"])
-    return sum(tx.run(statement, {"limit": limit}) for statement in statements)
-
-
 def count_graph(tx: Tx) -> dict[str, int]:
     """Count entities and edges."""
     return dict(tx.all(SQL["census_of_graph"]))

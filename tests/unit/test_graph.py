@@ -15,14 +15,13 @@ from retrieval.rows.graph import (
     count_graph,
     entities_named,
     linked_subjects,
-    prune_orphans,
-    prune_unconfirmed,
     put_aliases,
     put_entity,
     remove_subject,
     replace_edges,
     stated_edges,
 )
+from retrieval.rows.pruning import CONFIRMED_MS, prunings
 
 IDS = SortableIds(SetClock())
 PLACE = "col_notes"
@@ -37,6 +36,12 @@ def tx() -> Iterator[Tx]:
     yield Transaction(connection)
     assert connection.execute(CHECK).fetchall() == []
     connection.close()
+
+
+def pruned(tx: Tx, now: int) -> dict[str, int]:
+    """Prune, and count what is gone."""
+    found = {check.name: check.find(tx, 0).subjects for check in prunings(now)}
+    return {check.name: check.mend(tx, rows=found[check.name]) for check in prunings(now) if found[check.name]}
 
 
 def page(path: str, subject: str) -> NewEntity:
@@ -98,7 +103,7 @@ def test_a_link_to_what_has_gone_leads_nowhere_and_keeps_its_words(tx: Tx) -> No
     assert linked_subjects(tx, "knowledge", "fil_b", 9) == [("fil_a", "links", "explicit", "in")]
     remove_subject(tx, "knowledge", "fil_b")
     assert stated_edges(tx, "knowledge", "fil_a", 9) == [("a.md", "links", "the B", 0.6, "explicit")]
-    assert prune_orphans(tx, 9) == 0
+    assert pruned(tx, 1) == {}
 
 
 def test_only_inferred_edges_go_unconfirmed(tx: Tx) -> None:
@@ -107,5 +112,5 @@ def test_only_inferred_edges_go_unconfirmed(tx: Tx) -> None:
     replace_edges(tx, "knowledge", "fil_a", "explicit", edges, 1)
     replace_edges(tx, "knowledge", "fil_a", "inferred", edges, 4)
     replace_edges(tx, "knowledge", "fil_b", "inferred", edges, 5)
-    assert prune_unconfirmed(tx, 5, 9) == 1
+    assert pruned(tx, CONFIRMED_MS + 5) == {"inferred_edges": 1}
     assert count_graph(tx) == {"entities": 2, "edges_explicit": 1, "edges_inferred": 1}

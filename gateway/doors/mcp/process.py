@@ -44,6 +44,7 @@ class McpOptions:
 
     workspace_id: str | None = None
     folder: Path | None = None
+    is_admin: bool = False
 
 
 async def ensure(app: App, project: Project) -> None:
@@ -76,7 +77,8 @@ async def serve(options: Options, wish: McpOptions, pipes: Pipes) -> int:
         except GatewayError as error:
             return _write_line(UNAVAILABLE, error.message)
         app.spawner.spawn(app.embedding.warm, "warm")
-        door = McpDoor(app, project.workspace_id, zone, ClientView(_marker(key), zone_of(zone)))
+        view = ClientView(_marker(key), zone_of(zone))
+        door = McpDoor(app, project.workspace_id, zone, view, is_admin=wish.is_admin)
         reader, writer, limits = PipeReader(pipes.read), PipeWriter(pipes.write), config.limits
         wire = McpTransport(
             reader, writer, max_message_bytes=limits.max_message_bytes, max_in_flight=limits.max_in_flight
