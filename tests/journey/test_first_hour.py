@@ -68,6 +68,9 @@ def test_help_and_version_are_had_by_every_name(newcomer: Newcomer) -> None:
     assert (wrong.returncode, wrong.stdout) == (64, "")
     assert "did you mean 'search'?" in wrong.stderr
     assert "did you mean 'help'?" in newcomer.run("helo").stderr
+    for early in (["--home", "x", "list"], ["--json"]):
+        ended = newcomer.run(*early)
+        assert (ended.returncode, "options stand after the command" in ended.stderr) == (64, True), early
 
 
 COFFEE, BEANS, TEA = "I take my coffee without sugar.", "Coffee beans are from Trieste.", "The tea shop is in Graz."
@@ -207,6 +210,7 @@ def test_who_asks_for_what_is_not_kept_is_told_that_nothing_fits(newcomer: Newco
     assert "mem_" in nearest.stderr
     assert newcomer.run("search", "tea", "--min-score", "0").returncode == 0
     assert newcomer.run("search", "years", "--words").stdout.startswith(bello)
+    assert "no word that could be looked for" in newcomer.run("search", "🎉").stderr
 
 
 def test_what_is_sensitive_is_told_where_it_is_kept_and_missed(newcomer: Newcomer) -> None:
@@ -338,7 +342,7 @@ FORGOT_GATEWAY = "# mine\n[memory]\nretention_days = 3\n"
     "arguments",
     [
         ["config", "check"], ["remember", "Tea."], ["search", "tea", "--words"], ["settings"], ["models"], ["status"], ["doctor"],
-        ["import", "."], ["settings", "set", "memory.enabled", "false"],
+        ["import", "."], ["list"], ["forget", "tea"], ["threads"], ["settings", "set", "memory.enabled", "false"],
     ],
     ids=" ".join,
 )  # fmt: skip
