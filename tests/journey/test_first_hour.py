@@ -73,6 +73,31 @@ def test_help_and_version_are_had_by_every_name(newcomer: Newcomer) -> None:
         assert (ended.returncode, "options stand after the command" in ended.stderr) == (64, True), early
 
 
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_door_for_programs_says_at_a_terminal_what_it_waits_for(newcomer: Newcomer, command: str) -> None:
+    pty = pytest.importorskip("pty", reason="there are no such terminals here")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*console_script(), command], cwd=newcomer.folder, env=newcomer.environ, stdin=theirs, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(f"pioneer {command} waits here for messages of ".encode())
+        os.close(ours)
+        assert process.communicate(timeout=60)[0] == b""
+    assert (
+        b"waits here"
+        not in subprocess.run(
+            [*console_script(), command],
+            env=newcomer.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        ).stderr
+    )
+
+
 COFFEE, BEANS, TEA = "I take my coffee without sugar.", "Coffee beans are from Trieste.", "The tea shop is in Graz."
 
 
