@@ -68,6 +68,34 @@ def test_help_and_version_are_had_by_every_name(newcomer: Newcomer) -> None:
     assert (wrong.returncode, wrong.stdout) == (64, "")
     assert "did you mean 'search'?" in wrong.stderr
     assert "did you mean 'help'?" in newcomer.run("helo").stderr
+    for early in (["--home", "x", "list"], ["--json"]):
+        ended = newcomer.run(*early)
+        assert (ended.returncode, "options stand after the command" in ended.stderr) == (64, True), early
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_door_for_programs_says_at_a_terminal_what_it_waits_for(newcomer: Newcomer, command: str) -> None:
+    pty = pytest.importorskip("pty", reason="there are no such terminals here")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*console_script(), command], cwd=newcomer.folder, env=newcomer.environ, stdin=theirs, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(f"pioneer {command} waits here for messages of ".encode())
+        os.close(ours)
+        assert process.communicate(timeout=60)[0] == b""
+    assert (
+        b"waits here"
+        not in subprocess.run(
+            [*console_script(), command],
+            env=newcomer.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        ).stderr
+    )
 
 
 COFFEE, BEANS, TEA = "I take my coffee without sugar.", "Coffee beans are from Trieste.", "The tea shop is in Graz."
@@ -207,6 +235,7 @@ def test_who_asks_for_what_is_not_kept_is_told_that_nothing_fits(newcomer: Newco
     assert "mem_" in nearest.stderr
     assert newcomer.run("search", "tea", "--min-score", "0").returncode == 0
     assert newcomer.run("search", "years", "--words").stdout.startswith(bello)
+    assert "no word that could be looked for" in newcomer.run("search", "🎉").stderr
 
 
 def test_what_is_sensitive_is_told_where_it_is_kept_and_missed(newcomer: Newcomer) -> None:
@@ -338,7 +367,7 @@ FORGOT_GATEWAY = "# mine\n[memory]\nretention_days = 3\n"
     "arguments",
     [
         ["config", "check"], ["remember", "Tea."], ["search", "tea", "--words"], ["settings"], ["models"], ["status"], ["doctor"],
-        ["import", "."], ["settings", "set", "memory.enabled", "false"],
+        ["import", "."], ["list"], ["forget", "tea"], ["threads"], ["settings", "set", "memory.enabled", "false"],
     ],
     ids=" ".join,
 )  # fmt: skip

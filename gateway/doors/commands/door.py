@@ -177,6 +177,8 @@ def has_home(given: argparse.Namespace) -> bool:
 def require_home(given: argparse.Namespace) -> None:
     """Refuse a question where there is no home: a question makes none. Raises `Stop`."""
     if not has_home(given):
+        if hasattr(given, "config"):
+            configured(given)  # what is wrong with a configuration is told first, as it is where there is a home
         raise Stop(NO_INPUT, NO_HOME)
 
 

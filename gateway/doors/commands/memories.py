@@ -8,6 +8,7 @@ from typing import NamedTuple, TextIO, get_args
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
+from gateway.doors.commands.conversations import SAYINGS
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.forgotten import find_forgotten
 from gateway.doors.commands.naming import NOT_THERE, find_memory, name_memory
@@ -95,6 +96,8 @@ def _search(given: argparse.Namespace) -> int:
         found = FoundMemories(result, result.hits if takes_all else [hit for hit in result.hits if is_fitting(hit)])
         if found.fitting:
             return found
+        if not door.lexicon.query_terms(params["query"]):
+            return found._replace(has_words=False)
         closer = result if takes_all else await door.call(m.MEMORY_SEARCH, params | {"min_score": RECALL_FLOOR})
         await door.hint_at(closer.elsewhere)
         if given.sensitive or given.json:
@@ -115,11 +118,15 @@ NEAREST = 3
 
 
 class FoundMemories(NamedTuple):
-    """The outcome of a search: its result, the hits of it that are worth showing, and how many are withheld."""
+    """The outcome of a search: its result, the hits of it that are worth showing, and how many are withheld.
+
+    `has_words`: whether the question has a word that could be looked for.
+    """
 
     result: SearchResult
     fitting: Sequence[Hit]
     sensitive: int = 0
+    has_words: bool = True
 
 
 def is_fitting(hit: Hit) -> bool:
@@ -138,6 +145,8 @@ def _show_found(found: FoundMemories) -> None:
     if nearest:
         hint("nothing fits; nearest in meaning (`--min-score 0` lists all that are):")
         show_records([hit.record for hit in nearest], [hit.score for hit in nearest], sys.stderr)
+    elif not found.has_words:
+        hint(f"nothing found; {SAYINGS['query_too_vague']}")
     else:
         hint("nothing found; `pioneer why` tells more")
     hint_sensitive(found.sensitive)
