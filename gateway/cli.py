@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = [*given[1:], INSTEAD[given[0]]]
     name = given[0] if given else ""
     if name and not name.startswith("-") and name not in COMMANDS:
-        complaint = _without_command(list(COMMANDS), name)
+        complaint = _without_command([*COMMANDS, *INSTEAD], name)
         write_usage_error(complaint, given)
         sys.stderr.write(f"pioneer: {complaint}\n")
         return USAGE

@@ -11,7 +11,19 @@ from protocol.hooks import EchoSpans, ReadItems, ReadRun, ReadThread, ReadTurn, 
 from protocol.memory import LeftPlace
 from protocol.saying import Saying
 from protocol.seams.forgettings import EndRuns, GenerationOfTurn, OpenRuns
-from protocol.seams.ports import Clock, Ids, JobQueue, KeyedHash, Lexicon, Meaning, Notify, SecretScanner, Transact, Tx
+from protocol.seams.ports import (
+    Clock,
+    Ids,
+    JobQueue,
+    KeyedHash,
+    Lexicon,
+    Meaning,
+    Notify,
+    ReadDate,
+    SecretScanner,
+    Transact,
+    Tx,
+)
 from protocol.seams.shelves import Searched
 from protocol.settings import MemorySettings, RecallSettings
 
@@ -62,6 +74,7 @@ class Collaborators:
     open_runs: OpenRuns
     end_runs: EndRuns
     echo_spans: EchoSpans
+    read_date: ReadDate
     searched: Sequence[Searched]
     """What other houses keep of texts."""
     look_into_files: LookIntoFiles

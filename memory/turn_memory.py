@@ -111,7 +111,7 @@ class TurnMemory:
         """What is worth putting into a turn's prompt."""
         return await self._recaller.recall(
             text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
-            turn_id=turn.turn_id,
+            turn_id=turn.turn_id, time_zone=turn.time_zone,
         )  # fmt: skip
 
     async def standing(self, turn: TurnContext) -> Brief:
@@ -138,7 +138,7 @@ class TurnMemory:
         self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None, is_note: bool = False
     ) -> WriteResult:  # fmt: skip
         """A model's `memory_remember`: a wish of the user where they asked, in the sentence `said`, else a note or a mere proposal."""
-        check_bounds(params.content, params.value, params.metadata)
+        check_bounds(params.content, params.value, params.metadata, params.path)
         scopes = self.turn_scopes(turn)
         if params.scope is not None:
             required(scopes, params.scope)

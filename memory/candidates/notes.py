@@ -58,7 +58,7 @@ class Notes:
     async def note(self, params: NoteParams) -> NoteResult:
         """Keep an agent's own note; a refusal is a result. Raises `Refused("write_refused")` where notes are switched off."""
         self._door.require_enabled()
-        check_bounds(params.content, params.value, None)
+        check_bounds(params.content, params.value, None, params.path)
         if not may_note(self._means.settings().agent_notes, is_door=True):
             raise refusal("agent_notes_disabled")
         agent_id = params.context.agent_id or params.agent_id

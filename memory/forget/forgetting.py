@@ -8,6 +8,7 @@ Rule 4: a rehearsal does all of it and is rolled back, so that it counts what th
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -39,6 +40,7 @@ from memory.rows.records import is_key_taken, reinforce, set_status, status_befo
 from memory.rows.store import (
     Change,
     Stored,
+    active_by_path,
     add_event,
     add_text,
     get_record,
@@ -52,6 +54,7 @@ from memory.rows.vectors import remove_vectors
 from memory.rows.withheld import is_shown, withheld_of
 from memory.rules.identity import key_part
 from memory.rules.lifecycle import RESTORED_TO
+from memory.rules.paths import require_path
 from memory.rules.scopes import required
 from memory.rules.visibility import ALL, KEPT, View, is_visible
 from memory.write.idempotency import KEEP_ANSWERS_MS
@@ -61,6 +64,7 @@ from protocol.memory import (
     Actor,
     ForgetById,
     ForgetByKey,
+    ForgetByPath,
     ForgetByScope,
     ForgetByThread,
     ForgetByTurn,
@@ -76,6 +80,8 @@ from protocol.seams.ports import Tx
 
 SWEEP_LIMIT = 100  # records of one sweep transaction; a writer that waits for it waits milliseconds
 SWEEP_ROWS = 5000  # rows of bookkeeping, which cost a hundredth of a record
+OfOneRecord: TypeAlias = ForgetById | ForgetByKey | ForgetByPath
+"""The targets that name a record, and no source of several."""
 KEPT_MS: Mapping[Bookkeeping, int] = {
     "answers": KEEP_ANSWERS_MS,
     "changes": DAY_MS,
@@ -110,6 +116,9 @@ class Forgetter:
         if isinstance(target, ForgetByKey):
             scope_id = scope_id_of(tx, required(scopes, target.scope))
             found = record_by_key(tx, scope_id, target.key, key_part(target.key)) if scope_id is not None else None
+            return [found.record.memory_id] if found is not None else []
+        if isinstance(target, ForgetByPath):
+            found = active_by_path(tx, require_path(target.path, "$.target.path"))
             return [found.record.memory_id] if found is not None else []
         if isinstance(target, ForgetByScope):
             return self._in_scope(tx, target, scopes)
@@ -181,7 +190,7 @@ class Forgetter:
         if isinstance(target, ForgetByScope):
             note_forgotten(tx, self._means, [*marks, Mark("scope", str(target.scope))])
             return cancel_in_scope(tx, self._means, required(scopes, target.scope))
-        source = ForgottenSource(None, None) if isinstance(target, ForgetById | ForgetByKey) else _source_of(target)
+        source = ForgottenSource(None, None) if isinstance(target, OfOneRecord) else _source_of(target)
         if source.turn_id is not None:
             marks.append(Mark("turn", source.turn_id))
             turns.add(source.turn_id)
@@ -199,7 +208,7 @@ class Forgetter:
         """Take a source's quotes from what was learnt elsewhere, and forget the candidates that came from it."""
         target, removed = params.target, Counter[str]()
         active = scope_ids_of(tx, scopes)
-        if isinstance(target, ForgetById | ForgetByKey):
+        if isinstance(target, OfOneRecord):
             return removed
         if isinstance(target, ForgetByScope):
             scope_id = scope_id_of(tx, required(scopes, target.scope))

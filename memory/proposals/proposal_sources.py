@@ -13,6 +13,7 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.store import Stored, encoded
 from memory.rules.categories import PROJECT_CATEGORIES
+from memory.rules.paths import require_path
 from memory.rules.quotes import Borne, Claim, bear_out, compared, find_sentence
 from memory.rules.sensitivity import clean
 from promt.intents import detect
@@ -56,8 +57,10 @@ def explicit_fields(params: RememberParams) -> SemanticFields:
     )
 
 
-def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | None) -> None:
-    """Sizes that the schema cannot say, in bytes. Raises `CallerError`."""
+def check_bounds(content: str | None, value: Any, metadata: Mapping[str, Any] | None, filed: str | None = None) -> None:
+    """Check what the schema cannot say: sizes in bytes, and the path of a record. Raises `CallerError`."""
+    if filed is not None:
+        require_path(filed)
     for path, size, limit in (
         ("$.content", len(content.encode()) if content is not None else 0, MAX_CONTENT_BYTES),
         ("$.value", len(encoded(value).encode()) if value is not None else 0, MAX_VALUE_BYTES),

@@ -39,7 +39,10 @@ COINCIDENCE = 0.5  # one shared word of several is as likely a coincidence as a 
 POPULATION_FLOOR = 50  # in a memory of three records every word is "rare"; statistics begin to mean something here
 RECENCY_DAYS = 30.0
 RECENCY_GAIN = 0.03
-IMPORTANCE_GAIN = 0.04
+STANDING_GAIN = 0.04
+USUAL_STANDING = 0.9  # of what the user said with the importance that is usual: it neither wins nor loses
+MACHINE_FACTOR = 0.9
+FADED_FACTOR = 0.9
 CONFIDENCE_GAIN = 0.02
 EVIDENCE_GAIN = 0.01
 RIVALS = 10
@@ -77,12 +80,15 @@ class Scored(NamedTuple):
     gist: Sequence[str]
     nearness: float
     updated_at: int
-    importance: float
+    standing: float
     confidence: float
     evidence_count: int
     cosine: float | None = None
     crowding: float | None = None
     is_about_user: bool = False
+    is_machine: bool = False
+    is_faded: bool = False
+    kind_factor: float = 1.0
 
 
 class QueryTerms(NamedTuple):
@@ -93,7 +99,8 @@ class QueryTerms(NamedTuple):
     is_about_user: bool = False
 
 
-BOOSTS = ("scope", "recency", "importance", "confidence", "evidence")
+BOOSTS = ("scope", "recency", "standing", "confidence", "evidence")
+FACTORS = ("voice", "faded", "kind")
 
 
 class Score(NamedTuple):
@@ -105,6 +112,7 @@ class Score(NamedTuple):
     cosine: float | None
     crowding: float | None
     boosts: tuple[float, ...]
+    factors: tuple[float, ...]
     shared: list[str]
 
     @property
@@ -122,6 +130,7 @@ class Score(NamedTuple):
             "distinct": self.distinct,
             **known,
             **dict(zip(BOOSTS, self.boosts, strict=True)),
+            **{name: value for name, value in zip(FACTORS, self.factors, strict=True) if value != 1.0},
         }
 
 
@@ -163,10 +172,16 @@ def _boosts_of(record: Scored, now: int) -> tuple[float, ...]:
     return (
         record.nearness,
         1 + RECENCY_GAIN * math.exp(-max(0, now - record.updated_at) / DAY_MS / RECENCY_DAYS),
-        1 + IMPORTANCE_GAIN * (record.importance - 0.5),
+        1 + STANDING_GAIN * (min(1.0, record.standing) - USUAL_STANDING),
         1 + CONFIDENCE_GAIN * (record.confidence - 1),
         1 + EVIDENCE_GAIN * min(3.0, math.log(max(1, record.evidence_count))),
     )
+
+
+def _factors_of(record: Scored) -> tuple[float, ...]:
+    """Return what multiplies the odds as it is: the factors of `FACTORS`."""
+    voice = MACHINE_FACTOR if record.is_machine else 1.0
+    return voice, FADED_FACTOR if record.is_faded else 1.0, record.kind_factor
 
 
 def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str, float], now: int) -> list[Score]:
@@ -192,8 +207,10 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
             + gains.about_user * record.is_about_user
             + gains.asked_by_user * asked.is_about_user
         )
-        log_odds = gains.slope * (total - gains.center) + BOOST_POWER * math.log(math.prod(boosts))
-        found.append(Score(log_odds, lexical, distinct, record.cosine, record.crowding, boosts, own.terms))
+        factors = _factors_of(record)
+        moved = BOOST_POWER * math.log(math.prod(boosts)) + math.log(math.prod(factors))
+        log_odds = gains.slope * (total - gains.center) + moved
+        found.append(Score(log_odds, lexical, distinct, record.cosine, record.crowding, boosts, factors, own.terms))
     return found
 
 

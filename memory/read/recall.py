@@ -3,7 +3,8 @@
 Rule 1: each scope is a query of its own with tokens of its own, so that no scope crowds another out.
 Rule 2: nothing is recalled for a query whose best record is below the floor; with the best come those that are nearly as likely.
 Rule 3: the cache holds ids and scores, never text; what it gives passes the visibility gate at each use, and any change empties it.
-Rule 4: a scope that fails or is late is left out, and the outcome says that it is partial.
+Rule 4: where a question names a time and nothing is known to have happened then, nothing else is shown instead.
+Rule 5: a scope that fails or is late is left out, and the outcome says that it is partial.
 """
 
 import time
@@ -22,11 +23,12 @@ from memory.rows.notes import MAX_IN_PROMPT, is_note
 from memory.rows.recalls import add_recall, generation_of_recall
 from memory.rows.store import encoded
 from memory.rules.identity import folded
+from memory.rules.routes import Route
 from memory.rules.same_words import words_in_order
 from promt.tokens import estimated_tokens
 from protocol.base import Scope
 from protocol.errors import Unavailable
-from protocol.memory import Filters, Hit, RankedCandidate
+from protocol.memory import Filters, Hit, RankedCandidate, Record
 from protocol.seams.ports import Tx
 from protocol.settings import RecallSettings
 
@@ -105,6 +107,11 @@ def is_noted(found: FoundRecord) -> bool:
     return is_note(found.hit.record)
 
 
+def is_within(route: Route, record: Record) -> bool:
+    """Whether a record is of something that happened in the time that a question names."""
+    return route.is_within(record.kind, record.valid_from, record.created_at)
+
+
 def nearly_as_good(ranked: Sequence[FoundRecord]) -> list[FoundRecord]:
     """The best of a ranking with those that are nearly as likely; notes among themselves, so that none pushes out what is the user's."""
     voices = ([one for one in ranked if is_noted(one) is noted] for noted in (False, True))
@@ -125,16 +132,26 @@ class Recaller:
 
     async def recall(
         self, text: str, scopes: Sequence[Scope], *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = (),
-        agent_id: str | None = None, turn_id: str | None = None, is_rehearsal: bool = False,
+        agent_id: str | None = None, turn_id: str | None = None, time_zone: str | None = None, is_rehearsal: bool = False,
     ) -> Recall:  # fmt: skip
         """What is worth a place in an agent's prompt for some words; a rehearsal neither uses the cache nor leaves a trace."""
         begun = time.perf_counter()
         means, settings, prompt = self._means, self._means.recall_settings(), PromptAudience(agent_id)
         searched = query_of(text, before, lambda part: len(means.lexicon.query_terms(part)), settings.query_chars)
-        question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE)
+        question = await self._reader.ask(searched, "hybrid", EMBEDDING_PATIENCE, time_zone)
         key = means.keyed.digest(
             "recall",
-            encoded([folded(searched), scopes, agent_id, question.vector is not None, means.settings(), settings]),
+            encoded(
+                [
+                    folded(searched),
+                    scopes,
+                    agent_id,
+                    question.vector is not None,
+                    question.route,
+                    means.settings(),
+                    settings,
+                ]
+            ),
         )
         generation = () if is_rehearsal else await means.db.read(generation_of_recall)
         kept = None if is_rehearsal else self._cached(key, generation, settings)
@@ -147,7 +164,7 @@ class Recaller:
             )
             if not (is_rehearsal or is_partial):
                 self._keep(key, generation, found, settings)
-        result = self._result(found, limit, exclude, settings, is_partial=is_partial)
+        result = self._result(found, question.route, limit, exclude, settings, is_partial=is_partial)
         if kept is not None and result.hits:
             result = result._replace(reason="cached")
         if not is_rehearsal:
@@ -178,13 +195,16 @@ class Recaller:
         return found, is_partial
 
     def _result(
-        self, found: Mapping[Scope, Sequence[FoundRecord]], limit: int, exclude: Sequence[str], settings: RecallSettings, *,
+        self, found: Mapping[Scope, Sequence[FoundRecord]], route: Route, limit: int, exclude: Sequence[str], settings: RecallSettings, *,
         is_partial: bool,
     ) -> Recall:  # fmt: skip
         given: list[Given] = []
         is_shown = False
+        is_for_naught = route.from_at is not None and not any(
+            is_within(route, one.hit.record) for ranked in found.values() for one in ranked
+        )
         for scope, ranked in found.items():
-            best = nearly_as_good(ranked)
+            best = [] if is_for_naught else nearly_as_good(ranked)
             good = [one for one in best if is_presentable(one.hit, settings.floors)]
             fresh = [one for one in good if one.hit.record.memory_id not in exclude]
             is_shown |= len(fresh) < len(good)
@@ -198,6 +218,8 @@ class Recaller:
                 return None
             if hit.record.memory_id in exclude:
                 return ALREADY_SHOWN
+            if is_for_naught:
+                return "time"
             return "budget" if hit.record.memory_id in good_ids else "floor"
 
         considered = [_considered(n, one.hit, cut_of(one.hit)) for n, one in enumerate(seen[:NEAR_MISSES], 1)]

@@ -23,6 +23,7 @@ from memory.rows.record_columns import (
 )
 from memory.rows.record_terms import placed, terms_digest, unpacked
 from memory.rules.identity import FactIdentity, value_text
+from memory.rules.paths import fold_path
 from protocol.base import Scope
 from protocol.memory import Actor, Candidate, Decision, EventName, Factor, Record, Status
 from protocol.record import GivenDetails, details_of
@@ -82,6 +83,11 @@ def active_duplicate(tx: Tx, scope_id: int, identity: FactIdentity, value: str |
         "by_text": int(identity.alias is None), "value": value,
     }  # fmt: skip
     return _one(tx, "active_by_fingerprint", values)
+
+
+def active_by_path(tx: Tx, path: str) -> Stored | None:
+    """The active record that is filed under a path, of whichever scope."""
+    return _one(tx, "active_by_path", {"path_key": fold_path(path)})
 
 
 class Met(NamedTuple):

@@ -3,8 +3,7 @@
 Rule 1: standing is free of time; schema.sql computes it as a column of the record, by the same factors, so that no write can leave it stale.
 Rule 2: strength is standing times recency, computed when it is read; no row changes by mere waiting.
 
-The factors are those of the seed's importance score; passes.md of the design says where they differ. A test compares the column with
-`factors_of`.
+docs/passes.md tells a person what they mean. A test compares the column with `factors_of`.
 """
 
 import math

@@ -192,10 +192,15 @@ def _decided(verdict: AdmissionScore, action: Action, reason: ReasonCode, extra:
 
 
 def _noted(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
-    """A note is kept beside what the user said, and changes nothing of it; what is known already is not kept again."""
+    """A note is kept beside what the user said, and changes nothing of it; what is known already is not kept again.
+
+    It takes the place of its author's note of the same path.
+    """
     if s.duplicate is not None:
         return WritePlan("merge", "duplicate", _decided(verdict, "merge", "duplicate_active"), s.duplicate.memory_id)
-    return WritePlan("activate", "novel", _decided(verdict, "activate", "agent_note_created"))
+    action: Action = "activate" if s.supersedes is None else "supersede"
+    relation: Relation = "novel" if s.supersedes is None else "compatible_update"
+    return WritePlan(action, relation, _decided(verdict, action, "agent_note_created"), supersede=s.supersedes)
 
 
 def _merged(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:

@@ -63,7 +63,7 @@ def remembered(outcome: Outcome) -> RememberResult:
     )  # fmt: skip
 
 
-_NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "merge": "duplicate"}
+_NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "supersede": "noted", "merge": "duplicate"}
 
 
 def note_answer(result: WriteResult) -> NoteResult:

@@ -32,7 +32,7 @@ BY_NUMBER = {
     "record_terms": "its record", "memory_vec": "its record", "repetition": "its turn", "tombstone": "its scope",
     "memory_change": "its scope", "memory_event": "its record", "memory_vec_loss": "its scope",
     "pass_change": "ids of records and candidates, for 90 days", "pass_run": "counts, for 90 days",
-    "chunk_vec_loss": "its segment", "forgotten": "a keyed hash", "mention": "its turn",
+    "chunk_vec_loss": "its segment", "enrichment": "its record", "alias": "its entity", "entity": "what it stands for", "edge": "what states it", "forgotten": "a keyed hash", "mention": "its turn",
 }  # fmt: skip
 """Tables whose rows name their owner by a number or through another row."""
 

@@ -23,7 +23,8 @@ from mcp_stage import (
     spoken_to,
     text_of,
 )
-from spawned import clean_environment, journey, on_posix
+from spawned import clean_environment, journey, on_posix, remember
+from timed_den import DAY, START, TimedDen
 
 from gateway.doors.mcp.answers import ANSWERS
 
@@ -437,3 +438,18 @@ async def test_a_request_that_was_taken_back_takes_no_room(tmp_path):
             await raw.send({"method": "notifications/cancelled", "params": {"requestId": f"ask-{n}"}})
         assert (await raw.result("tools/call", call(0, "memory_list")["params"]))["structuredContent"]["records"] == []
         assert {message["method"] for message in raw.others} <= {"notifications/cancelled"}  # and no answer
+
+
+@journey
+async def test_7_what_has_faded_is_found_and_is_not_in_the_brief(tmp_path):
+    den, old = McpDen(tmp_path), TimedDen(tmp_path)
+    old.set(START - 1000 * DAY)
+    async with old.client() as client:
+        context = {"workspace_id": "ws_here"}
+        faded = await remember(client, "I like the blue mug best.", category="preference", importance=0.05)
+        await remember(client, TEA, category="preference", context=context)
+    async with den.assistant("auto") as client:
+        brief = await resource(client, "memory://brief")
+        assert ("green tea" in brief, "blue mug" in brief) == (True, False)
+        hits = (await data_of(client, "memory_search", query="blue mug"))["hits"]
+        assert [hit["memory_id"] for hit in hits] == [faded]

@@ -24,7 +24,7 @@ from anyio.abc import TaskGroup
 from gateway.base.exit_codes import CONFIG, NO_INPUT
 from gateway.base.hub import Hub
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import plain
+from gateway.doors.terminal.screen import counted, plain
 from gateway.foundations import Foundations, Options, open_home
 from gateway.home.config import ConfigError, ConfigStore
 from gateway.home.folder import default_root
@@ -159,8 +159,8 @@ class HomeMethods:
         for other in elsewhere:
             with suppress(CallerError):  # it was deleted this moment
                 workspace = (await self.call(WORKSPACE_GET, {"workspace_id": other.workspace_id})).workspace
-                found = f"1 {one}" if other.count == 1 else f"{other.count} {several}"
                 named = f" ({plain(workspace.name)})" if workspace.name else ""
+                found = counted(other.count, one, several)
                 sys.stderr.write(f"pioneer: {found} in another project{named}: --workspace {other.workspace_id}\n")
 
 
