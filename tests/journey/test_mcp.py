@@ -131,6 +131,7 @@ async def test_what_is_wrong_is_told_and_never_a_traceback(tmp_path, revision):
             ("memory_search", {}, "`query` is missing - at `$.query`"),
             ("memory_get", {"memory_id": "a b"}, "must be an id: letters, digits and _ . : -, at most 128 of them - at `$.memory_id`"),
             ("memory_remember", {"content": "x" * 20_000}, "must have at most 16384 characters - at `$.content`"),
+            ("memory_list", {"category": "todo"}, "there is no `category` - at `$.category`. It takes: categories, scopes, limit, cursor"),
             ("thread_search", {"query": 3}, "must be text, not a whole number - at `$.query`"),
         ):  # fmt: skip
             assert await failure_of(client, tool, **arguments) == f"invalid_params: {words}"
@@ -138,8 +139,9 @@ async def test_what_is_wrong_is_told_and_never_a_traceback(tmp_path, revision):
         other = {"kind": "workspace", "key": "ws_other"}
         assert (await data_of(client, "memory_get", memory_id=ids["elsewhere"]))["record"] is None
         for memory_id in (ids["elsewhere"], "mem_none"):
-            forgotten = await data_of(client, "memory_forget", memory_id=memory_id)
-            assert forgotten["forgotten_memory_ids"] == []
+            forgotten = await client.call_tool("memory_forget", {"memory_id": memory_id})
+            assert forgotten.structured_content["forgotten_memory_ids"] == []
+            assert "there is no such memory" in text_of(forgotten)
         assert (await failure_of(client, "memory_search", query="keys", scopes=[other])).startswith(
             "scope_out_of_context"
         )
@@ -229,6 +231,11 @@ async def test_the_user_is_asked_where_their_program_can(tmp_path, revision):
         assert len(asked) == count  # nobody agrees to what they cannot see whole
         listed = (await data_of(client, "memory_list"))["records"]
         assert [row["memory_id"] for row in listed if row["voice"] == "user"] == [kept["memory_id"]]
+        answers["Forget this"] = types.ElicitResult(action="decline")
+        del answers["cello"]
+        stays = await client.call_tool("memory_forget", {"memory_id": kept["memory_id"]})
+        assert stays.structured_content["status"] == "declined"
+        assert "wants to keep it" in text_of(stays)
 
 
 @journey
