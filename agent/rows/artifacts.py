@@ -53,7 +53,7 @@ def is_kept_elsewhere(tx: Tx, artifact_id: str, thread_id: str) -> bool:
 
 
 def list_artifacts(tx: Tx, thread_id: str, before: int, limit: int) -> list[tuple[int, ArtifactRef]]:
-    """Return the files of a thread before a row, newest first, each version where it was last referred to, with its row."""
+    """Return the files of a thread before a row, newest first: each version with the row that last referred to it."""
     values = {"thread_id": thread_id, "before": before, "limit": limit}
     return [(row[8], _ref_of(row)) for row in tx.all(SQL["list_artifacts"], values)]
 

@@ -66,7 +66,7 @@ def read_history_page(
 
 
 def turn_items(tx: Tx, turn_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return the items and tool events of some turns by turn and id, in order, with how many bytes each one's text has."""
+    """Return the items and tool events of some turns by turn and id, in order, with the bytes of each one's text."""
     items: dict[str, dict[str, int]] = {turn_id: {} for turn_id in turn_ids}
     for turn_id, item_id, size in tx.all(
         SQL["item_ids_of_turns"], {"turn_ids": json.dumps(list(items)), "behind": BEHIND}

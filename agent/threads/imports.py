@@ -80,7 +80,7 @@ Words: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def echoed(live: Mapping[str, Words], incoming: Sequence[tuple[str | None, Words | None]]) -> set[int]:
-    """Places of the incoming turns that are live turns given back (each live turn is at most one), or say nothing of their own."""
+    """Places of the incoming turns that say nothing of their own, or give back a live turn (each one at most)."""
     there: dict[Words, list[str]] = {}
     for turn_id, words in live.items():
         there.setdefault(words, []).append(turn_id)

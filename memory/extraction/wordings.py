@@ -144,7 +144,7 @@ def _latin() -> list[str]:
 
 @cache
 def _scripts() -> Sequence[tuple[Language, re.Pattern[str], re.Pattern[str]]]:
-    """Return the languages that are known by their letters, with the pattern of these and of letters that they never write."""
+    """Return the languages that are known by their letters: the pattern of these, and of letters they never write."""
     known = [languages()[name] for name in statements() if not languages()[name].is_latin]
     return [
         (one, _pattern(f"[{one.letters}]"), _pattern(f"[{one.foreign}]" if one.foreign else "(?!)")) for one in known

@@ -80,7 +80,7 @@ gains. `python -m benchmarks recall`."""
 
 
 class Scored(NamedTuple):
-    """A record's terms, those of them that are no function words, and the other properties that its score is made of."""
+    """A record's terms, those of them that are no function words, and what else its score is made of."""
 
     terms: Collection[str]
     gist: Sequence[str]

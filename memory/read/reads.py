@@ -102,7 +102,10 @@ class WantedHits(NamedTuple):
 
 
 class RankedHits(NamedTuple):
-    """As many of the best hits as were wanted, in order, of which matches, whether there may be more, and how far meaning took part."""
+    """The best hits in order, as many as were wanted, and the matches that they are of.
+
+    With whether there may be more, and how far meaning took part.
+    """
 
     found: list[FoundRecord]
     matches: list[Match]
@@ -201,7 +204,7 @@ class RecordReader:
     async def ask(
         self, text: str, mode: SearchMode, patience: float, time_zone: str | None, *, is_routed: bool = True
     ) -> RecordQuery:
-        """A query with its terms, its vector where a model makes one in time, and the kind of memory that it asks for."""
+        """A query with its terms, its vector if a model makes one in time, and the kind of memory that it asks for."""
         terms = self._means.lexicon.query_terms(text)
         is_about_user = speaks_of_self(text)
         # not on the loop: the first date that is ever named loads what reads dates
@@ -348,7 +351,7 @@ class RecordReader:
     def _listed(
         self, tx: Tx, params: ListParams, view: View, place: Sequence[int], began_at: int
     ) -> Iterator[tuple[Record, tuple[int, int]]]:
-        """Yield records after a place with their places, in the order of the moment at which the first page was read."""
+        """Yield records after a place with their places, in the order that held when the first page was read."""
         limit = params.limit + 1
         asked = {
             "statuses": listed(view.statuses), "categories": listed(params.categories), "kinds": listed(params.kinds),

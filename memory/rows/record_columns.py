@@ -118,7 +118,9 @@ def _assigned(names: Iterable[str]) -> str:
 
 
 SQL: Final = Statements("memory", {
-    "record": ", ".join([*(f"whole.raw_{name}" for name in ("id", *COLUMNS)), "scope.kind AS scope_kind", "scope.key AS scope_key"]),
+    "record": ", ".join([
+        *(f"whole.raw_{name}" for name in ("id", *COLUMNS)), "scope.kind AS scope_kind", "scope.key AS scope_key",
+    ]),
     "columns": ", ".join(WRITTEN),
     "values": ", ".join(f":{name}" for name in WRITTEN),
     "generated": ", ".join(GENERATED),
@@ -199,7 +201,7 @@ def with_checksum(columns: Mapping[str, Any], scope: Scope) -> Row:
 
 
 def as_inserted(row: Row, returned: Row) -> Row:
-    """Return a new record's row with its number and the columns that the table has computed, as `add_record` returns them."""
+    """Return a new record's row with what `add_record` returns: its number and the columns that the table computes."""
     whole = [returned[0], *row[1:]]
     for place, value in zip(_GENERATED_PLACES, returned[1:], strict=True):
         whole[place] = value

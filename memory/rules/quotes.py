@@ -68,7 +68,7 @@ class Claim(NamedTuple):
 
 
 class Borne(NamedTuple):
-    """What of a claim the user's words bear out, the sentence that it rests on, and whether that is kept as it was said."""
+    """What of a claim the user's words bear out, and the sentence that it rests on, which may be kept as it was said."""
 
     content: str
     value: Any
