@@ -107,3 +107,12 @@ def test_times_of_arguments_say_what_they_are() -> None:
 def test_an_enumeration_has_its_type_beside_it() -> None:
     category = tool_spec("memory_remember").parameters["properties"]["category"]
     assert (category["type"], sorted(category["enum"])) == ("string", sorted(get_args(Category)))
+
+
+def test_6_no_tool_of_a_model_can_pin() -> None:
+    for name in NAMES:
+        schema = tool_spec(name).parameters
+        assert "pinned" not in schema["properties"]
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert({"pinned": True}, (TOOLS | DOOR_TOOLS | ADMIN_TOOLS)[name][1])
+    assert "memory_update" not in NAMES
