@@ -92,6 +92,9 @@ def test_who_wants_the_demo_is_given_nothing_for_tests(tmp_path: Path) -> None:
 
     assert "pip install" in steps("demo")
     assert "pioneer demo" in steps("demo")
+    [install] = [line for line in steps("demo").splitlines() if "pip install" in line]
+    assert not {"-q", "--quiet"} & set(install.split())  # who waits sees what is being done
+    assert "setting up the gateway" in steps("demo")
     assert "requirements" not in steps("demo")
     assert all(name in steps("test") for name in ("requirements-dev.txt", "requirements-sdk1.txt"))
 
