@@ -10,7 +10,7 @@ from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.left_words import tell_left, tell_sources
 from gateway.doors.commands.memories import show_records
-from gateway.doors.commands.naming import find_memory, is_id, name_forgotten, name_memory
+from gateway.doors.commands.naming import NOT_THERE, find_memory, is_id, name_forgotten, name_memory, reach_memory
 from gateway.doors.commands.new_memories import hint_way_back, understand, value_of
 from gateway.doors.commands.options import (
     KEY_SCOPES,
@@ -166,6 +166,7 @@ async def _named(door: HomeMethods, given: argparse.Namespace) -> list[dict[str,
     """Return the memory that is named by its id, its key or its words."""
     words = " ".join(given.memory)
     if is_id(words):
+        await reach_memory(door, words, given)
         return [{"kind": "id", "memory_id": words}]
     found = await find_memory(door, words, given)
     return [{"kind": "id", "memory_id": found.memory_id}] if found is not None else []
@@ -250,8 +251,12 @@ def _arrange_confirm(to: argparse.ArgumentParser) -> None:
 
 
 def _confirm(given: argparse.Namespace) -> int:
-    params = {"memory_id": given.memory, "context": context_of(given)}
-    result = through_door(given, lambda door: door.call(m.MEMORY_CONFIRM, params), "write")
+    async def work(door: HomeMethods) -> m.m.ConfirmResult:
+        if not await reach_memory(door, given.memory, given):
+            raise Stop(NEGATIVE, NOT_THERE)
+        return await door.call(m.MEMORY_CONFIRM, {"memory_id": given.memory, "context": context_of(given)})
+
+    result = through_door(given, work, "write")
     if given.json:
         show_json(result)
     else:

@@ -148,6 +148,10 @@ class HomeMethods:
             name = self._workspace_name or (here.title if here.workspace_id == workspace_id else None)
             await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id, "name": name or None})
 
+    def enter(self, workspace_id: str) -> None:
+        """Go on in another workspace."""
+        self._client.enter(workspace_id)
+
     async def hint_at(self, elsewhere: Sequence[Elsewhere], one: str = "hit", several: str = "hits") -> None:
         """Hint at other workspaces that would have answered, with their numbers of hits."""
         from protocol.methods import WORKSPACE_GET  # noqa: PLC0415

@@ -263,6 +263,7 @@ def _show_whole(record: Record) -> None:
         [
             ("id", record.memory_id),
             ("key", record.key),
+            ("path", record.path or ""),
             ("status", record.status + (", contested" if record.contested else "")),
             ("category", record.category),
             ("scope", str(record.scope)),

@@ -48,6 +48,7 @@ def _arrange_remember(to: argparse.ArgumentParser) -> None:
     to.add_argument("--kind", choices=get_args(Kind), metavar="NAME", help="default: semantic")
     to.add_argument("--key", help="a name for the fact; a later one of the same key replaces it")
     to.add_argument("--scope", metavar="SCOPE", help="user, workspace, agent, thread (default: by category)")
+    to.add_argument("--path", help="a relative path to file it under; a later one of the same path replaces it")
     to.add_argument("--tag", action="append", metavar="TAG", help="repeatable")
     to.add_argument("--value", metavar="JSON", help="the fact's value for programs")
     to.add_argument("--importance", type=number, metavar="0..1")
@@ -104,6 +105,7 @@ def _remember(given: argparse.Namespace) -> int:
         category=given.category,
         kind=given.kind,
         key=given.key,
+        path=given.path,
         tags=given.tag,
         scope=scope_of(given.scope, given) if given.scope else None,
         value=value_of(given.value),

@@ -57,6 +57,7 @@ def _arrange_mcp(to: argparse.ArgumentParser) -> None:
         help="made if missing (default: $PIONEER_WORKSPACE, else by the folder's git repository)",
     )
     to.add_argument("--folder", type=path, metavar="DIR", help="the project's folder (default: where it was started)")
+    to.add_argument("--admin", action="store_true", help="offer the tools of upkeep as well")
     to.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default: warning")
 
 
@@ -68,7 +69,7 @@ def _mcp(given: argparse.Namespace) -> int:
     _greet("mcp", "an assistant")
     return main(
         Options(home=given.home or default_root(), config=given.config, log_level=given.log_level),
-        McpOptions(workspace_id=given.workspace, folder=given.folder),
+        McpOptions(workspace_id=given.workspace, folder=given.folder, is_admin=given.admin),
     )
 
 
