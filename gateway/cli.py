@@ -18,11 +18,23 @@ OWN_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
 AFTER = "options stand after the command, as in `pioneer list --json`; see `pioneer --help`"
 
 
+MEANT = {
+    **dict.fromkeys(("add", "save", "store", "note"), "remember"),
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    **dict.fromkeys(("find", "query"), "search"),
+    **dict.fromkeys(("update", "change", "correct"), "edit"),
+    **dict.fromkeys(("undo", "undelete"), "restore"),
+    "ls": "list",
+    "get": "show",
+}
+"""Names that other programs give to what a command does."""
+
+
 def _without_command(known: Sequence[str], name: str) -> str:
     """Return the complaint about a word that is no command, with the command that was probably meant."""
     import difflib  # noqa: PLC0415  # needed only where something is wrong
 
-    near = difflib.get_close_matches(name, known, n=1)
+    near = [MEANT[name]] if name in MEANT else difflib.get_close_matches(name, known, n=1)
     return f"there is no command {name!r}" + (f"; did you mean {near[0]!r}?" if near else "; see `pioneer --help`")
 
 

@@ -36,6 +36,8 @@ def test_the_readme_says_in_ten_lines_who_it_is_for_and_why_and_shows_a_picture(
     )
     assert f"{ours[1:]} of LoCoMo" in lines
     assert f"mem0 and Chroma find {mem0[1:]}" in lines
+    [start] = re.findall(r"^\| spawn → `initialize`, CPU \| ([\d.]+) \| ms .*\| NO \|$", figures, re.MULTILINE)
+    assert f"A start takes {float(start) / 1000:.2f} s of CPU, which misses its goal." in lines
     assert 'src="docs/demo.svg"' in lines
 
 
@@ -92,6 +94,9 @@ def test_who_wants_the_demo_is_given_nothing_for_tests(tmp_path: Path) -> None:
 
     assert "pip install" in steps("demo")
     assert "pioneer demo" in steps("demo")
+    [install] = [line for line in steps("demo").splitlines() if "pip install" in line]
+    assert not {"-q", "--quiet"} & set(install.split())  # who waits sees what is being done
+    assert "setting up the gateway" in steps("demo")
     assert "requirements" not in steps("demo")
     assert all(name in steps("test") for name in ("requirements-dev.txt", "requirements-sdk1.txt"))
 

@@ -68,6 +68,7 @@ def test_help_and_version_are_had_by_every_name(newcomer: Newcomer) -> None:
     assert (wrong.returncode, wrong.stdout) == (64, "")
     assert "did you mean 'search'?" in wrong.stderr
     assert "did you mean 'help'?" in newcomer.run("helo").stderr
+    assert "did you mean 'forget'?" in newcomer.run("delete", "tea").stderr
     for early in (["--home", "x", "list"], ["--json"]):
         ended = newcomer.run(*early)
         assert (ended.returncode, "options stand after the command" in ended.stderr) == (64, True), early
