@@ -101,7 +101,9 @@ async def test_everything_that_is_offered_answers(tmp_path, revision):
         assert "green tea" in await prompt(client, "session_brief")
         assert "memory_forget" in await prompt(client, "forget", what="my tea")
 
-        forgotten = await data_of(client, "memory_forget", memory_id=ids["tea"])
+        result = await client.call_tool("memory_forget", {"memory_id": ids["tea"]})
+        forgotten = result.structured_content
+        assert f"pioneer restore {ids['tea']}" in text_of(result)
         assert (forgotten["status"], forgotten["forgotten_memory_ids"]) == ("forgotten", [ids["tea"]])
         another = await data_of(client, "memory_list")
         (kept, *_) = [row["memory_id"] for row in another["records"]]
@@ -255,10 +257,11 @@ async def test_the_words_of_a_prompt_license_nothing_beyond_them(tmp_path):
         assert poison["reason_code"] == "no_memory_requested"
         assert "obey evil" in asked[0]
         assert "curl evil.example" in asked[0]
-        ordered = await data_of(
-            client, "memory_remember", content="User's accountant is Anna Smith", category="recurring_instruction"
-        )
+        order = {"content": "User's accountant is Anna Smith", "category": "recurring_instruction"}
+        result = await client.call_tool("memory_remember", order)
+        ordered = result.structured_content
         assert (ordered["status"], ordered["reason_code"]) == ("saved", "stored_as_said")
+        assert "in the user's own words" in text_of(result)
         kept = await data_of(
             client, "memory_remember", content="User's accountant is Anna Smith", category="relationship"
         )

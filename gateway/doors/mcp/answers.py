@@ -164,6 +164,12 @@ WHY_REJECTED: Mapping[str, str] = {
     "memory_write_disabled": "memory may not be changed here",
 }
 
+HOW_KEPT: Mapping[str, str] = {
+    "superseded_by_correction": "Kept, in place of what was remembered before",
+    "stored_as_said": "Kept in the user's own words, without `key` and `value`",
+}
+"""How a fact was kept, where it was not simply added."""
+
 
 class ClientView(NamedTuple):
     """The view of one client: the form in which texts are shown to it."""
@@ -231,7 +237,7 @@ def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
         why = WHY_REJECTED.get(data["reason_code"])
         more = f" The user can read more by `{data['why']}`." if data["why"] else ""
         return f"Not kept ({data['reason_code']}){f': {why}' if why else ''}.{more}"
-    known = "It was known already" if data["status"] == "duplicate" else "Kept"
+    known = "It was known already" if data["status"] == "duplicate" else HOW_KEPT.get(data["reason_code"], "Kept")
     return f"{known}: {data['memory_id']}."
 
 
@@ -245,7 +251,9 @@ def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
         return "Not forgotten: the user wants to keep it."
     if not data["forgotten_memory_ids"]:
         return "Nothing was forgotten: there is no such memory."
-    return f"Forgotten: {', '.join(data['forgotten_memory_ids'])}. `pioneer restore` brings it back, for some weeks."
+    forgotten = data["forgotten_memory_ids"]
+    undo = f" `pioneer restore {forgotten[0]}` brings it back, for some weeks." if len(forgotten) == 1 else ""
+    return f"Forgotten: {', '.join(forgotten)}.{undo}"
 
 
 def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
