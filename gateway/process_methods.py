@@ -108,6 +108,8 @@ class Shell:
         await self.welcome()
         if params.workspace_id is not None:
             await self._threads.ensure(params.workspace_id)
+        if params.client.time_zone is not None:
+            self._scheduler.live_in(params.client.time_zone)
         described = await self.describe(params)
         return msgspec.structs.replace(described, interrupted_turns=await self._background.take_interrupted())
 

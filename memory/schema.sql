@@ -96,6 +96,27 @@ CREATE INDEX record_of_machine ON record (scope_id, kind) WHERE status = 'active
 CREATE INDEX record_supersedes ON record (supersedes) WHERE supersedes IS NOT NULL;
 CREATE INDEX record_superseded_by ON record (superseded_by) WHERE superseded_by IS NOT NULL;
 
+-- What a model made of a record: a table of its own, so that nothing of it is ever taken for what was said. Lists are JSON.
+CREATE TABLE enrichment (
+    row            INTEGER PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE,
+    entities       TEXT NOT NULL, -- [{name, type}]
+    topics         TEXT NOT NULL, -- [text]
+    summary        TEXT,
+    model          TEXT NOT NULL,
+    prompt_version INTEGER NOT NULL,
+    at             INTEGER NOT NULL
+) STRICT;
+
+-- It is of the words that it was made of, and goes with them; so does what the graph knows by the record.
+CREATE TRIGGER record_reworded AFTER UPDATE OF content ON record WHEN old.content IS NOT new.content BEGIN
+    DELETE FROM enrichment WHERE row = new.id;
+    DELETE FROM edge WHERE house = 'memory' AND subject = new.memory_id;
+END;
+CREATE TRIGGER record_unlinked AFTER DELETE ON record BEGIN
+    DELETE FROM edge WHERE house = 'memory' AND subject = old.memory_id;
+    DELETE FROM entity WHERE house = 'memory' AND subject = old.memory_id;
+END;
+
 CREATE TRIGGER record_added AFTER INSERT ON record WHEN new.status = 'active' BEGIN
     UPDATE scope SET active = active + 1 WHERE id = new.scope_id;
 END;

@@ -5,9 +5,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType, field
 
 from protocol.base import (
+    At,
     Cancelled,
     Cursor,
     Diagnostic,
+    EdgeOrigin,
     Elsewhere,
     Id,
     Limit,
@@ -29,6 +31,7 @@ from protocol.record import (
     Provenance,
     Record,
     RecordPath,
+    RouteKind,
     Sensitivity,
     SourceKind,
     Status,
@@ -72,6 +75,7 @@ SearchMode: TypeAlias = Literal["hybrid", "lexical", "semantic"]
 SemanticState: TypeAlias = Literal["ready", "pending", "off"]
 SpaceKind: TypeAlias = Literal["static", "model"]
 """Vectors of a static model are means of one vector a token; those of a model come from a network that reads the text whole."""
+EntityType: TypeAlias = Literal["person", "organization", "project", "place", "system", "thing"]
 Order: TypeAlias = Literal["updated_at", "created_at", "importance", "strength"]
 EventName: TypeAlias = Literal[
     "created", "evidence_added", "contested", "uncontested", "superseded", "updated", "expired", "archived", "deleted",
@@ -193,6 +197,10 @@ class SearchParams(Filters):
     min_score: Unit | None = None
     include_provenance: bool = True
     count_elsewhere: bool = False
+    time_zone: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=256)] | None,
+        Meta(description='The IANA zone that "yesterday" is meant in; absent, as `initialize` said.'),
+    ] = None
 
 
 class Hit(Wire):
@@ -205,6 +213,14 @@ class Hit(Wire):
     matched_terms: list[str]
 
 
+class SearchRoute(Wire):
+    """The kind of memory that a query asks for, which moves records up or down, and the time that it names; `kinds` switches it off."""
+
+    kind: RouteKind = "any"
+    from_at: int | None = None
+    to_at: int | None = None
+
+
 class SearchResult(Wire):
     """Hits, best first; where there is none and `count_elsewhere` asks for it, `elsewhere` counts those of other workspaces."""
 
@@ -213,6 +229,7 @@ class SearchResult(Wire):
     semantic: SemanticState
     diagnostics: list[Diagnostic] = []
     elsewhere: list[Elsewhere] = []
+    route: SearchRoute = SearchRoute()
 
 
 class GetParams(Params):
@@ -223,6 +240,7 @@ class GetParams(Params):
     scope: Scope | None = None
     key: Key | None = None
     include_deleted: bool = False
+    include_enrichment: bool = False
     context: Context = field(default_factory=Context)
 
 
@@ -232,11 +250,66 @@ class SimilarTo(Wire):
     memory_id: str
 
 
+class EnrichedEntity(Wire):
+    """A name in a record's text, and the type of thing that a model takes it for."""
+
+    name: str
+    type: EntityType
+
+
+class EnrichedEdge(Wire):
+    """A link between two names, as a record states it. `strength`: 0 to 1."""
+
+    from_: str = field(name="from")
+    kind: str
+    to: str
+    strength: float
+    origin: EdgeOrigin
+
+
+class Enrichment(Wire):
+    """What a model made of a record's text, and when. It is nobody's word."""
+
+    entities: list[EnrichedEntity]
+    topics: list[str]
+    summary: str | None
+    edges: list[EnrichedEdge]
+    model: str
+    at: At
+
+
 class GetResult(Wire):
-    """The record, or null for what does not exist or is outside the context; with up to five active ones that look like it."""
+    """The record, or null for what does not exist or is outside the context; with up to five active ones that look like it.
+
+    `enrichment` is null where it was not asked for, and where no model has looked at the record's present text.
+    """
 
     record: Record | None
     similar_to: list[SimilarTo] = []
+    enrichment: Enrichment | None = None
+
+
+class LinksParams(Params):
+    """`memory/links`."""
+
+    memory_id: Id
+    depth: Annotated[int, Meta(ge=1, le=2)] = 1
+    context: Context = field(default_factory=Context)
+
+
+class MemoryLink(Wire):
+    """A record that is linked to another one: `out` is where the other's link leads, `in` where one comes from."""
+
+    memory_id: str
+    kind: str
+    origin: EdgeOrigin
+    direction: Literal["in", "out"]
+
+
+class LinksResult(Wire):
+    """The records that are linked to a record, the nearest first; at most a hundred."""
+
+    links: list[MemoryLink]
 
 
 class ListParams(Filters):
@@ -693,7 +766,7 @@ class CandidateResult(Wire):
 
 
 class ExplainTarget(Params):
-    """What to explain."""
+    """What to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP."""
 
     kind: Literal["memory", "candidate", "turn", "hook_run"]
     id: Id

@@ -19,6 +19,11 @@ Category: TypeAlias = Literal[
     "project_decision", "procedure", "todo", "constraint", "communication_style", "custom",
 ]  # fmt: skip
 Kind: TypeAlias = Literal["semantic", "episodic", "procedural", "observation", "session_summary"]
+RouteKind: TypeAlias = Literal["any", "temporal", "preference", "procedure"]
+"""What a question asks for.
+
+What happened, what somebody prefers, how something is done; `any` where it does not say.
+"""
 Status: TypeAlias = Literal["active", "superseded", "expired", "archived", "deleted"]
 Sensitivity: TypeAlias = Literal["normal", "personal", "secret_like", "regulated"]
 SourceKind: TypeAlias = Literal[

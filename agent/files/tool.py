@@ -34,7 +34,10 @@ PDF_FAILURES: Mapping[PdfProblem, tuple[str, str]] = {
     "broken": ("unsupported", "The PDF is damaged and cannot be read."),
     "too_slow": ("deadline_exceeded", "The PDF takes too long to read; asking again goes on where this try ended."),
     "too_large": ("unsupported", "The PDF needs too much memory to be read."),
-    "no_reader": ("unsupported", "Reading PDF files is not installed here (the extra `pdf`)."),
+    "no_reader": (
+        "unsupported",
+        "Reading PDF files is not installed here: `uv tool install '.[pdf]'` in pioneer's clone adds it.",
+    ),
 }
 
 

@@ -1,8 +1,10 @@
 """Forgetting: what a target names, tombstones that can be undone, expiry by the clock.
 
 Rule 1: what is forgotten is out of every index in the same transaction, and in no answer that starts after it.
-Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from there.
-Rule 3: whatever is under way from what is forgotten comes too late: it is marked in the same transaction, and named in the answer.
+Rule 2: what was learnt from a turn or thread goes with it; what was learnt elsewhere stays and loses the quotes from
+there.
+Rule 3: whatever is under way from what is forgotten comes too late: it is marked in the same transaction, and named in
+the answer.
 Rule 4: a rehearsal does all of it and is rolled back, so that it counts what the real run will count.
 """
 
@@ -89,7 +91,8 @@ KEPT_MS: Mapping[Bookkeeping, int] = {
     "decisions": 180 * DAY_MS,
     "repetitions": 180 * DAY_MS,
 }
-"""How long bookkeeping is kept: long enough for a retry, for every process to look, to ask why last season's message was not kept."""
+"""How long bookkeeping is kept: long enough for a retry, for every process to look, to ask why last season's message
+was not kept."""
 
 
 class Forgetter:
@@ -179,7 +182,10 @@ class Forgetter:
         return ForgottenRecords(result, notices, said)
 
     def _hold(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]) -> list[Cancelled]:
-        """Forget for what is under way as well: the target, the words of its records, and the turns that taught them."""
+        """Forget for what is under way as well.
+
+        The target, the words of its records, and the turns that taught them.
+        """
         target = params.target
         marks = [mark for s in found for mark in marks_of_words(s.record.scope, (s.text_hash, s.fingerprint))]
         turns = {stored.record.provenance.turn_id or "" for stored in found}
@@ -286,7 +292,10 @@ class Forgetter:
         return [changed(_current(tx, memory_id), "restored", None)]
 
     def restore(self, tx: Tx, memory_id: str, scopes: Sequence[Scope], actor: Actor) -> tuple[Record, list[Notice]]:
-        """Undo a tombstone or a merge: the record is again what it was, and what was brought back in its place is replaced again."""
+        """Undo a tombstone or a merge.
+
+        The record is again what it was, and what was brought back in its place is replaced again.
+        """
         now = self._means.clock.now()
         stored = get_record(tx, memory_id)
         view = View(frozenset(scope_ids_of(tx, scopes)), ALL, now, shows_regulated=True)
@@ -331,7 +340,10 @@ class Forgetter:
     # -- the clock -------------------------------------------------------------------------------------------------
 
     def sweep(self, tx: Tx, retention_days: int) -> tuple[int, list[Notice]]:
-        """Do a part of what the clock has made due: expiry, the end of retention, old answers. Returns how much was done."""
+        """Do a part of what the clock has made due: expiry, the end of retention, old answers.
+
+        Returns how much was done.
+        """
         means, now = self._means, self._means.clock.now()
         expired = expired_by(tx, now, SWEEP_LIMIT)
         notices = [expire(tx, means, stored) for stored in expired]

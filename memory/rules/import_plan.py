@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from protocol.memory import ConflictReason
 
 Fate: TypeAlias = Literal["import", "attach", "skip", "tombstone", "conflict"]
-"""`attach`: the same is here; what hangs on it and is not here yet is added. `tombstone`: it is forgotten, and stays so."""
+"""`attach`: the same is here; what hangs on it and is not here yet is added. `tombstone`: it is forgotten, and stays
+so."""
 
 
 class EntryVerdict(NamedTuple):

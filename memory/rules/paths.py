@@ -14,7 +14,10 @@ _PROBLEM: Final = (
 
 
 def require_path(path: str, at: str = "$.path") -> str:
-    """Return the path as it is stored and shown: composed, since file systems spell `é` in two ways. Raises `CallerError`."""
+    """Return the path as it is stored and shown: composed, since file systems spell `é` in two ways.
+
+    Raises `CallerError`.
+    """
     names = path.split("/")
     is_drive = len(names[0]) > 1 and names[0][1] == ":"
     is_clean = "\\" not in path and not any(unicodedata.category(char) in {"Cc", "Cs"} for char in path)

@@ -20,7 +20,8 @@ Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
 
 ORIGINS: dict[SourceKind, Origin] = {
     "explicit_user_request": "user", "user_statement": "user", "user_correction": "user", "import": "user",
-    "assistant_inference": "assistant", "agent_note": "assistant", "background_extractor": "summary", "tool_observation": "tool", "file": "tool",
+    "assistant_inference": "assistant", "agent_note": "assistant", "background_extractor": "summary",
+    "tool_observation": "tool", "file": "tool",
     "system": "system",
 }  # fmt: skip
 
@@ -216,7 +217,10 @@ def _merged(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -
 
 
 def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore) -> WritePlan:
-    """What is believed is said again with a detail: it gives way without a contest, where the new words are believed at all."""
+    """What is believed is said again with a detail.
+
+    It gives way without a contest, where the new words are believed at all.
+    """
     plan = _novel(s, verdict)
     if plan.action != "activate":
         return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")

@@ -1,6 +1,7 @@
 """Which record a writer's path names, and whether the writer may put words there.
 
-Rule 1: words for a path that is in use take the place of what is there, if it is the writer's to replace; else the path is taken.
+Rule 1: words for a path that is in use take the place of what is there, if it is the writer's to replace; else the path
+is taken.
 Rule 2: an agent's note replaces only a note of the same agent.
 """
 
@@ -23,9 +24,10 @@ from protocol.seams.ports import Tx
 
 
 def still_active(tx: Tx, means: Collaborators, found: Stored | None) -> tuple[Stored | None, list[Notice]]:
-    """Return a record if it is believed at this moment. One whose time has come expires here, if no sweep came by before.
+    """Return a record if it is believed at this moment.
 
-    A damaged one, which nobody can see, goes to the archive and makes room for what is said now.
+    One whose time has come expires here, if no sweep came by before. A damaged one, which nobody can see, goes to the
+    archive and makes room for what is said now.
     """
     now = means.clock.now()
     if found is not None and not found.is_intact:

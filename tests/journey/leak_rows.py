@@ -103,7 +103,7 @@ ROWS = [
     Row("memory/list", "scoped", {"tags": ["{tag}"]}),
     Row("memory/list", "scoped", {"cursor": "{cursor}"}, "a cursor is opaque; nobody's cannot be made up"),
     *(Row("memory/list", "scoped", {"scopes": [scope]}) for scope in SCOPES),
-    *(Row("memory/get", "scoped", {"memory_id": memory, "include_deleted": True})
+    *(Row("memory/get", "scoped", {"memory_id": memory, "include_deleted": True, "include_enrichment": True})
       for memory in ("{memory}", "{old_memory}", "{deleted_memory}", "{thread_memory}", "{agent_memory}", "{task_memory}")),
     *(Row("memory/get", "scoped", {"scope": scope, "key": "{key}"}) for scope in SCOPES),
     Row("memory/get", "scoped", {"scope": {"kind": "user", "key": "default"}, "key": "{key}"}),
@@ -118,6 +118,7 @@ ROWS = [
           *({"kind": "scoped_key", "scope": scope, "key": "{key}"} for scope in SCOPES), {"kind": "path", "path": "{path}"},
       ) for mode in ("tombstone", "erase") for dry in (True, False)),
     *(Row("memory/confirm", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
+    Row("memory/links", "scoped", {"memory_id": "{memory}", "depth": 2}),
     Row("memory/similar", "scoped", {"include_sensitive": True}),
     *(Row("memory/similar", "scoped", {"scopes": [scope], "include_sensitive": True}) for scope in SCOPES),
     *(Row("memory/merge", "scoped", {"memory_id": memory, "into_memory_id": into, "idempotency_key": "{idempotency}-merge"})
