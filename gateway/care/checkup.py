@@ -323,7 +323,8 @@ def _vectors(subject: Subject) -> Iterator[Finding]:
 
 def _providers(subject: Subject) -> Iterator[Finding]:
     config = subject.config()
-    used = {getattr(config.roles, role) for role in config.roles.__struct_fields__}
+    roles = config.roles
+    used = {roles.main, roles.preflight, roles.extractor, *roles.agents.values()}
     for name, provider in config.providers.items():
         problem = _problem_of(provider, subject.config_path.parent)
         if problem is not None:

@@ -16,7 +16,9 @@ _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10
 MAX_NAME_BYTES = 255
 """No usual file system keeps longer names."""
 
-OWN_NAMES = frozenset({"run", "keys", "logs", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"})
+OWN_NAMES = frozenset(
+    {"run", "keys", "logs", "agents", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"}
+)
 
 PASSED_OVER = frozenset({"lost+found", "desktop.ini", "DS_Store", "localized"})
 """Files that systems put into any folder, with or without a dot."""

@@ -38,6 +38,8 @@ TITLES: Mapping[str, str] = {
     "memory_remember": "Remember",
     "memory_forget": "Forget",
     "thread_search": "Search earlier conversations",
+    "agent_list": "List agents",
+    "agent_info": "Read an agent's rules",
 }
 READS = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 ANNOTATIONS: Mapping[str, types.ToolAnnotations] = {
