@@ -108,6 +108,8 @@ class Shell:
         await self._threads.ensure(DEFAULT_WORKSPACE)
         if params.workspace_id is not None:
             await self._threads.ensure(params.workspace_id)
+        if params.client.time_zone is not None:
+            self._scheduler.live_in(params.client.time_zone)
         config = self._base.config.config
         self._spawn(self._embedding.warm, "warm")
         return InitializeResult(

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent.files.artifacts import SWEEP_SUBJECT as OF_ARTIFACTS
 from agent.files.artifacts import Artifacts
 from agent.files.tool import ArtifactTool, artifact_hooks
 from agent.forget.deletion import Deletions
@@ -37,7 +38,6 @@ from agent.turns.pipeline import Pipeline
 from agent.turns.turns import Turns
 from gateway.base.health import Health
 from gateway.base.logs import Log
-from gateway.base.written_dates import WrittenDates
 from gateway.care.index_watch import IndexWatch, reporter
 from gateway.embedding.spaces import current_row
 from gateway.files.artifact_files import ArtifactFiles
@@ -49,6 +49,7 @@ from gateway.jobs.retry import limits_of
 from gateway.jobs.runner import Handler, JobRunner, Work
 from gateway.memory_core import MemoryCore
 from gateway.passes.building import build_passes
+from gateway.passes.scheduler import SWEEP_SUBJECT as OF_DERIVED
 from gateway.process_methods import Shell
 from gateway.providers.roles import Providers
 from gateway.pulse import Pulse, Tended
@@ -107,7 +108,7 @@ def build(core: MemoryCore) -> App:
     def settings() -> GatewayConfig:
         return config.config
 
-    read_date = WrittenDates()
+    read_date = core.means.read_date
     episodic = EpisodicService(
         EpisodicMeans(
             db=db,
@@ -231,7 +232,12 @@ def build(core: MemoryCore) -> App:
     threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored, define=guidance.define)
     deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
     passes = build_passes(
-        base, jobs, hub.notify, memory.consolidation, queue_repairs=queue_repairs, has_turn=turns.has_running
+        base,
+        jobs,
+        hub.notify,
+        memory.consolidation,
+        queue_index_repair=episodic.repair.queue,
+        has_turn=turns.has_running,
     )
     repair = _by_subject({"quick": memory.repair, "deep": memory.repair, EPISODIC_VECTORS: episodic.repair.work})
 
@@ -254,7 +260,7 @@ def build(core: MemoryCore) -> App:
             "repair": Work(repair_beyond_damage),
             "delete": Work(deletions.go_on),
             "embed": Work(_by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill})),
-            "sweep": Work(artifacts.sweep),
+            "sweep": Work(_by_subject({OF_ARTIFACTS: artifacts.sweep, OF_DERIVED: passes.sweep.work})),
             "pass": Work(passes.runs.work),
         },
     )

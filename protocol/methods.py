@@ -271,6 +271,13 @@ MEMORY_SIMILAR = Method(
     "Pairs of records that look alike.",
     ("scope_out_of_context", "memory_disabled"),
 )
+MEMORY_LINKS = Method(
+    "memory/links",
+    m.LinksParams,
+    m.LinksResult,
+    "The records that are linked to a record.",
+    ("not_found", "scope_out_of_context", "memory_disabled"),
+)
 MEMORY_MERGE = Method(
     "memory/merge",
     m.MergeParams,

@@ -40,7 +40,10 @@ class Advisor(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A turn about which the local planner is unsure: the message, its place, how many memories its prompt has already."""
+    """A turn about which the local planner is unsure.
+
+    The message, its place, how many memories its prompt has already.
+    """
 
     text: str
     context: TurnContext

@@ -38,7 +38,10 @@ def add_artifacts(tx: Tx, item: Item, *, are_kept: bool) -> None:
 
 
 def find_kept(tx: Tx, artifact_id: str, version_id: str | None, workspace_id: str | None) -> ArtifactRef | None:
-    """Return a version whose bytes were received, the newest without a version; in one workspace unless None is given."""
+    """Return a version whose bytes were received, the newest without a version.
+
+    In one workspace unless None is given.
+    """
     values = {"artifact_id": artifact_id, "version_id": version_id, "workspace_id": workspace_id}
     row = tx.one(SQL["find_artifact"], values)
     return _ref_of(row) if row is not None else None

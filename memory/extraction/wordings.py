@@ -17,12 +17,14 @@ from promt.patterns import compile_late
 
 Kind: TypeAlias = Literal[
     "remember", "project", "decided", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "home", "job",
-    "person", "constraint", "favourite", "preference", "style", "address", "language", "instruction", "policy", "no_longer",
+    "person", "constraint", "favourite", "preference", "style", "address", "language", "instruction", "policy",
+    "no_longer",
     "no_longer_home", "no_longer_job",
 ]  # fmt: skip
 
 _ROWS: tuple[Kind, ...] = (
-    "remember", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "no_longer_home", "no_longer_job", "no_longer",
+    "remember", "name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "no_longer_home", "no_longer_job",
+    "no_longer",
     "home", "job", "person", "constraint", "favourite", "address", "instruction", "preference",
 )  # fmt: skip
 """The kinds that have wordings, in the order in which they are tried; the others are told apart afterwards."""

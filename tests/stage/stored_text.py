@@ -46,6 +46,8 @@ TABLES: Mapping[str, Entry] = {
     "memory_fts": Entry("the terms of records", remove_text),
     "memory_terms": Entry("the terms of records, as they are audited", remove_text),
     "memory_vec": OF_RECORD,
+    "enrichment": OF_RECORD,
+    **dict.fromkeys(("entity", "alias", "edge"), Entry("names that a record's text has, and how they are linked", RecordEraser.erase)),
     "memory_event": OF_RECORD,
     "memory_recall": OF_RECORD,
     "repetition": OF_RECORD,

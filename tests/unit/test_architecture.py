@@ -60,7 +60,12 @@ HOME_OF = {
     "openai": {"gateway/providers/openai_chat.py"},
     "anthropic": {"gateway/providers/anthropic_messages.py"},
 }
-ROWS = {"agent": "agent/rows/", "memory": "memory/rows/", "thread_episodic": "thread_episodic/rows/"}
+ROWS = {
+    "agent": "agent/rows/",
+    "memory": "memory/rows/",
+    "thread_episodic": "thread_episodic/rows/",
+    "retrieval": "retrieval/rows/",
+}
 """The houses whose statements are run in one room only: that is where another engine than SQLite could stand."""
 SQL_VERB = re.compile(r"\b(?:SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b")
 
