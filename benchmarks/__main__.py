@@ -5,6 +5,7 @@ from importlib import import_module
 
 BENCHMARKS = (
     "speed", "hooks", "wire", "search_scale", "turn_scale", "vectors", "chunking", "recall", "episodic", "locomo", "hygiene", "lookback", "own_words",
+    "guidance",
     "peers",
     "performance",
 )  # fmt: skip

@@ -7,9 +7,10 @@ Rule 3: a file is read again when its inode, size or time has changed, and at no
 """
 
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import NamedTuple
 
 from agent.guidance.ports import InstructionDisk, Stamp, UnreadFile
@@ -39,6 +40,7 @@ SECRET_FILES = (
     ".npmrc", ".pypirc",
 )  # fmt: skip
 """Names that hold credentials: no rule of a project needs them, and a strange repository may ask for them."""
+_SECRET_NAME = re.compile("|".join(translate(pattern) for pattern in SECRET_FILES), re.IGNORECASE)
 
 
 class LoadedFile(NamedTuple):
@@ -85,10 +87,20 @@ def holds(outer: str, inner: str) -> bool:
     return inner == outer or inner.startswith(outer.rstrip(os.sep) + os.sep)
 
 
-def find_boundary(disk: InstructionDisk, cwd: str, workspace_root: str | None) -> tuple[BoundaryKind, str]:
-    """Return the folder beyond which nothing is read, and why it is that one."""
-    home = disk.user_home()
-    for folder in disk.parents_of(cwd):
+def parents_of(folder: str) -> list[str]:
+    """Return a folder and all above it, innermost first."""
+    found = [folder]
+    while (above := os.path.dirname(found[-1])) != found[-1]:  # noqa: PTH120  # names as the system has them
+        found.append(above)
+    return found
+
+
+def find_boundary(
+    disk: InstructionDisk, parents: Sequence[str], workspace_root: str | None, home: str
+) -> tuple[BoundaryKind, str]:
+    """Return the folder beyond which nothing is read, and why it is that one; `parents` begin with the folder itself."""
+    cwd = parents[0]
+    for folder in parents:
         if holds(folder, home):
             break
         if disk.has_git(folder):
@@ -109,10 +121,11 @@ def load_chain(
     depth: int,
 ) -> Chain:
     """Return the instruction files of a folder, which is a full path without links."""
-    boundary, root = find_boundary(disk, cwd, workspace_root)
-    if holds(cwd, disk.user_home()):
+    parents, home = parents_of(cwd), disk.user_home()
+    boundary, root = find_boundary(disk, parents, workspace_root, home)
+    if holds(cwd, home):
         return Chain(boundary)
-    folders = [folder for folder in disk.parents_of(cwd) if holds(root, folder)]
+    folders = [folder for folder in parents if holds(root, folder)]
     walk = _Walk(sources, disk, root, depth)
     for level, folder in enumerate(reversed(folders)):
         walk.add_folder(folder[len(root) :].strip(os.sep).replace(os.sep, "/"), level, PROFILES[profile])
@@ -197,7 +210,7 @@ class _Walk:
             raise UnreadFile("cycle")
         if path in self._seen:
             return path, None
-        if any(fnmatchcase(part.lower(), pattern) for part in path.split("/") for pattern in SECRET_FILES):
+        if any(map(_SECRET_NAME.match, path.split("/"))):
             raise UnreadFile("secret_file")
         if depth > self._depth:
             raise UnreadFile("too_deep")

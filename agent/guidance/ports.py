@@ -32,10 +32,6 @@ class InstructionDisk(Protocol):
         """Return the full path of a folder without links; None where there is no such folder."""
         ...
 
-    def parents_of(self, folder: str) -> list[str]:
-        """Return a folder and all above it, innermost first."""
-        ...
-
     def has_git(self, folder: str) -> bool:
         """Return whether a folder holds `.git`, as a folder or, in a worktree, a file."""
         ...

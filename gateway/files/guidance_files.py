@@ -7,6 +7,7 @@ Rule 2: of a definition no link is read, neither a folder nor a file.
 import hashlib
 import os
 import stat
+import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
@@ -20,57 +21,74 @@ from protocol.threads import AgentLayer
 MAX_AGENT_FILE_BYTES = 512 * 1024
 """More than the largest budget of such a text."""
 MAX_AGENTS = 256
+MAX_RESOLVED = 2048
+"""Paths of some projects; then they are resolved anew."""
+
+DISTINGUISHES_CAPITALS = sys.platform not in {"darwin", "win32"}
+"""Whether disks of this system find a file by its exact name alone; others may find it by other letters as well."""
 
 BUILT_IN = Path(__file__).resolve().parents[2] / "promt" / "agents"
 """The definitions that come with the package. There is none yet."""
 
 
 class InstructionFiles:
-    """Folders in which instruction files lie. Satisfies `InstructionDisk`."""
+    """Folders in which instruction files lie. Satisfies `InstructionDisk`.
+
+    A resolved path is known for as long as what it was asked by leads to the very file or folder that it names.
+    """
+
+    def __init__(self) -> None:
+        self._resolved: dict[str, str] = {}
 
     def user_home(self) -> str:
         """Return the full path of the user's home folder."""
-        return os.path.realpath(Path.home())
+        return self._resolve(os.path.expanduser("~"))  # noqa: PTH111
 
     def real_folder(self, path: str) -> str | None:
         """Return the full path of a folder without links; None where there is no such folder."""
         try:
-            real = os.path.realpath(path, strict=True)
+            real = self._resolve(path)
+            return real if stat.S_ISDIR(os.lstat(real).st_mode) else None
         except (OSError, ValueError):
             return None
-        return real if os.path.isdir(real) else None  # noqa: PTH112  # this module works on names as the system has them
-
-    def parents_of(self, folder: str) -> list[str]:
-        """Return a folder and all above it, innermost first."""
-        return [folder, *map(str, Path(folder).parents)]
 
     def has_git(self, folder: str) -> bool:
         """Return whether a folder holds `.git`, as a folder or, in a worktree, a file."""
-        return os.path.lexists(os.path.join(folder, ".git"))  # noqa: PTH118
+        return os.path.lexists(f"{folder}{os.sep}.git")
 
     def find(self, root: str, path: str) -> Stamp | None:
         """Return the stamp of a regular file below a root by its exact name; None where there is none."""
-        full = os.path.join(root, *path.split("/"))  # noqa: PTH118
+        full = f"{root}{os.sep}{path}"
         try:
             found = os.lstat(full)
         except (OSError, ValueError):
             return None
-        is_it = stat.S_ISREG(found.st_mode) and _is_exact(full, found)
+        is_it = stat.S_ISREG(found.st_mode) and (DISTINGUISHES_CAPITALS or _is_exact(full, found))
         return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns) if is_it else None
 
     def resolve(self, root: str, folder: str, written: str) -> str:
         """Return the path below the root that a path written in a file of `folder` means. Raises `UnreadFile`."""
         if written.startswith("~"):
             raise UnreadFile("home")
-        if os.path.isabs(written) or Path(written).drive or written.startswith("\\"):  # noqa: PTH117
+        if written[0] in "/\\" or (os.name == "nt" and os.path.splitdrive(written)[0]):
             raise UnreadFile("absolute")
         try:
-            real = os.path.realpath(os.path.join(root, folder, written))  # noqa: PTH118
+            real = self._resolve(f"{root}{os.sep}{folder}{os.sep}{written}")
         except (OSError, ValueError):
             raise UnreadFile("missing") from None
         if not real.startswith(root.rstrip(os.sep) + os.sep):
             raise UnreadFile("outside")
         return real[len(root) :].strip(os.sep).replace(os.sep, "/")
+
+    def _resolve(self, path: str) -> str:
+        """Return a path without links and `..`; what does not exist may have such a path. Raises `OSError`."""
+        known = self._resolved.get(path)
+        if known is not None and _is_same(path, known):
+            return known
+        if len(self._resolved) > MAX_RESOLVED:
+            self._resolved.clear()
+        real = self._resolved[path] = os.path.realpath(path)
+        return real
 
     def read(self, root: str, path: str, most: int) -> bytes:
         """Return a file's bytes, of which there are at most so many. Raises `UnreadFile`."""
@@ -79,6 +97,14 @@ class InstructionFiles:
                 return _read(folder, path, most)
         except UnsafeFileError as error:
             raise UnreadFile("missing" if error.reason == "missing" else "unreadable") from None
+
+
+def _is_same(path: str, real: str) -> bool:
+    """Return whether a path leads to what another one, without links, names."""
+    try:
+        return os.path.samestat(os.stat(path), os.lstat(real))  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def _is_exact(full: str, found: os.stat_result) -> bool:
