@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
 
         def new_reader() -> InstructionReader:
             return InstructionReader(
-                disk=InstructionFiles(), scanner=RuleScanner(), clock=SystemClock(), notify=lambda _name, _told: None,
+                disk=InstructionFiles(), scanner=RuleScanner(), clock=SystemClock(), notify=lambda method, params: None,  # noqa: ARG005
                 settings=InstructionSettings,
             )  # fmt: skip
 

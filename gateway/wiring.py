@@ -41,7 +41,7 @@ from gateway.base.logs import Log
 from gateway.care.index_watch import IndexWatch, reporter
 from gateway.embedding.spaces import current_row
 from gateway.files.artifact_files import ArtifactFiles
-from gateway.files.guidance_files import AgentFolders, InstructionFiles
+from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
 from gateway.files.pdf_text import PdfText
 from gateway.foundations import Foundations
 from gateway.home.owners import living_owners
@@ -326,7 +326,7 @@ def _guidance(base: Foundations, notify: Notify, known: Unstored, model: Model) 
     """Return the agent definitions, which lie below the home by default, and what gathers the guidance of turns."""
 
     def folder() -> Path:
-        return base.home.root / Path(base.config.config.agents.folder or "agents").expanduser()
+        return agents_folder(base.config.config.agents, base.home.root)
 
     agents = Agents(db=base.database, shelf=AgentFolders(folder), settings=lambda: base.config.config)
     reader = InstructionReader(

@@ -16,6 +16,7 @@ from agent.guidance.ports import AgentFile, AgentFolder, Stamp, UnreadFile, prob
 from gateway.files.plain_yaml import NotPlainYamlError, read_plain_yaml
 from gateway.files.safe_open import FolderEntry, SafeFolder, UnsafeFileError
 from protocol.guidance import AgentProblem, AgentProblemCode
+from protocol.settings import AgentFileSettings
 from protocol.threads import AgentLayer
 
 MAX_AGENT_FILE_BYTES = 512 * 1024
@@ -128,6 +129,11 @@ def _read(folder: SafeFolder, path: str, most: int) -> bytes:
     if len(data) > most:
         raise UnreadFile("too_large")
     return data
+
+
+def agents_folder(settings: AgentFileSettings, home: Path) -> Path:
+    """Return the folder of agent definitions; a relative one lies below the home."""
+    return home / Path(settings.folder or "agents").expanduser()
 
 
 class AgentFolders:
