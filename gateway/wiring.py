@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from agent.files.artifacts import SWEEP_SUBJECT as OF_ARTIFACTS
@@ -16,6 +17,9 @@ from agent.files.artifacts import Artifacts
 from agent.files.tool import ArtifactTool, artifact_hooks
 from agent.forget.deletion import Deletions
 from agent.forget.places import conversation
+from agent.guidance.agents import Agents
+from agent.guidance.instructions import InstructionReader
+from agent.guidance.steering import Guidance
 from agent.hooks.registration import Registry
 from agent.hooks.runtime import HookRuntime
 from agent.prompt.preflight import Planners
@@ -37,7 +41,9 @@ from gateway.base.logs import Log
 from gateway.care.index_watch import IndexWatch, reporter
 from gateway.embedding.spaces import current_row
 from gateway.files.artifact_files import ArtifactFiles
+from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
 from gateway.files.pdf_text import PdfText
+from gateway.foundations import Foundations
 from gateway.home.owners import living_owners
 from gateway.jobs.retry import limits_of
 from gateway.jobs.runner import Handler, JobRunner, Work
@@ -57,7 +63,8 @@ from memory.service import MemoryService
 from promt.intents import detect
 from protocol.hooks import Marks, ToolCall
 from protocol.methods import Bound
-from protocol.seams.ports import JobHandle, Tx
+from protocol.models import Model
+from protocol.seams.ports import JobHandle, Notify, Tx
 from protocol.settings import GatewayConfig
 from protocol.threads import SourceRef
 from thread_episodic.hooks import build_hooks as episodic_hooks
@@ -174,6 +181,7 @@ def build(core: MemoryCore) -> App:
     artifact_subscriptions, artifact_tools = artifact_hooks(
         ArtifactTool(db=db, reading=artifacts.reading, read_pdf=PdfText(), scanner=base.scanner)
     )
+    agents, guidance = _guidance(base, hub.notify, unstored, model)
     registry = Registry(
         [*memory_subscriptions, *episodic_hooks(episodic, settings), *agent_subscriptions(), *artifact_subscriptions]
     )
@@ -216,12 +224,13 @@ def build(core: MemoryCore) -> App:
         means,
         pipeline=pipeline,
         model=model,
-        tools=word_complaints({**memory_tools, **artifact_tools}),
+        tools=word_complaints({**memory_tools, **artifact_tools, **agents.tools()}),
         spawn=spawn,
         mask=base.scanner.mask,
         marks=_marks(memory, episodic),
+        guidance=guidance,
     )
-    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored)
+    threads = Threads(db=db, clock=clock, ids=ids, neighbours=neighbours, unstored=unstored, define=guidance.define)
     deletions = Deletions(db=db, jobs=jobs, neighbours=neighbours, forgettings=memory.deleted, settle=turns.settle)
     passes = build_passes(
         base,
@@ -236,7 +245,6 @@ def build(core: MemoryCore) -> App:
     async def repair_beyond_damage(handle: JobHandle) -> None:
         await watch.beyond_damage(lambda: repair(handle))
 
-    fill = _by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill})
     runner = JobRunner(
         db=db,
         clock=clock,
@@ -252,7 +260,7 @@ def build(core: MemoryCore) -> App:
             "erase_finish": Work(memory.finish_erase),
             "repair": Work(repair_beyond_damage),
             "delete": Work(deletions.go_on),
-            "embed": Work(fill),
+            "embed": Work(_by_subject({MEMORY_VECTORS: memory.vectors.fill, EPISODIC_VECTORS: episodic.vectors.fill})),
             "sweep": Work(_by_subject({OF_ARTIFACTS: artifacts.sweep, OF_DERIVED: passes.sweep.work})),
             "pass": Work(passes.runs.work),
         },
@@ -277,7 +285,7 @@ def build(core: MemoryCore) -> App:
             scheduler=passes.scheduler,
         )
     )
-    services = (memory, deletions, threads, imports, turns, artifacts, episodic, registry, passes.methods)
+    services = (memory, deletions, threads, imports, turns, guidance, artifacts, episodic, registry, passes.methods)
     answered = [entry for service in services for entry in service.bindings()]
     shell = Shell(
         base=base,
@@ -311,9 +319,26 @@ def build(core: MemoryCore) -> App:
         watch=watch,
         pulse=pulse,
         shell=shell,
-        tools=word_complaints({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic)}),
+        tools=word_complaints({**memory_tools, THREAD_SEARCH: ThreadSearchTool(episodic), **agents.tools()}),
         bound=bound,
     )
+
+
+def _guidance(base: Foundations, notify: Notify, known: Unstored, model: Model) -> tuple[Agents, Guidance]:
+    """Return the agent definitions, which lie below the home by default, and what gathers the guidance of turns."""
+
+    def folder() -> Path:
+        return agents_folder(base.config.config.agents, base.home.root)
+
+    agents = Agents(db=base.database, shelf=AgentFolders(folder), settings=lambda: base.config.config)
+    reader = InstructionReader(
+        disk=InstructionFiles(),
+        scanner=base.scanner,
+        clock=base.clock,
+        notify=notify,
+        settings=lambda: base.config.config.instructions,
+    )
+    return agents, Guidance(db=base.database, known=known, reader=reader, agents=agents, model=model)
 
 
 def _by_subject(handlers: Mapping[str, Handler]) -> Handler:

@@ -16,6 +16,7 @@ from protocol.memory import MAX_FACTS, SemanticFields
 
 NAMES = (
     "memory_recall", "memory_standing", "thread_context", "extraction", "preflight",
+    "project_instructions", "agent_definition", "agent_soul", "agent_memory",
     "mcp_instructions", "mcp_recall", "mcp_remember", "mcp_forget", "mcp_session_brief",
 )  # fmt: skip
 """Every prompt there is."""

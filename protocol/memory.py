@@ -577,7 +577,7 @@ class SourceItem(Wire):
 
 ForgottenPlace: TypeAlias = Literal[
     "message", "turn", "tool_reply", "hook_run", "thread", "workspace", "artifact", "memory", "candidate", "evidence",
-    "decision", "answer", "exclusion", "config", "log", "backup",
+    "decision", "answer", "exclusion", "config", "log", "backup", "instruction", "agent",
 ]  # fmt: skip
 LeftReason: TypeAlias = Literal[
     "sources_kept", "another_memory", "restorable", "common_word", "identifier", "file_content", "own_file", "log_line",

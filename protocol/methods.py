@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from protocol import gateway as g
+from protocol import guidance as i
 from protocol import memory as m
 from protocol import passes as p
 from protocol import settings as s
@@ -94,7 +95,12 @@ WORKSPACE_DELETE = Method(
     ("not_found", "conflict"),
 )
 THREAD_START = Method(
-    "thread/start", t.ThreadStartParams, t.ThreadResult, "Open a thread.", ("not_found", "conflict"), "thread"
+    "thread/start",
+    t.ThreadStartParams,
+    t.ThreadResult,
+    "Open a thread.",
+    ("not_found", "conflict", "agent_invalid"),
+    "thread",
 )
 THREAD_GET = Method("thread/get", t.ThreadParams, t.ThreadResult, "One thread.", ("not_found",))
 THREAD_LIST = Method("thread/list", t.ThreadListParams, t.ThreadListResult, "Threads, newest first.")
@@ -130,7 +136,7 @@ TURN_START = Method(
     t.TurnStartParams,
     t.TurnResult,
     "Begin a turn; the rest comes as notifications.",
-    ("not_found", "turn_in_progress", "conflict", "provider_not_configured"),
+    ("not_found", "turn_in_progress", "conflict", "provider_not_configured", "agent_invalid"),
     "thread",
 )
 TURN_PREPARE = Method(
@@ -138,7 +144,7 @@ TURN_PREPARE = Method(
     t.TurnStartParams,
     t.PrepareResult,
     "Everything before the model, for a host that calls its own.",
-    ("not_found", "turn_in_progress", "conflict"),
+    ("not_found", "turn_in_progress", "conflict", "agent_invalid"),
     "thread",
     urgency="first",
 )
@@ -162,6 +168,38 @@ ARTIFACT_LIST = Method(
 ARTIFACT_GET = Method("artifact/get", t.ArtifactGetParams, t.ArtifactGetResult, "A part of a file.", ("not_found",))
 ARTIFACT_DELETE = Method(
     "artifact/delete", t.ArtifactDeleteParams, t.DeleteResult, "Remove a file's bytes.", ("not_found",)
+)
+
+INSTRUCTIONS_PREVIEW = Method(
+    "instructions/preview",
+    i.InstructionsPreviewParams,
+    i.InstructionsPreviewResult,
+    "The instruction files that a turn would be given, and what was cut or refused.",
+    ("not_found",),
+)
+INSTRUCTIONS_SET = Method(
+    "instructions/set",
+    i.InstructionsSetParams,
+    i.InstructionsSetResult,
+    "Switch the instruction files of a workspace on or off.",
+    ("not_found",),
+)
+INSTRUCTIONS_VERSIONS = Method(
+    "instructions/versions",
+    i.InstructionsVersionsParams,
+    i.InstructionsVersionsResult,
+    "The texts that an instruction file had in earlier turns.",
+    ("not_found",),
+)
+AGENTS_LIST = Method(
+    "agents/list", i.AgentsListParams, i.AgentsListResult, "Agent definitions, and those that are invalid."
+)
+AGENTS_GET = Method(
+    "agents/get",
+    i.AgentsGetParams,
+    i.AgentsGetResult,
+    "An agent definition with its texts.",
+    ("not_found", "agent_invalid", "forbidden"),
 )
 
 _WRITES: tuple[ErrorReason, ...] = (

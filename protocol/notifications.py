@@ -6,6 +6,7 @@ import msgspec
 from msgspec import field
 
 from protocol.base import Scope, Wire
+from protocol.guidance import InstructionChange
 from protocol.memory import Candidate, ChangeKind, Origin, Record
 from protocol.passes import PassName, Run, Trigger
 from protocol.threads import Item, ManifestRun, Turn, TurnError
@@ -100,6 +101,13 @@ class ThreadIndexed(Wire):
     chunk_count: int
 
 
+class InstructionsChanged(Wire):
+    """`instructions/changed`."""
+
+    workspace_id: str
+    files: list[InstructionChange]
+
+
 class Progress(Wire):
     """`gateway/progress`."""
 
@@ -165,6 +173,9 @@ NOTIFICATIONS: dict[str, Notification] = {
     "passes/started": Notification(PassStarted, "Scheduled maintenance began."),
     "passes/completed": Notification(PassCompleted, "Scheduled maintenance ended."),
     "thread_episodic/indexed": Notification(ThreadIndexed, "A turn became searchable.", coalescable=True),
+    "instructions/changed": Notification(
+        InstructionsChanged, "A turn's instruction files differ from those last used in that workspace."
+    ),
     "gateway/progress": Notification(Progress, "Long work goes on.", coalescable=True),
     "gateway/degraded": Notification(GatewayDegraded, "Something stopped working."),
     "gateway/recovered": Notification(GatewayRecovered, "Something works again."),

@@ -147,6 +147,23 @@ class AgentSettings(Params):
     system_prompt: Annotated[str, Meta(max_length=100_000)] | None = None
 
 
+class InstructionSettings(Params):
+    """`[gateway.instructions]`: instruction files of a project, such as AGENTS.md."""
+
+    enabled: bool = True
+    max_chars: Annotated[int, Meta(ge=0, le=262_144)] = 32_768
+    include_depth: Annotated[int, Meta(ge=0, le=10)] = 5
+
+
+class AgentFileSettings(Params):
+    """`[gateway.agents]`: agent definitions."""
+
+    folder: Annotated[str, Meta(max_length=4096)] | None = None
+    agents_chars: Annotated[int, Meta(ge=0, le=262_144)] = 16_000
+    soul_chars: Annotated[int, Meta(ge=0, le=262_144)] = 4000
+    memory_chars: Annotated[int, Meta(ge=0, le=262_144)] = 8000
+
+
 class ArtifactSettings(Params):
     """`[gateway.artifacts]`."""
 
@@ -160,6 +177,7 @@ class RoleSettings(Params):
     main: str | None = None
     preflight: str | None = None
     extractor: str | None = None
+    agents: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class ProviderConfig(Params):
@@ -227,6 +245,8 @@ class GatewayConfig(Params):
     recall: RecallSettings = field(default_factory=RecallSettings)
     passes: PassSettings = field(default_factory=PassSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
+    instructions: InstructionSettings = field(default_factory=InstructionSettings)
+    agents: AgentFileSettings = field(default_factory=AgentFileSettings)
     artifacts: ArtifactSettings = field(default_factory=ArtifactSettings)
     roles: RoleSettings = field(default_factory=RoleSettings)
     providers: dict[str, ProviderConfig] = field(default_factory=dict[str, ProviderConfig])
@@ -245,6 +265,8 @@ class Settings(Wire):
     recall: RecallSettings
     passes: PassSettings
     agent: AgentSettings
+    instructions: InstructionSettings
+    agents: AgentFileSettings
     artifacts: ArtifactSettings
     roles: RoleSettings
     providers: dict[str, ProviderView]
@@ -275,6 +297,8 @@ PATCHABLE: tuple[str, ...] = (
     "recall",
     "passes",
     "agent",
+    "instructions",
+    "agents",
     "artifacts",
     "roles",
 )
@@ -288,6 +312,8 @@ _GROUPS: dict[str, type[msgspec.Struct]] = {
     "recall": RecallSettings,
     "passes": PassSettings,
     "agent": AgentSettings,
+    "instructions": InstructionSettings,
+    "agents": AgentFileSettings,
     "artifacts": ArtifactSettings,
     "roles": RoleSettings,
 }
@@ -342,6 +368,9 @@ def contradiction(config: GatewayConfig) -> tuple[str, str] | None:
         name = getattr(config.roles, role)
         if name is not None and name not in config.providers:
             return f"roles.{role}", "names no provider of [gateway.providers]"
+    for role, name in config.roles.agents.items():
+        if name not in config.providers:
+            return f"roles.agents.{role}", "names no provider of [gateway.providers]"
     for name, provider in config.providers.items():
         if (provider.max_output_tokens or 0) >= (provider.context_tokens or math.inf):
             return f"providers.{name}.max_output_tokens", "must be less than context_tokens"

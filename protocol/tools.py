@@ -12,7 +12,7 @@ from protocol.threads import Domain, ToolSpec
 MAX_RESULT_CHARS = 8000
 """A tool's whole answer as JSON text; a mark stands at a cut."""
 
-ToolDomain = Literal["memory", "artifact"]
+ToolDomain = Literal["memory", "artifact", "agent"]
 Quote = Annotated[
     str, Meta(min_length=1, max_length=2000, description="The user's own sentence that says it, word for word.")
 ]
@@ -136,6 +136,19 @@ class ThreadSearchArgs(Params):
     limit: ToolLimit = 5
 
 
+class AgentListArgs(Params):
+    """List the agents that are defined here, each with what it is for.
+
+    Use it before you hand a task to another agent.
+    """
+
+
+class AgentInfoArgs(Params):
+    """Read the rules of one agent, by the `slug` of `agent_list`. Use it when you need to know how that agent works."""
+
+    slug: Annotated[Id, Meta(description="The agent's name in `agent_list`.")]
+
+
 class MemoryConsolidateArgs(Params):
     """Tidy up memory by its own rules: archive faded notes, decide on old candidates; or show what that would do.
 
@@ -165,10 +178,10 @@ class MemoryLinksArgs(Params):
 class RequestToolsArgs(Params):
     """Ask for more tools of a domain; they are there in the next round.
 
-    Use it when the answer needs memory or a file.
+    Use it when the answer needs memory, a file or another agent's rules.
     """
 
-    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=2, description="Whose tools are needed.")]
+    domains: Annotated[list[ToolDomain], Meta(min_length=1, max_length=3, description="Whose tools are needed.")]
     reason: Annotated[str, Meta(max_length=500, description="What they are needed for.")]
 
 
@@ -180,6 +193,8 @@ TOOLS: dict[str, tuple[Domain, type[Params]]] = {
     "memory_forget": ("memory", MemoryForgetArgs),
     "artifact_read": ("artifact", ArtifactReadArgs),
     "request_tools": ("agent", RequestToolsArgs),
+    "agent_list": ("agent", AgentListArgs),
+    "agent_info": ("agent", AgentInfoArgs),
 }
 """Every tool of a turn by name: its domain and its arguments, whose docstring is the description a model reads."""
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from agent.guidance.definitions import AGENTS_FILE, judge
 from agent.rows.artifacts import needed_contents
 from agent.rows.items import items_after, read_items
 from gateway.care.damage_checks import REPAIRED, RESTORE, find_page_damage, find_wrong_parts
@@ -19,6 +20,7 @@ from gateway.care.findings import Finding, Subject
 from gateway.embedding.choice import choose
 from gateway.embedding.spaces import find_current, known_spaces
 from gateway.files.artifact_files import ArtifactFiles
+from gateway.files.guidance_files import AgentFolders, agents_folder
 from gateway.home.config_check import find_environment_problems, find_problems
 from gateway.home.folder import NETWORK_FILE_SYSTEMS, file_system_of
 from gateway.home.keys import KEY_BYTES, KEY_FILE, HomeKey
@@ -36,6 +38,7 @@ from memory.rows.repair import state_of
 from memory.rows.vectors import coverage as facts_with_vector
 from memory.rows.withheld import count_numbers
 from protocol.errors import GatewayError
+from protocol.guidance import InvalidAgent
 from protocol.settings import ProviderConfig
 from retrieval.terms import SnowballLexicon
 from thread_episodic.index.repair_checks import missing_sources
@@ -341,11 +344,22 @@ def _vectors(subject: Subject) -> Iterator[Finding]:
 
 def _providers(subject: Subject) -> Iterator[Finding]:
     config = subject.config()
-    used = {getattr(config.roles, role) for role in config.roles.__struct_fields__}
+    roles = config.roles
+    used = {roles.main, roles.preflight, roles.extractor, *roles.agents.values()}
     for name, provider in config.providers.items():
         problem = _problem_of(provider, subject.config_path.parent)
         if problem is not None:
             yield Finding("providers", "warning" if name in used else "note", f"{name}: {problem[0]}", problem[1])
+
+
+def _agents(subject: Subject) -> Iterator[Finding]:
+    shelf = AgentFolders(lambda: agents_folder(subject.config().agents, subject.root))
+    for slug in shelf.slugs():
+        folder = shelf.read(slug, {AGENTS_FILE})
+        judged = judge(folder) if folder is not None else None
+        if isinstance(judged, InvalidAgent):
+            problems = ", ".join(f"{one.code} {one.key or ''}".strip() for one in judged.problems)
+            yield Finding("agents", "warning", f"{judged.slug}: {problems}", "no turn of it begins until it is mended")
 
 
 def _problem_of(provider: ProviderConfig, folder: Path) -> tuple[str, str] | None:
@@ -375,5 +389,6 @@ CHECKS: Sequence[tuple[str, Callable[[Subject], Iterator[Finding]]]] = (
     ("model", _model),
     ("vectors", _vectors),
     ("providers", _providers),
+    ("agents", _agents),
 )
 """Every check by its name, in the order in which a person would check."""

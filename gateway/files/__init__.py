@@ -1,1 +1,1 @@
-"""Files that messages carry: stored by content, and read with a library where that takes one."""
+"""Files: those that messages carry, stored by content; and the safe opening of the user's own, which are only read."""

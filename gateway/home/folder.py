@@ -17,7 +17,7 @@ MAX_NAME_BYTES = 255
 """No usual file system keeps longer names."""
 
 OWN_NAMES = frozenset(
-    {"run", "keys", "logs", "http", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"}
+    {"run", "keys", "logs", "http", "agents", "artifacts", "backups", "models", "ballast", "gateway.db", "config.toml"}
 )
 
 PASSED_OVER = frozenset({"lost+found", "desktop.ini", "DS_Store", "localized"})

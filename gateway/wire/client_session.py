@@ -13,6 +13,7 @@ from gateway.base.time_zone import system_zone
 from protocol.base import DEFAULT_WORKSPACE, Scope
 from protocol.errors import CallerError
 from protocol.gateway import InitializeParams
+from protocol.guidance import InstructionsPreviewParams
 from protocol.memory import Context, SearchParams
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import ThreadStartParams, TurnStartParams
@@ -71,6 +72,8 @@ class SessionClient:
                 return replace(params, options=replace(options, time_zone=zone))
             case ThreadStartParams(default_workspace_id=None):
                 return replace(params, default_workspace_id=self._workspace)
+            case InstructionsPreviewParams(thread_id=None, workspace_id=None):
+                return replace(params, workspace_id=self._workspace)
             case InitializeParams():
                 self.introduce(params)
                 return params

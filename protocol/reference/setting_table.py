@@ -55,8 +55,8 @@ class Setting(NamedTuple):
 
 def toml(value: Any) -> str:
     """Return a setting's value as TOML: JSON where both agree, and a table in one line."""
-    if isinstance(value, msgspec.Struct):
-        members = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, (msgspec.Struct, dict)):
+        members = msgspec.to_builtins(value).items()
         inner = ", ".join(f"{name} = {toml(member)}" for name, member in members if member is not None)
         return f"{{ {inner} }}" if inner else "{}"
     return json.dumps(value, ensure_ascii=False)
@@ -103,6 +103,8 @@ def allowed(kind: Any) -> str:
     if origin is Annotated:
         base, *metas = get_args(kind)
         return f"{allowed(base)}{''.join(_bounds(meta) for meta in metas if isinstance(meta, msgspec.Meta))}"
+    if origin is dict:
+        return f"a table of names, each with: {allowed(get_args(kind)[1])}"
     return {bool: "true or false", int: "whole number", float: "number", str: "text"}[kind]
 
 

@@ -78,6 +78,12 @@ ROWS = [
     Row("thread_episodic/retry", "open", {"job_id": "{job}"}),
     Row("thread_episodic/unexclude", "open", {"item_id": "{item}"}),
     Row("thread_episodic/unexclude", "open", {"chunk_id": "{chunk}"}),
+    Row("agents/list", "open"),
+    Row("agents/get", "open", {"slug": "nobody", "parts": ["agents", "soul", "memory"], "context": {"thread_id": "{thread}"}}),
+    Row("instructions/set", "addressed", {"workspace_id": "{workspace}", "mode": "on"}),
+    Row("instructions/versions", "addressed", {"workspace_id": "{workspace}", "path": "AGENTS.md"}),
+    Row("instructions/preview", "addressed", {"thread_id": "{thread}"}),
+    Row("instructions/preview", "addressed", {"workspace_id": "{workspace}", "cwd": "/"}),
     # -- a tenant's own thread or workspace, with another one's things in it
     Row("thread/start", "scoped", {"thread_id": "{own_thread}", "parent_thread_id": "{thread}", "default_workspace_id": "{workspace}"}),
     Row("thread/start", "scoped", {"workspace_id": "{own_workspace}", "parent_thread_id": "{thread}"}, "a thread is addressed by its id"),
@@ -184,7 +190,9 @@ TOOL_ROWS = [
     *(("memory_forget", {"scope": scope, "key": "{key}"}) for scope in SCOPES),
     ("artifact_read", {"artifact_id": "{artifact}"}),
     ("artifact_read", FILE_VERSION),
-    ("request_tools", {"domains": ["memory", "artifact"], "reason": "{canary}"}),
+    ("request_tools", {"domains": ["memory", "artifact", "agent"], "reason": "{canary}"}),
+    ("agent_list", {}),
+    ("agent_info", {"slug": "{agent}"}),
 ]  # fmt: skip
 
 CONTROLS = [

@@ -114,8 +114,9 @@ def check_gone(den: Den, before: dict[str, int], *, taught: int) -> None:
 
 async def live(client: Any, den: Den, workspace_id: str, thread_id: str, word: str) -> None:
     """All that can be done in a thread."""
+    (den.folder / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
     await client.request("thread/start", {
-        "thread_id": thread_id, "workspace_id": workspace_id, "name": f"name {word}", "agent_id": f"agent-{word}",
+        "thread_id": thread_id, "workspace_id": workspace_id, "cwd": str(den.folder), "name": f"name {word}", "agent_id": f"agent-{word}",
         "task_id": f"task-{word}", "instructions": f"instructions {word}",
     })  # fmt: skip
     data = base64.b64encode(f"a file about {word}".encode()).decode()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 from command_line import Ended, propose, run
+from guidance_stage import agent, put
 
 from gateway.doors.commands import COMMANDS
 from gateway.doors.commands.parsing import parser
@@ -100,6 +101,8 @@ def test_what_a_page_shows_works(page: Path, tmp_path: Path, monkeypatch: pytest
     monkeypatch.delenv("PIONEER_WORKSPACE", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conversations.json").write_text(EXPORT, encoding="utf-8")
+    put(tmp_path, {"AGENTS.md": "Use tabs.\n"})
+    put(home / "agents", agent("reviewer", soul="Calm.\n"))
     assert run("remember", "The ferry to Pellworm leaves at ten.").code == 0  # a home that somebody lives in
     forgotten.clear()
     for line in commands_of(page):

@@ -104,7 +104,7 @@ async def settle_tenant(client, n):
         "turn_id": t["open_turn"],
         "call_id": "reveal",
         "name": "request_tools",
-        "arguments": {"domains": ["memory", "artifact"], "reason": "x"},
+        "arguments": {"domains": ["memory", "artifact", "agent"], "reason": "x"},
     }
     await client.request("turn/tool_call", reveal)
     return t

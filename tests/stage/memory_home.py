@@ -164,7 +164,8 @@ class MemoryHome:
         values = {
             "thread_id": thread_id, "workspace_id": workspace_id, "agent_id": None, "parent_thread_id": None, "name": None,
             "mode": "agent", "memory_mode": "normal", "origin": "user", "task_id": None, "instructions": None,
-            "model": None, "provider": None, "now": START,
+            "model": None, "provider": None, "cwd": None, "instruction_files": None, "instruction_profile": "default",
+            "agent": None, "now": START,
         }  # fmt: skip
         self.sql(lambda tx: tx.run(SQL["add_thread"], values | changes))
 
@@ -188,7 +189,7 @@ class MemoryHome:
                 tx.run(SQL["add_turn"], {
                     "turn_id": turn, "thread_id": thread_id, "position": self.items, "driver": "host", "mode": "agent",
                     "status": "completed", "options": "{}", "input_hash": None, "started_at": self.clock.at,
-                    "completed_at": self.clock.at, "owner": None, "origin": None,
+                    "completed_at": self.clock.at, "owner": None, "origin": None, "memory_mode": None,
                 })  # fmt: skip
             add_item(tx, item, self.items)
 

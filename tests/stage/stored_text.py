@@ -64,7 +64,7 @@ TABLES: Mapping[str, Entry] = {
     "recall_event": HASHES,
     **dict.fromkeys(
         ("home", "owner", "job", "space", "scope", "segment", "chunk_scope", "chunk_vec_loss", "memory_vec_loss", "memory_change",
-         "memory_fact", "pass_state", "pass_run", "pass_change"), NO_WORDS,
+         "memory_fact", "pass_state", "pass_run", "pass_change", "instruction_state"), NO_WORDS,
     ),
 }  # fmt: skip
 """Every table of the schema by its name."""
@@ -74,6 +74,7 @@ FILES: Mapping[str, Entry] = {
     "gateway.db-wal": Entry("pages on their way into the database", wipe),
     "gateway.db-shm": Entry("where pages stand in the log", None),
     "artifacts/*": Entry("files that messages carried: never changed, and named", KeptFiles.say),
+    "agents/*": Entry("the user's own definitions of agents: never changed, and named", HomeFiles.say),
     "config.toml": Entry("the user's own settings: never changed, and named", HomeFiles.say),
     "*config.toml.*": Entry("a configuration on its way into its place", HomeFiles.say),
     "logs/*": Entry("codes and counts; a line that says it is named", HomeFiles.say),

@@ -49,6 +49,7 @@ HOME_OF = {
     "filelock": {"gateway/home/config.py", "gateway/store/migrations.py", "gateway/home/owners.py"},
     "platformdirs": {"gateway/home/folder.py"},
     "pypdf": {"gateway/files/pdf_text.py"},
+    "yaml": {"gateway/files/plain_yaml.py"},
     "rich": {"gateway/doors/terminal/screen.py", "gateway/play/demo.py", "gateway/imports/report.py"},
     "shtab": {"gateway/doors/commands/processes.py"},
     "usearch": set(),

@@ -46,6 +46,10 @@ COMMANDS: Mapping[str, CommandRow] = {
     "why": CommandRow("reasons", "why something was or was not saved or recalled"),
     "stats": CommandRow("memories", "count what is remembered"),
     "candidates": CommandRow("candidates", "list what was proposed and waits for you; approve or reject it"),
+    "instructions": CommandRow(
+        "files.guidance", "the instruction files that a turn in a folder is given, and what was cut"
+    ),
+    "agents": CommandRow("files.guidance", "list the agents that you defined; show one"),
     "threads": CommandRow("places", "list conversations; show, rename or delete one"),
     "workspaces": CommandRow("places", "list workspaces: where conversations and their memory belong; delete one"),
     "recall": CommandRow("conversations", "find what was said"),

@@ -136,6 +136,28 @@ class ThreadAnswer(Wire):
     """The time that was read from the query: what was said then comes first."""
 
 
+class AgentRow(Wire):
+    """An agent in a list."""
+
+    slug: str
+    name: str
+    description: str
+
+
+class AgentListAnswer(Wire):
+    """By slug."""
+
+    agents: list[AgentRow]
+    truncated: bool = False
+
+
+class AgentInfoAnswer(AgentRow):
+    """An agent with its rules."""
+
+    text: str
+    truncated: bool = False
+
+
 ANSWERS: Mapping[str, type[Wire]] = {
     "memory_search": SearchAnswer,
     "memory_list": ListAnswer,
@@ -143,6 +165,8 @@ ANSWERS: Mapping[str, type[Wire]] = {
     "memory_remember": RememberAnswer,
     "memory_forget": ForgetAnswer,
     "thread_search": ThreadAnswer,
+    "agent_list": AgentListAnswer,
+    "agent_info": AgentInfoAnswer,
 }
 """The shape of each tool's answer; and the tools of this door, in the order in which they are listed."""
 
@@ -263,6 +287,16 @@ def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
     return when + (view.said(data["hits"]) or f"Nothing was found in earlier conversation{why}.")
 
 
+def _agent_list(data: Mapping[str, Any], _view: ClientView) -> str:
+    rows = [f"{one['slug']}: {one['name']}. {one['description']}" for one in data["agents"]]
+    return "\n".join(rows) or "No agents are defined."
+
+
+def _agent_info(data: Mapping[str, Any], _view: ClientView) -> str:
+    cut = "\n[cut here]" if data["truncated"] else ""
+    return f"{data['name']}: {data['description']}\n\n{data['text']}{cut}"
+
+
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
     "memory_search": _search,
     "memory_list": _list,
@@ -270,6 +304,8 @@ _TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
     "memory_remember": _remember,
     "memory_forget": _forget,
     "thread_search": _thread_search,
+    "agent_list": _agent_list,
+    "agent_info": _agent_info,
 }
 
 

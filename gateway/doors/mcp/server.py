@@ -39,6 +39,8 @@ TITLES: Mapping[str, str] = {
     "memory_remember": "Remember",
     "memory_forget": "Forget",
     "thread_search": "Search earlier conversations",
+    "agent_list": "List agents",
+    "agent_info": "Read an agent's rules",
     "memory_consolidate": "Tidy up memory",
     "memory_passes": "Upkeep of memory",
     "memory_links": "Links of a memory",

@@ -1,0 +1,1 @@
+"""Commands about files of the user that steer a turn."""

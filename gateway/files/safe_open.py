@@ -1,0 +1,309 @@
+"""The safe opening of files in a folder of the user: no link, device or pipe is followed or opened on the way.
+
+Rule 1: a path is opened component by component from the root's descriptor, so that a link that is put in its place
+between a look and the opening is refused, not followed. Windows has no such descriptors: there the opened file is
+compared with what the path names without links.
+Rule 2: a link to a file is followed once, and only to a target below the same root; a link to a folder never.
+Rule 3: what is opened is a regular file on the root's device whose bytes are on this disk.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Literal, NamedTuple, Self, TypeAlias
+
+Refusal: TypeAlias = Literal[
+    "missing",
+    "link",
+    "not_regular",
+    "other_device",
+    "permission_denied",
+    "not_downloaded",
+    "path_too_long",
+    "unreadable",
+]
+"""Why a file or folder is not opened."""
+
+EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
+
+MAX_PATH_CHARS = 1024
+"""Of a path below the root; systems allow four times that, and no person writes it."""
+MAX_LEVELS = 64
+
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_BASE_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FILE_FLAGS = _BASE_FLAGS | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _NO_FOLLOW
+_FOLDER_FLAGS = _BASE_FLAGS | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
+_HAS_DESCRIPTORS = bool(_NO_FOLLOW) and os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+
+_DATALESS = 0x40000000
+"""macOS, `st_flags`: the file's bytes are in the cloud alone (SF_DATALESS in <sys/stat.h>)."""
+_RECALLED = 0x1000 | 0x40000 | 0x400000
+"""Windows, `st_file_attributes`: offline, recall on open, recall on data access."""
+
+
+class UnsafeFileError(Exception):
+    """A file or folder is not opened. `reason` says why; the words hold nothing of its name."""
+
+    def __init__(self, reason: Refusal) -> None:
+        super().__init__(f"The file is not opened: {reason}")
+        self.reason: Refusal = reason
+
+
+class FolderEntry(NamedTuple):
+    """One entry of a folder, as it is without following links."""
+
+    name: str
+    kind: EntryKind
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    is_downloaded: bool
+
+
+class SafeFolder:
+    """A root folder that is held open; a context manager. Its path may be a link: it is resolved once, first.
+
+    Raises `UnsafeFileError` where it is no folder or cannot be read.
+    """
+
+    def __init__(self, root: str | Path, *, by_descriptor: bool = _HAS_DESCRIPTORS) -> None:
+        self._by_descriptor = by_descriptor
+        self._descriptor: int | None = None
+        with _refusing():
+            self.path = os.path.realpath(root, strict=True)
+            found = os.stat(self.path)  # noqa: PTH116  # all of this module works on names as the system has them
+            if not stat.S_ISDIR(found.st_mode):
+                raise UnsafeFileError("not_regular")
+            self.device = found.st_dev
+            if by_descriptor:
+                self._descriptor = os.open(self.path, _FOLDER_FLAGS)
+            else:
+                os.scandir(self.path).close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the folder; a second call does nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def open_file(self, path: str) -> BinaryIO:
+        """Return a regular file below the root to be read in binary, unbuffered. `path` has `/` between its names.
+
+        Raises `UnsafeFileError`.
+        """
+        with _refusing():
+            parts = split_path(path)
+            try:
+                descriptor = self._open(parts)
+            except UnsafeFileError as error:
+                if error.reason != "link":
+                    raise
+                descriptor = self._open(self._link_target(parts))
+            return os.fdopen(descriptor, "rb", buffering=0)
+
+    def list_folder(self, path: str) -> list[FolderEntry]:
+        """Return the entries of a folder below the root ("" is the root), sorted by name. Raises `UnsafeFileError`."""
+        with _refusing():
+            parts = split_path(path) if path else []
+            if not self._by_descriptor:
+                return _entries(self._checked(parts))
+            with self._folder(parts) as descriptor:
+                return _entries(descriptor)
+
+    def find(self, path: str) -> FolderEntry:
+        """Return what a path below the root names, without following links. Raises `UnsafeFileError`."""
+        with _refusing():
+            parts = split_path(path)
+            if not self._by_descriptor:
+                folder = self._checked(parts[:-1])
+                return _entry(parts[-1], os.lstat(os.path.join(folder, parts[-1])))  # noqa: PTH118
+            with self._folder(parts[:-1]) as descriptor:
+                return _entry(parts[-1], os.stat(parts[-1], dir_fd=descriptor, follow_symlinks=False))
+
+    def target_of(self, path: str) -> str | None:
+        """Return the path below the root that a link to a file names; None where it leads out or to no regular file."""
+        try:
+            with _refusing():
+                target = "/".join(self._link_target(split_path(path)))
+                return target if self.find(target).kind == "file" else None
+        except UnsafeFileError:
+            return None
+
+    # -- by descriptors ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _folder(self, parts: list[str]) -> Generator[int]:
+        """Yield the descriptor of a folder below the root; every component is a folder itself, no link."""
+        if self._descriptor is None:
+            raise UnsafeFileError("missing")
+        descriptor = os.dup(self._descriptor)
+        try:
+            for part in parts:
+                inner = self._open_folder(part, descriptor)
+                os.close(descriptor)
+                descriptor = inner
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _open_folder(self, name: str, parent: int) -> int:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if not stat.S_ISDIR(found.st_mode):  # also a link, wherever it leads
+            raise UnsafeFileError("not_regular")
+        if found.st_dev != self.device:
+            raise UnsafeFileError("other_device")
+        return os.open(name, _FOLDER_FLAGS, dir_fd=parent)
+
+    def _open(self, parts: list[str]) -> int:
+        if not self._by_descriptor:
+            return self._open_by_path(parts)
+        with self._folder(parts[:-1]) as parent:
+            self._require_plain(os.stat(parts[-1], dir_fd=parent, follow_symlinks=False))
+            return self._checked_descriptor(os.open(parts[-1], _FILE_FLAGS, dir_fd=parent))
+
+    # -- by names, where there are no descriptors of folders -------------------------------------------------------
+
+    def _checked(self, parts: list[str]) -> str:
+        """Return the full path of a folder below the root, of which no component is a link."""
+        path = self.path
+        for part in parts:
+            path = os.path.join(path, part)  # noqa: PTH118
+            if not _is_same_path(os.path.realpath(path), path):
+                raise UnsafeFileError("not_regular")
+        return path
+
+    def _open_by_path(self, parts: list[str]) -> int:
+        path = os.path.join(self._checked(parts[:-1]), parts[-1])  # noqa: PTH118
+        before = os.lstat(path)
+        self._require_plain(before)
+        descriptor = self._checked_descriptor(os.open(path, _FILE_FLAGS))
+        with suppress(OSError):
+            if os.path.samestat(before, os.fstat(descriptor)) and _is_same_path(os.path.realpath(path), path):
+                return descriptor
+        os.close(descriptor)
+        raise UnsafeFileError("not_regular")
+
+    # -- both ----------------------------------------------------------------------------------------------------
+
+    def _checked_descriptor(self, descriptor: int) -> int:
+        try:
+            self._require_plain(os.fstat(descriptor))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _require_plain(self, found: os.stat_result) -> None:
+        if stat.S_ISLNK(found.st_mode):
+            raise UnsafeFileError("link")
+        if not stat.S_ISREG(found.st_mode):
+            raise UnsafeFileError("not_regular")
+        if found.st_dev != self.device:
+            raise UnsafeFileError("other_device")
+        if not _is_downloaded(found):
+            raise UnsafeFileError("not_downloaded")
+
+    def _link_target(self, parts: list[str]) -> list[str]:
+        """Return the names below the root that the link at the end of `parts` leads to.
+
+        The folders on the way are no links, so `..` may be taken away by its text.
+        """
+        if self._by_descriptor:
+            with self._folder(parts[:-1]) as parent:
+                target = os.readlink(parts[-1], dir_fd=parent)
+        else:
+            target = os.readlink(os.path.join(self._checked(parts[:-1]), parts[-1]))  # noqa: PTH115, PTH118
+        if os.path.isabs(target):  # noqa: PTH117
+            if not target.startswith(self.path + os.sep):
+                raise UnsafeFileError("link")
+            target, above = target[len(self.path) + 1 :], list[str]()
+        else:
+            above = parts[:-1]
+        names = list(above)
+        for name in target.replace(os.sep, "/").split("/"):
+            if name == "..":
+                if not names:
+                    raise UnsafeFileError("link")
+                names.pop()
+            elif name not in {"", "."}:
+                names.append(name)
+        if not names:
+            raise UnsafeFileError("link")
+        return split_path("/".join(names))
+
+
+def split_path(path: str) -> list[str]:
+    """Return the names of a path below a root, which has `/` between them.
+
+    Raises `UnsafeFileError` where it is too long or too deep, is empty, is absolute or has a component `.` or `..`.
+    """
+    if len(path) > MAX_PATH_CHARS:
+        raise UnsafeFileError("path_too_long")
+    parts = path.split("/")
+    if len(parts) > MAX_LEVELS:
+        raise UnsafeFileError("path_too_long")
+    is_foreign = sys.platform == "win32" and any("\\" in part or ":" in part for part in parts)
+    if is_foreign or any(part in {"", ".", ".."} or "\0" in part for part in parts):
+        raise UnsafeFileError("missing")
+    return parts
+
+
+def _is_same_path(left: str, right: str) -> bool:
+    return os.path.normcase(left) == os.path.normcase(right)
+
+
+def _is_downloaded(found: os.stat_result) -> bool:
+    """Return whether the bytes are on this disk: opening a placeholder of a cloud folder would fetch them."""
+    flags: int = getattr(found, "st_flags", 0)
+    attributes: int = getattr(found, "st_file_attributes", 0)
+    return not (flags & _DATALESS or attributes & _RECALLED)
+
+
+def _entry(name: str, found: os.stat_result) -> FolderEntry:
+    kind: EntryKind = "other"
+    if stat.S_ISREG(found.st_mode):
+        kind = "file"
+    elif stat.S_ISDIR(found.st_mode):
+        kind = "folder"
+    elif stat.S_ISLNK(found.st_mode):
+        kind = "link"
+    return FolderEntry(name, kind, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, _is_downloaded(found))
+
+
+def _entries(folder: int | str) -> list[FolderEntry]:
+    found: list[FolderEntry] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # it went while the folder was read
+                found.append(_entry(entry.name, entry.stat(follow_symlinks=False)))
+    found.sort(key=lambda entry: entry.name)
+    return found
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    """Raise what the system says as a `UnsafeFileError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise UnsafeFileError("missing") from None
+    except PermissionError:
+        raise UnsafeFileError("permission_denied") from None
+    except (NotADirectoryError, IsADirectoryError):
+        raise UnsafeFileError("not_regular") from None
+    except (OSError, ValueError, UnicodeError):
+        raise UnsafeFileError("unreadable") from None

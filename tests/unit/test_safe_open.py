@@ -1,0 +1,138 @@
+"""The safe opening of the user's files: both ways, with and without descriptors of folders."""
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from gateway.files.safe_open import SafeFolder, UnsafeFileError
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="links and pipes are made by POSIX calls here")
+WAYS = [True, False]
+
+
+@pytest.fixture(params=WAYS, ids=["descriptors", "names"])
+def root(request: pytest.FixtureRequest, tmp_path: Path):
+    folder = tmp_path / "root"
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "deep" / "er" / "note.md").write_text("inside")
+    (tmp_path / "secret").write_text("outside")
+    with SafeFolder(folder, by_descriptor=request.param) as opened:
+        yield opened
+
+
+def refusal(root: SafeFolder, path: str) -> str:
+    with pytest.raises(UnsafeFileError) as found:
+        root.open_file(path).close()
+    return found.value.reason
+
+
+def read(root: SafeFolder, path: str) -> str:
+    with root.open_file(path) as file:
+        return file.read().decode()
+
+
+def test_a_plain_file_is_read(root: SafeFolder):
+    assert read(root, "deep/er/note.md") == "inside"
+
+
+def test_paths_that_leave_the_root_name_nothing(root: SafeFolder):
+    for path in ("../secret", "/etc/passwd", "deep/../../secret", "", "deep//er", "./deep", "a\0b"):
+        assert refusal(root, path) == "missing", path
+
+
+def test_links_out_are_refused(root: SafeFolder):
+    base = Path(root.path)
+    (base / "passwd").symlink_to("/etc/passwd")
+    (base / "out").symlink_to("../secret")
+    (base / "loop").symlink_to("loop")
+    (base / "folder").symlink_to("deep")
+    assert refusal(root, "passwd") == "link"
+    assert refusal(root, "out") == "link"
+    assert refusal(root, "loop") == "link"
+    assert refusal(root, "folder/er/note.md") == "not_regular"
+    with pytest.raises(UnsafeFileError):
+        root.list_folder("folder")
+
+
+def test_a_link_to_a_file_of_the_root_is_followed_once(root: SafeFolder):
+    base = Path(root.path)
+    (base / "near.md").symlink_to("deep/er/note.md")
+    (base / "deep" / "up.md").symlink_to("../deep/er/note.md")
+    (base / "absolute.md").symlink_to(base / "deep" / "er" / "note.md")
+    (base / "second.md").symlink_to("near.md")
+    assert [read(root, path) for path in ("near.md", "deep/up.md", "absolute.md")] == ["inside"] * 3
+    assert refusal(root, "second.md") == "link"
+    assert root.target_of("near.md") == "deep/er/note.md"
+    assert root.target_of("second.md") is None
+
+
+def test_pipes_sockets_and_folders_are_not_opened(root: SafeFolder):
+    base = Path(root.path)
+    os.mkfifo(base / "pipe")
+    here = Path.cwd()
+    os.chdir(base)  # the name of a socket is short
+    try:
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind("sock")
+    finally:
+        os.chdir(here)
+    assert [refusal(root, name) for name in ("pipe", "sock", "deep")] == ["not_regular"] * 3
+    assert {entry.name: entry.kind for entry in root.list_folder("")} == {
+        "deep": "folder", "pipe": "other", "sock": "other",
+    }  # fmt: skip
+
+
+def test_long_and_deep_paths_are_refused(root: SafeFolder):
+    assert refusal(root, "a" * 1025) == "path_too_long"
+    assert refusal(root, "/".join("a" * 65)) == "path_too_long"
+
+
+def test_a_root_that_is_a_link_is_resolved_first(tmp_path: Path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.md").write_text("a")
+    (tmp_path / "link").symlink_to("real")
+    with SafeFolder(tmp_path / "link") as opened:
+        assert opened.path == str(tmp_path / "real")
+        assert read(opened, "a.md") == "a"
+    with pytest.raises(UnsafeFileError):
+        SafeFolder(tmp_path / "none")
+    with pytest.raises(UnsafeFileError):
+        SafeFolder(tmp_path / "real" / "a.md")
+
+
+def test_a_link_swapped_in_is_never_followed(tmp_path: Path):
+    """A thread swaps a folder and a link to outside as fast as it can: no byte of outside is ever read."""
+    inside, outside = tmp_path / "root" / "sub", tmp_path / "outside"
+    inside.mkdir(parents=True)
+    outside.mkdir()
+    (inside / "f").write_text("inside")
+    (outside / "f").write_text("outside")
+    link = tmp_path / "link"
+    done = threading.Event()
+
+    def swap() -> None:
+        while not done.is_set():
+            link.symlink_to(outside)
+            inside.rename(tmp_path / "aside")
+            link.rename(inside)
+            inside.unlink()
+            (tmp_path / "aside").rename(inside)
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    seen: set[str] = set()
+    try:
+        with SafeFolder(tmp_path / "root") as opened:
+            for _ in range(10_000):
+                try:
+                    seen.add(read(opened, "sub/f"))
+                except UnsafeFileError as error:
+                    seen.add(error.reason)
+    finally:
+        done.set()
+        swapping.join()
+    assert "outside" not in seen
+    assert "inside" in seen
