@@ -14,6 +14,8 @@ from gateway.doors.commands.parsing import parser, write_usage_error
 
 INSTEAD = {"help": "--help", "version": "--version"}
 """Words that people try first, each with the option that it means."""
+OWN_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
+AFTER = "options stand after the command, as in `pioneer list --json`; see `pioneer --help`"
 
 
 def _without_command(known: Sequence[str], name: str) -> str:
@@ -38,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return OK
     if given[0] in INSTEAD:
         given = [*given[1:], INSTEAD[given[0]]]
-    name = given[0] if given else ""
-    if name and not name.startswith("-") and name not in COMMANDS:
-        complaint = _without_command(list(COMMANDS), name)
+    name = given[0]
+    if name not in COMMANDS and name not in OWN_OPTIONS:
+        complaint = AFTER if name.startswith("-") else _without_command([*COMMANDS, *INSTEAD], name)
         write_usage_error(complaint, given)
         sys.stderr.write(f"pioneer: {complaint}\n")
         return USAGE

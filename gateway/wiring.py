@@ -34,7 +34,6 @@ from agent.turns.pipeline import Pipeline
 from agent.turns.turns import Turns
 from gateway.base.health import Health
 from gateway.base.logs import Log
-from gateway.base.written_dates import WrittenDates
 from gateway.care.index_watch import IndexWatch, reporter
 from gateway.embedding.spaces import current_row
 from gateway.files.artifact_files import ArtifactFiles
@@ -102,7 +101,7 @@ def build(core: MemoryCore) -> App:
     def settings() -> GatewayConfig:
         return config.config
 
-    read_date = WrittenDates()
+    read_date = core.means.read_date
     episodic = EpisodicService(
         EpisodicMeans(
             db=db,

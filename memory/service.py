@@ -189,7 +189,7 @@ class MemoryService:
     async def remember(self, params: RememberParams) -> RememberResult:
         """Keep something because the user wants it kept."""
         self._door.require_enabled()
-        check_bounds(params.content, params.value, params.metadata)
+        check_bounds(params.content, params.value, params.metadata, params.path)
         place = await self._door.place(params.context, writes=True)
         provenance = params.provenance or Provenance()
         provenance = msgspec.structs.replace(provenance, thread_id=provenance.thread_id or params.context.thread_id)
@@ -202,7 +202,7 @@ class MemoryService:
     async def write(self, params: WriteParams) -> WriteResult:
         """Decide on a proposal; a refusal is a result."""
         self._door.require_enabled()
-        check_bounds(params.content, params.value, params.metadata)
+        check_bounds(params.content, params.value, params.metadata, params.path)
         place = await self._door.place(params.context, writes=True)
         given = msgspec.structs.replace(from_write(params, place.workspace_id), began=place.began)
         proposed = await self.vectors.meant(given)
@@ -364,7 +364,10 @@ class MemoryService:
             await means.db.jot(note_looked_through)
 
     async def look_at_index(self) -> Mapping[str, int]:
-        """Have a repair queued where what is derived of records is wrong; return how much of each kind, found in short looks."""
+        """Have a repair queued where what is derived of records is wrong.
+
+        Return how much of each kind, found in short looks.
+        """
         means = self._means
         if found := await self.repairer.damage():
             means.report_index(list(found), False)  # the callable is a port: its parameters have no names

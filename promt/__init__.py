@@ -2,7 +2,8 @@
 
 language/    every word of every language, one file each
 
-Rule 1: words that a model reads stand in a `*.md` file of this package, words that people say in `language/`, none between lines of code.
+Rule 1: words that a model reads stand in a `*.md` file of this package, words that people say in `language/`, none
+between lines of code.
 Rule 2: nothing here knows a turn, a store or a provider; the same input gives the same bytes.
 """
 

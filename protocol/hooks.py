@@ -53,6 +53,10 @@ DEFAULT_TIMEOUT_MS = 1000
 # -- input of a hook ------------------------------------------------------------------------------------------
 
 
+CALL_PREFIX = "call"
+"""The kind of the id that stands for a turn where a tool is called outside of any."""
+
+
 class TurnContext(Wire):
     """The place and the time of a turn."""
 

@@ -30,6 +30,8 @@ from protocol.record import (
     Metadata,
     Provenance,
     Record,
+    RecordPath,
+    RouteKind,
     Sensitivity,
     SourceKind,
     Status,
@@ -195,6 +197,10 @@ class SearchParams(Filters):
     min_score: Unit | None = None
     include_provenance: bool = True
     count_elsewhere: bool = False
+    time_zone: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=256)] | None,
+        Meta(description='The IANA zone that "yesterday" is meant in; absent, as `initialize` said.'),
+    ] = None
 
 
 class Hit(Wire):
@@ -207,6 +213,14 @@ class Hit(Wire):
     matched_terms: list[str]
 
 
+class SearchRoute(Wire):
+    """The kind of memory that a query asks for, which moves records up or down, and the time that it names; `kinds` switches it off."""
+
+    kind: RouteKind = "any"
+    from_at: int | None = None
+    to_at: int | None = None
+
+
 class SearchResult(Wire):
     """Hits, best first; where there is none and `count_elsewhere` asks for it, `elsewhere` counts those of other workspaces."""
 
@@ -215,12 +229,14 @@ class SearchResult(Wire):
     semantic: SemanticState
     diagnostics: list[Diagnostic] = []
     elsewhere: list[Elsewhere] = []
+    route: SearchRoute = SearchRoute()
 
 
 class GetParams(Params):
-    """`memory/get`: by `memory_id`, or by `scope` and `key`."""
+    """`memory/get`: by `memory_id`, by `path`, or by `scope` and `key`."""
 
     memory_id: Id | None = None
+    path: RecordPath | None = None
     scope: Scope | None = None
     key: Key | None = None
     include_deleted: bool = False
@@ -434,6 +450,7 @@ class NoteParams(Params):
     value: Any = None
     tags: Tags = []
     importance: Unit = 0.5
+    path: RecordPath | None = None
     expires_at: Millis | None = None
     idempotency_key: IdempotencyKey | None = None
     context: Context = field(default_factory=Context)
@@ -497,6 +514,12 @@ class ForgetByKey(Params, tag_field="kind", tag="scoped_key"):
     key: Key
 
 
+class ForgetByPath(Params, tag_field="kind", tag="path"):
+    """The active record that a writer filed under a path."""
+
+    path: RecordPath
+
+
 class ForgetByTurn(Params, tag_field="kind", tag="turn"):
     """Everything learnt from a turn."""
 
@@ -515,7 +538,7 @@ class ForgetByScope(Params, tag_field="kind", tag="scope"):
     scope: Scope
 
 
-ForgetTarget: TypeAlias = ForgetById | ForgetByKey | ForgetByTurn | ForgetByThread | ForgetByScope
+ForgetTarget: TypeAlias = ForgetById | ForgetByKey | ForgetByPath | ForgetByTurn | ForgetByThread | ForgetByScope
 
 
 class ForgetParams(Params):
@@ -743,7 +766,7 @@ class CandidateResult(Wire):
 
 
 class ExplainTarget(Params):
-    """What to explain."""
+    """What to explain. A `turn` may be a call outside of any turn: the `call_…` of a refused proposal over MCP."""
 
     kind: Literal["memory", "candidate", "turn", "hook_run"]
     id: Id
@@ -902,7 +925,7 @@ class ImportParams(Params):
 
 ConflictReason: TypeAlias = Literal[
     "scope_out_of_context", "secret_detected", "own_context_block", "different_record", "newer_there", "key_taken",
-    "forgotten_there",
+    "path_taken", "forgotten_there",
 ]  # fmt: skip
 
 
@@ -910,7 +933,7 @@ class Conflict(Wire):
     """An entry of the bundle that was not taken in and that somebody may want to look at; what is here stayed as it is.
 
     `memory_id` is the entry's id (a candidate's id for a candidate). `different_record`: the id is taken by something else;
-    `newer_there`: the same record, changed there since; `key_taken`: another active record has its key; `forgotten_there`:
+    `newer_there`: the same record, changed there since; `key_taken`, `path_taken`: another active record has its key or its path; `forgotten_there`:
     forgotten in the home that wrote the bundle, and kept here.
     """
 

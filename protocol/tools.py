@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from protocol.base import ID_TEXT, Cursor, Id, Millis, Params, Query, Reason, Scope, matching, portable
-from protocol.memory import Category, Content, Key
+from protocol.memory import Category, Content
 from protocol.threads import Domain, ToolSpec
 
 MAX_RESULT_CHARS = 8000
@@ -18,14 +18,29 @@ Quote = Annotated[
 ]
 ToolLimit = Annotated[int, Meta(ge=1, le=20, description="At most this many, 1 to 20.")]
 MemoryId = Annotated[str, matching(ID_TEXT, "The `memory_id` of an earlier answer.")]
+ToolThread = Annotated[
+    str, matching(ID_TEXT, "Only in this conversation: the `thread_id` of an earlier answer; left out, in all.")
+]
 ToolScopes = Annotated[
     list[Scope],
     Meta(description="Only in these scopes; left out, in all that are active: the user's and the project's."),
 ]
-ToolScope = Annotated[Scope, Meta(description="Whose fact it is; left out, by its category.")]
+ToolScope = Annotated[
+    Scope | None,
+    Meta(
+        description="Whose fact it is, for the few cases in which its category does not say it: mostly left out. "
+        "An answer's `scope` such as `workspace:ws_1` is the kind `workspace` with the key `ws_1`."
+    ),
+]
+NamedScope = Annotated[
+    Scope | None, Meta(description="With `key`: the scope that an answer shows; left out with `memory_id`.")
+]
 ToolCategories = Annotated[list[Category], Meta(description="Only of these categories; left out, of all.")]
 ToolKey = Annotated[
     str, Meta(min_length=1, max_length=256, description="A name for the fact: a later one of the same key replaces it.")
+]
+NamedKey = Annotated[
+    str, Meta(min_length=1, max_length=256, description="With `scope`: the `key` that an answer shows.")
 ]
 ToolValue = Annotated[
     Any,
@@ -67,8 +82,8 @@ class MemoryGetArgs(Params):
     """
 
     memory_id: MemoryId | None = None
-    scope: ToolScope | None = None
-    key: Key | None = None
+    scope: NamedScope = None
+    key: NamedKey | None = None
 
 
 class MemoryRememberArgs(Params):
@@ -80,7 +95,7 @@ class MemoryRememberArgs(Params):
     quote: Quote | None = None
     category: Annotated[Category, Meta(description="What sort of fact it is; `custom` where none fits.")] = "custom"
     key: ToolKey | None = None
-    scope: ToolScope | None = None
+    scope: ToolScope = None
     value: ToolValue = None
 
 
@@ -91,8 +106,8 @@ class MemoryForgetArgs(Params):
     """
 
     memory_id: MemoryId | None = None
-    scope: ToolScope | None = None
-    key: Key | None = None
+    scope: NamedScope = None
+    key: NamedKey | None = None
     reason: Reason | None = None
 
 
@@ -115,7 +130,7 @@ class ThreadSearchArgs(Params):
     """
 
     query: Query
-    thread_id: Id | None = None
+    thread_id: ToolThread | None = None
     from_at: After | None = None
     to_at: Before | None = None
     limit: ToolLimit = 5

@@ -13,7 +13,7 @@ from gateway.base.time_zone import system_zone
 from protocol.base import DEFAULT_WORKSPACE, Scope
 from protocol.errors import CallerError
 from protocol.gateway import InitializeParams
-from protocol.memory import Context
+from protocol.memory import Context, SearchParams
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import ThreadStartParams, TurnStartParams
 from protocol.zones import find_zone
@@ -37,6 +37,10 @@ class SessionClient:
         """Return the IANA name of the zone that "yesterday" is meant in."""
         return self._zone or system_zone()
 
+    def enter(self, workspace_id: str) -> None:
+        """Go on in another workspace."""
+        self._workspace = workspace_id
+
     def introduce(self, params: InitializeParams) -> None:
         """Store the handshake's parameters. Raises `CallerError` for a time zone that does not exist."""
         zone = params.client.time_zone
@@ -54,6 +58,8 @@ class SessionClient:
         match params:
             case ThreadSearchParams(time_zone=zone):
                 return replace(params, time_zone=self._zone_of(zone, "$.time_zone"))
+            case SearchParams(time_zone=zone):
+                return self._in_context(replace(params, time_zone=self._zone_of(zone, "$.time_zone")))
             case TurnStartParams(options=options):
                 zone = self._zone_of(options.time_zone, "$.options.time_zone")
                 return replace(params, options=replace(options, time_zone=zone))

@@ -1,6 +1,7 @@
 """What may be done with notes over the wire: an agent keeps one, a person confirms it.
 
-Rule 1: a note goes through the write pipeline as every proposal does; it creates a record beside what the user said, and changes none.
+Rule 1: a note goes through the write pipeline as every proposal does; it creates a record beside what the user said,
+and changes none.
 Rule 2: what is the user's already is confirmed as it is; confirming twice is confirming once.
 """
 
@@ -56,9 +57,12 @@ class Notes:
         ]
 
     async def note(self, params: NoteParams) -> NoteResult:
-        """Keep an agent's own note; a refusal is a result. Raises `Refused("write_refused")` where notes are switched off."""
+        """Keep an agent's own note; a refusal is a result.
+
+        Raises `Refused("write_refused")` where notes are switched off.
+        """
         self._door.require_enabled()
-        check_bounds(params.content, params.value, None)
+        check_bounds(params.content, params.value, None, params.path)
         if not may_note(self._means.settings().agent_notes, is_door=True):
             raise refusal("agent_notes_disabled")
         agent_id = params.context.agent_id or params.agent_id
@@ -76,7 +80,10 @@ class Notes:
         return self._writer.write(tx, proposed, scopes)
 
     async def confirm(self, params: ConfirmParams) -> ConfirmResult:
-        """Take an agent's note for the user's word, by a person. Raises `CallerError("not_found")`, `Refused("conflict")`."""
+        """Take an agent's note for the user's word, by a person.
+
+        Raises `CallerError("not_found")`, `Refused("conflict")`.
+        """
         self._door.require_enabled()
         scopes = (await self._door.place(params.context)).scopes
 

@@ -107,6 +107,7 @@ ROWS = [
       for memory in ("{memory}", "{old_memory}", "{deleted_memory}", "{thread_memory}", "{agent_memory}", "{task_memory}")),
     *(Row("memory/get", "scoped", {"scope": scope, "key": "{key}"}) for scope in SCOPES),
     Row("memory/get", "scoped", {"scope": {"kind": "user", "key": "default"}, "key": "{key}"}),
+    Row("memory/get", "scoped", {"path": "{path}"}),
     *(Row("memory/update", "scoped", {"memory_id": memory, **change})
       for memory in ("{memory}", "{deleted_memory}") for change in ({"content": GREEN}, {"importance": 0.9}, {"expected_updated_at": 1})),
     *(Row("memory/forget", "scoped", {"target": target, "mode": mode, "dry_run": dry, "include_sources": True})
@@ -114,7 +115,7 @@ ROWS = [
           {"kind": "id", "memory_id": "{memory}"}, {"kind": "id", "memory_id": "{deleted_memory}"},
           {"kind": "turn", "turn_id": "{turn}"}, {"kind": "thread", "thread_id": "{thread}"},
           *({"kind": "scope", "scope": scope} for scope in SCOPES),
-          *({"kind": "scoped_key", "scope": scope, "key": "{key}"} for scope in SCOPES),
+          *({"kind": "scoped_key", "scope": scope, "key": "{key}"} for scope in SCOPES), {"kind": "path", "path": "{path}"},
       ) for mode in ("tombstone", "erase") for dry in (True, False)),
     *(Row("memory/confirm", "scoped", {"memory_id": memory}) for memory in ("{memory}", "{old_memory}", "{deleted_memory}")),
     Row("memory/links", "scoped", {"memory_id": "{memory}", "depth": 2}),

@@ -6,14 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from spawned import Den, drain, every, fact, hello, journey, remember, take_turn
-
-from gateway.wire.client import GatewayClient
+from spawned import Den, drain, every, fact, journey, remember, take_turn
+from timed_den import DAY, TimedDen
 
 GONE = "zz-gone"
 """Stands in every id and every text that the doomed thread and workspace own."""
 
-DAY_MS = 86_400_000
 TAUGHT = "what the user taught there is the user's own, with the words that it rests on"
 AUDIT = "why something was or was not kept, as ids, codes and numbers"
 A_WEEK = "finished work and recalls are known by their ids for a week"
@@ -187,14 +185,11 @@ async def live(client: Any, den: Den, workspace_id: str, thread_id: str, word: s
 
 @journey
 async def test_what_a_thread_or_a_workspace_owned_goes_with_it(tmp_path: Path) -> None:
-    den = Den(tmp_path, scripted=True)
-    clock = tmp_path / "clock"
-    clock.write_text("1800000000000", encoding="utf-8")
+    den = TimedDen(tmp_path, scripted=True)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Any]:
-        async with await GatewayClient.start([*den.command(), "--clock-file", str(clock)]) as client:
-            await hello(client, "ws-stays")
+        async with den.client("ws-stays") as client:
             yield client
             await drain(client)
 
@@ -223,7 +218,7 @@ async def test_what_a_thread_or_a_workspace_owned_goes_with_it(tmp_path: Path) -
         await client.request("workspace/delete", {"workspace_id": f"ws-{GONE}"})
     check_gone(den, before, taught=3)
 
-    clock.write_text(str(1800000000000 + 60 * DAY_MS), encoding="utf-8")
+    den.forward(60 * DAY)
     async with opened():
         pass
     assert {name: count for name, count in traces(den).items() if name not in KEPT} == {}

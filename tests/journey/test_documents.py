@@ -15,6 +15,7 @@ import pytest
 
 from gateway.wire.client import console_script
 from protocol.methods import METHODS
+from protocol.reference.setting_table import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,6 +59,13 @@ def test_nothing_names_a_package_that_no_index_has() -> None:
     for place in said:
         named = re.findall(r"(?:install|uvx|pip)[^\n]{0,40}pioneer[-_]gateway", place.read_text(encoding="utf-8"))
         assert not named, place.name
+
+
+def test_the_documents_name_settings_as_the_file_does() -> None:
+    keys = [re.escape(setting.key) for setting in settings() if setting.group != "providers"]
+    short = re.compile(rf"(?<![\w./])(?:{'|'.join(keys)})(?![\w(])")
+    for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        assert not short.findall(document.read_text(encoding="utf-8")), document.name
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:

@@ -126,7 +126,7 @@ class NothingForgotten:
     def generation(self, tx: Tx) -> int:
         return 0
 
-    def is_forgotten(self, tx: Tx, thread_id: str, since: int) -> bool:
+    def is_forgotten(self, tx: Tx, workspace_id: str, thread_id: str, since: int) -> bool:
         return False
 
     def forget_thread(self, tx: Tx, thread_id: str) -> list[Cancelled]:

@@ -28,7 +28,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Mapping[str, CommandRow] = {
-    "remember": CommandRow("memories", "keep a fact"),
+    "remember": CommandRow("new_memories", "keep a fact"),
     "search": CommandRow("memories", "find what is remembered"),
     "list": CommandRow("memories", "list what is remembered"),
     "show": CommandRow("memories", "show one memory with everything that is known of it"),

@@ -12,6 +12,15 @@ from gateway.doors.commands.options import add_home, path
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
+def _greet(name: str, client: str) -> None:
+    """Hint on stderr at what the process waits for, where a person started it at a terminal."""
+    # a shell may close it
+    if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr.write(
+            f"pioneer {name} waits here for messages of {client}, which starts it itself. Ctrl-D ends it.\n"
+        )
+
+
 def _arrange_serve(to: argparse.ArgumentParser) -> None:
     add_home(to)
     to.add_argument(
@@ -28,6 +37,7 @@ def _serve(given: argparse.Namespace) -> int:
     from gateway.home.folder import default_root  # noqa: PLC0415
     from gateway.process import main  # noqa: PLC0415
 
+    _greet("serve", "a program")
     return main(
         Options(
             home=given.home or default_root(),
@@ -56,6 +66,7 @@ def _mcp(given: argparse.Namespace) -> int:
     from gateway.foundations import Options  # noqa: PLC0415
     from gateway.home.folder import default_root  # noqa: PLC0415
 
+    _greet("mcp", "an assistant")
     return main(
         Options(home=given.home or default_root(), config=given.config, log_level=given.log_level),
         McpOptions(workspace_id=given.workspace, folder=given.folder, is_admin=given.admin),

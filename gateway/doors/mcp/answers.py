@@ -98,6 +98,8 @@ class RememberAnswer(Wire):
     reason_code: ReasonCode
     memory_id: str | None = None
     how_to_confirm: str | None = None
+    why: str | None = None
+    """The command by which the user reads how a proposal that was not saved was judged."""
 
 
 class ForgetAnswer(Wire):
@@ -221,12 +223,14 @@ def _get(data: Mapping[str, Any], view: ClientView) -> str:
 def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
     if data["status"] == "noted":
         return (
-            f"Noted as yours: {data['memory_id']}. It is no word of the user, and goes to the archive once it has "
-            f"faded, unless they run `{data['how_to_confirm']}`."
+            f"Noted as your own, not as the user's word: {data['memory_id']}. Search finds it; it is in no brief, "
+            "and goes to the archive in time. "
+            f"Tell the user that `{data['how_to_confirm']}` in a terminal makes it theirs."
         )
     if data["status"] == "rejected":
         why = WHY_REJECTED.get(data["reason_code"])
-        return f"Not kept ({data['reason_code']}){f': {why}' if why else ''}."
+        more = f" The user can read more by `{data['why']}`." if data["why"] else ""
+        return f"Not kept ({data['reason_code']}){f': {why}' if why else ''}.{more}"
     known = "It was known already" if data["status"] == "duplicate" else "Kept"
     return f"{known}: {data['memory_id']}."
 
@@ -237,7 +241,11 @@ def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
         return (
             f"Not forgotten yet: {which}. Ask the user; they can take the prompt `forget`, or run `{data['command']}`."
         )
-    return f"Forgotten: {', '.join(data['forgotten_memory_ids']) or 'nothing'}."
+    if data["status"] == "declined":
+        return "Not forgotten: the user wants to keep it."
+    if not data["forgotten_memory_ids"]:
+        return "Nothing was forgotten: there is no such memory."
+    return f"Forgotten: {', '.join(data['forgotten_memory_ids'])}. `pioneer restore` brings it back, for some weeks."
 
 
 def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:

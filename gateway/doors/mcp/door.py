@@ -28,8 +28,8 @@ from promt.intents import Intents
 from promt.render import UNSEEN
 from protocol.base import Wire
 from protocol.errors import REASONS, CallerError, GatewayError, Unavailable
-from protocol.hooks import ToolContext, TurnContext
-from protocol.memory import GetParams, ListParams
+from protocol.hooks import CALL_PREFIX, ToolContext, TurnContext
+from protocol.memory import GetParams, ListParams, Record
 from protocol.threads import ToolFailure, ToolReply, TurnOptions
 from thread_episodic.reading import ShownMessage
 
@@ -163,7 +163,7 @@ class McpDoor:
         return TurnContext(
             workspace_id=self._workspace_id,
             thread_id=self._conversation,
-            turn_id=self._app.base.ids.new("call"),
+            turn_id=self._app.base.ids.new(CALL_PREFIX),
             agent_id=agent_id_of(client_name),
             task_id=None,
             parent_thread_id=None,
@@ -192,7 +192,10 @@ class McpDoor:
         context = ToolContext(
             turn=turn, policy=policy, user_text=words, call_id=turn.turn_id, agreed=agreed, may_note=may_note
         )
-        return await {**self._app.tools, **self._admin}[name](context, name, arguments)
+        reply = await {**self._app.tools, **self._admin}[name](context, name, arguments)
+        if not reply.ok or reply.data.get("status") != "rejected":
+            return reply
+        return msgspec.structs.replace(reply, data={**reply.data, "why": f"pioneer why {turn.turn_id}"})
 
     async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Run a tool that changes nothing and return its reply, or a failure at the deadline."""
@@ -283,11 +286,21 @@ class McpDoor:
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
-        params = ListParams(order="importance", limit=BRIEF_RECORDS, voices=["user"])
-        found = (await self._in_time(self._app.memory.turns.list_in_turn(self.turn(None), params))).records
-        ordered = sorted(found, key=lambda record: SESSION_ORDER.index(record.category))
+        ordered = sorted(await self._in_time(self._unfaded()), key=lambda record: SESSION_ORDER.index(record.category))
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
         return self._view.memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
+
+    async def _unfaded(self) -> list[Record]:
+        """Return the most important records of the user that have not faded, most important first."""
+        found, cursor = list[Record](), None
+        while len(found) < BRIEF_RECORDS:
+            params = ListParams(order="importance", limit=BRIEF_RECORDS, voices=["user"], cursor=cursor)
+            page = await self._app.memory.turns.list_in_turn(self.turn(None), params)
+            found += [record for record in page.records if not record.faded]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found[:BRIEF_RECORDS]
 
     async def said(self, thread_id: str, number: int, start: int = 0) -> str:
         """Return the text of a turn, as data, from a place on.

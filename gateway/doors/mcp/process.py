@@ -25,11 +25,11 @@ from gateway.process import flush, running, until_parent_is_gone, until_stopped
 from gateway.wire.client_session import SessionClient
 from gateway.wire.stdio import PipeReader, Pipes, PipeWriter, claim
 from gateway.wiring import App
+from promt.time_words import zone_of
 from protocol import methods
 from protocol.base import ID_TEXT
 from protocol.errors import CallerError, GatewayError, Refused, Unavailable
 from protocol.threads import WorkspaceCreateParams, WorkspaceParams
-from thread_episodic.search.time_words import zone_of
 
 HINT = (
     "its library `mcp` is missing: install pioneer anew from its clone, "
