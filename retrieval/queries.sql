@@ -9,10 +9,11 @@ ON CONFLICT (house, place, path) WHERE path IS NOT NULL
 ON CONFLICT (house, place, kind, folded) WHERE path IS NULL AND subject IS NULL DO UPDATE SET name = excluded.name
 RETURNING id, entity_id, house, place, kind, name, path, subject
 
--- name: entity_of_subject
--- The entity of a kind that stands for a thing of a house.
-SELECT id, entity_id, house, place, kind, name, path, subject FROM entity
-WHERE house = :house AND subject = :subject AND kind = :kind ORDER BY id LIMIT 1
+-- name: renew_entity
+-- Give the entity without a path that stands for a thing of a house its present place and name.
+UPDATE entity SET place = :place, name = :name, folded = :folded
+WHERE house = :house AND subject = :subject AND kind = :kind AND path IS NULL
+RETURNING id, entity_id, house, place, kind, name, path, subject
 
 -- name: entities_named
 -- The entities of a house and place that have a name, or go by it as well.

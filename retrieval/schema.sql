@@ -2,7 +2,7 @@
 
 -- `place`: the part of its house whose visibility the entity shares, such as the id of a collection or `kind:key` of a scope.
 -- `path`: of a file or folder, one entity each. `subject`: the id of the file or record that it stands for, and goes with.
--- One with neither lives as long as an edge or its own house names it.
+-- One with neither lives as long as an edge names it.
 CREATE TABLE entity (
     id        INTEGER PRIMARY KEY,
     entity_id TEXT NOT NULL UNIQUE,

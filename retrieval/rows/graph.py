@@ -84,10 +84,8 @@ def fold_name(name: str) -> str:
 def put_entity(tx: Tx, ids: Ids, new: NewEntity) -> Entity:
     """Return the entity of that path, subject or name, as it is now; a new one where there is none."""
     values = new._asdict() | {"folded": fold_name(new.name), "entity_id": ids.new("ent")}
-    if new.path is None and new.subject is not None:
-        known = tx.one(SQL["entity_of_subject"], {"house": new.house, "subject": new.subject, "kind": new.kind})
-        if known is not None:
-            return Entity(*known)
+    if new.path is None and new.subject is not None and (known := tx.all(SQL["renew_entity"], values)):
+        return Entity(*known[0])
     (row,) = tx.all(SQL["add_entity"], values)
     return Entity(*row)
 

@@ -59,7 +59,9 @@ def test_an_entity_of_a_path_or_a_name_is_made_once(tx: Tx) -> None:
     assert put_entity(tx, IDS, topic("GRÖSSE")) == named._replace(name="GRÖSSE")
     assert put_entity(tx, IDS, topic("Größe")._replace(place="col_other")).row != named.row
     note = NewEntity("memory", "user:default", "page", "Coffee", subject="mem_a")
-    assert put_entity(tx, IDS, note) == put_entity(tx, IDS, note)
+    known = put_entity(tx, IDS, note)
+    assert put_entity(tx, IDS, note._replace(name="Tea")) == known._replace(name="Tea")
+    assert entities_named(tx, "memory", "user:default", "coffee") == []
     assert count_graph(tx) == {"entities": 4}
 
 
