@@ -26,6 +26,7 @@ from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedH
 from memory.rows.notes import MAX_IN_PROMPT, is_note
 from memory.rows.recalls import add_recall, generation_of_recall
 from memory.rows.store import encoded
+from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.identity import folded
 from memory.rules.routes import Route
 from memory.rules.same_words import words_in_order
@@ -117,8 +118,12 @@ def is_noted(found: FoundRecord) -> bool:
 
 
 def is_within(route: Route, record: Record) -> bool:
-    """Whether a record is of something that happened in the time that a question names."""
-    return route.is_within(record.kind, record.valid_from, record.created_at)
+    """Whether a record is of something that happened in the time that a question names, or that was decided or learnt then.
+
+    What is told about the user themselves holds at any time: when it was learnt is no event.
+    """
+    is_event = route.is_within(record.kind, record.valid_from, record.created_at)
+    return is_event or (record.category not in ABOUT_THE_USER and route.covers(record.created_at))
 
 
 def nearly_as_good(ranked: Sequence[FoundRecord]) -> list[FoundRecord]:

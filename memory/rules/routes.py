@@ -29,10 +29,14 @@ class Route(NamedTuple):
     from_at: int | None = None
     to_at: int | None = None
 
+    def covers(self, at: int) -> bool:
+        """Return whether a moment is in the time that the question names."""
+        return self.from_at is not None and self.from_at <= at <= (self.to_at or self.from_at)
+
     def is_within(self, kind: Kind, valid_from: int | None, created_at: int) -> bool:
         """Return whether a record is of something that happened in that time; no record is where none is named."""
         at = valid_from if valid_from is not None or kind not in HAPPENED else created_at
-        return at is not None and self.from_at is not None and self.from_at <= at <= (self.to_at or self.from_at)
+        return at is not None and self.covers(at)
 
     def factor(self, kind: Kind, valid_from: int | None, created_at: int) -> float:
         """Return by how much the odds of a record change for its kind and the time that it tells of."""
