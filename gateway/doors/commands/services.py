@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from string import Template
 from xml.sax.saxutils import escape
 
 from gateway.base.exit_codes import CANNOT_WRITE, OK
@@ -84,21 +85,8 @@ def windows_task(door: str, command: Sequence[str], _home: Path) -> str:
     """Return a task of Windows' Task Scheduler, which begins when the user signs in."""
     program, *arguments = command
     quoted = " ".join(f'"{word}"' for word in arguments)
-    return f"""\
-<?xml version="1.0"?>
-<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
-  <RegistrationInfo><Description>Pioneer gateway: {escape(door)}</Description></RegistrationInfo>
-  <Triggers><LogonTrigger><Enabled>true</Enabled></LogonTrigger></Triggers>
-  <Settings>
-    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
-    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
-    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
-    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
-    <RestartOnFailure><Interval>PT1M</Interval><Count>10</Count></RestartOnFailure>
-  </Settings>
-  <Actions><Exec><Command>{escape(program)}</Command><Arguments>{escape(quoted)}</Arguments></Exec></Actions>
-</Task>
-"""
+    task = Template(Path(__file__).with_name("windows_task.xml").read_text(encoding="utf-8"))
+    return task.substitute(door=escape(door), program=escape(program), arguments=escape(quoted))
 
 
 UNITS: Mapping[str, Callable[[str, Sequence[str], Path], str]] = {
