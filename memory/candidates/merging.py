@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from memory.doorway import Doorway
 from memory.ports import Collaborators
 from memory.proposals.proposal_sources import explicit_wish
-from memory.rows.notes import is_note
 from memory.rows.store import Stored
 from memory.rows.withheld import find_kept
+from memory.rules.notes import is_note
 from memory.rules.visibility import status_at
 from memory.write.answers import kept
 from memory.write.idempotency import write_once

@@ -19,11 +19,11 @@ from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds
 from memory.read.vectors import RecordVectors
 from memory.rows.decisions import Decided, add_decision
-from memory.rows.notes import is_note, may_note
 from memory.rows.notices import changed, note_change
 from memory.rows.record_columns import ADOPTED
 from memory.rows.store import Change, Stored
 from memory.rows.withheld import find_kept
+from memory.rules.notes import is_note, may_note
 from memory.rules.visibility import status_at
 from memory.write.adopting import adopt
 from memory.write.answers import note_answer, refusal

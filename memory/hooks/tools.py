@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from memory.hooks.forget_consent import ForgetConsent
 from memory.hooks.policy import FORGET, POLICY_FAILED, READ_TOOLS, REMEMBER, USER_ASKED, policy_of, wishes_only
 from memory.ports_hooks import MemoryForTurns
-from memory.rows.notes import how_to_confirm, is_note, may_note
 from memory.rules.categories import PROJECT_CATEGORIES
+from memory.rules.notes import how_to_confirm, is_note, may_note
 from memory.rules.quotes import Claim, as_said_category, bear_out_wish
 from promt.render import UNSEEN, shorten
 from protocol.errors import CallerError, GatewayError

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import restates
-from memory.rows.notes import is_note
 from memory.rows.records import find_merged
 from memory.rows.store import Stored, get_record
+from memory.rules.notes import is_note
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
 from protocol.seams.ports import Lexicon, Tx

@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from memory.proposals.proposal import Proposed, cleaned
-from memory.rows.notes import NOTE_SOURCE, scope_of_note
 from memory.rules.identity import value_text
+from memory.rules.notes import NOTE_SOURCE, scope_of_note
 from memory.rules.obligations import Ask, find_ask
 from protocol.base import Scope
 from protocol.memory import Actor, Evidence, NoteParams, Provenance, RememberParams, SemanticFields

@@ -23,11 +23,11 @@ from memory.read.matching import Match, RecordQuery
 from memory.read.presentation import is_presentable, text_of
 from memory.read.ranking import RECALL_FLOOR, recallable
 from memory.read.reads import FoundRecord, PromptAudience, RecordReader, WantedHits
-from memory.rows.notes import MAX_IN_PROMPT, is_note
 from memory.rows.recalls import add_recall, generation_of_recall
 from memory.rows.store import encoded
 from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.identity import folded
+from memory.rules.notes import MAX_IN_PROMPT, is_note
 from memory.rules.routes import Route
 from memory.rules.same_words import words_in_order
 from promt.tokens import estimated_tokens

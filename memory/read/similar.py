@@ -15,12 +15,12 @@ from memory.ports import Collaborators
 from memory.read.pages import mark_of
 from memory.read.shared_words import sharing_words
 from memory.rows.listings import active_before
-from memory.rows.notes import is_note
 from memory.rows.records import records_by_row
 from memory.rows.search import ScopedCategory
 from memory.rows.store import Stored, get_record, scope_ids_of
 from memory.rows.vectors import TABLE, vector_of
 from memory.rows.withheld import is_shown
+from memory.rules.notes import is_note
 from memory.rules.same_words import agree, words_in_order
 from memory.rules.visibility import ACTIVE, View
 from protocol.base import Scope

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, Optional, cast, get_args, ge
 
 import msgspec
 
-from memory.rows.notes import noted_by, voice_of
+from memory.rules.notes import noted_by, voice_of
 from memory.rules.paths import fold_path
 from memory.rules.visibility import WITHHELD, Seen
 from protocol.base import Id, Scope, encode_sorted

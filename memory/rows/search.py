@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memory.rows.notes import noted_by_bytes
 from memory.rows.record_terms import SQL, placed
 from memory.rows.store import encoded
+from memory.rules.notes import noted_by_bytes
 from memory.rules.strength import Lifetime
 from memory.rules.visibility import Seen
 from protocol.memory import Category, Kind

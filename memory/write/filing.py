@@ -11,10 +11,10 @@ import msgspec
 
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
-from memory.rows.notes import is_note, noted_by
 from memory.rows.notices import Notice, expire
 from memory.rows.records import set_status
 from memory.rows.store import Stored, active_by_path
+from memory.rules.notes import is_note, noted_by
 from memory.rules.paths import require_path
 from memory.rules.visibility import status_at
 from protocol.base import Scope

@@ -36,7 +36,6 @@ from memory.rows.candidates import (
 )
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.evidence import recount_evidence
-from memory.rows.notes import is_note
 from memory.rows.notices import Notice, changed, note_change
 from memory.rows.records import file_record, set_contested, set_status
 from memory.rows.store import (
@@ -60,6 +59,7 @@ from memory.rows.store import (
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
+from memory.rules.notes import is_note
 from memory.rules.scopes import default_of
 from memory.rules.write_plan import KnownCandidate, KnownRecord, ProposalSituation, Refined, WritePlan, plan_write
 from memory.write.adopting import adopt, may_adopt, replace_notes

@@ -48,6 +48,19 @@ async def test_19_an_event_answers_what_happened_and_a_preference_what_is_prefer
 
 
 @journey
+async def test_what_was_decided_in_the_time_asked_for_is_recalled_and_what_was_preferred_is_not(tmp_path: Any) -> None:
+    den = TimedDen(tmp_path)
+    async with den.client() as client:
+        await remember(client, TASTE, category="preference")
+        decided = await remember(client, "The harbor festival gets a second stage.", category="project_decision")
+        await drain(client)
+        den.forward(7 * DAY)
+        assert await recalled(client, "What did we decide last week about the harbor festival?") == [decided]
+        await client.request("memory/forget", {"target": {"kind": "id", "memory_id": decided}})
+        assert await recalled(client, "What did we decide last week about the harbor festival?") == []
+
+
+@journey
 async def test_kinds_are_exact_and_ask_for_nothing_else(tmp_path: Any) -> None:
     async with TimedDen(tmp_path).client() as client:
         taste = await remember(client, TASTE, category="preference")

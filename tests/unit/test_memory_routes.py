@@ -67,3 +67,9 @@ def test_each_route_has_its_factors() -> None:
     assert [Route("procedure").factor(kind, None, 0) for kind in kinds] == [1, 1, 1.25, 1, 1]
     assert [Route("temporal").factor(kind, None, 0) for kind in kinds] == [0.8, 1.25, 0.8, 0.8, 1.25]
     assert [ANY_KIND.factor(kind, None, 0) for kind in kinds] == [1] * 5
+
+
+def test_a_moment_is_in_the_time_or_not() -> None:
+    asked = Route("temporal", NOW - DAY_MS, NOW)
+    assert [asked.covers(at) for at in (NOW - DAY_MS - 1, NOW - DAY_MS, NOW)] == [False, True, True]
+    assert not ANY_KIND.covers(NOW)

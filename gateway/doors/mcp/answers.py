@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta
 
-from memory.rows.notes import NOTE_LABEL
+from memory.rules.notes import NOTE_LABEL
 from promt.render import BlockDomain, render_block
 from protocol.base import At, Wire
 from protocol.hooks import ContextItem
