@@ -20,7 +20,7 @@ from memory.rows.records import records_by_row
 from memory.rows.search import RecordCandidate, count_active, count_with, read_candidates, rows_with
 from memory.rows.store import body_terms, gist_of
 from memory.rows.text_scan import rows_of_terms
-from memory.rules.routes import ANY_KIND, Route
+from memory.rules.routes import ANY_KIND, QueryRoute
 from memory.rules.scopes import NEARNESS
 from memory.rules.strength import has_faded
 from memory.rules.visibility import View, is_visible
@@ -56,7 +56,7 @@ class RecordQuery(NamedTuple):
     terms: Sequence[str]
     vector: Vector | None
     is_about_user: bool = False
-    route: Route = ANY_KIND
+    route: QueryRoute = ANY_KIND
 
     @property
     def asked(self) -> QueryTerms:

@@ -34,7 +34,7 @@ from memory.rows.vectors import TABLE, is_any_pending
 from memory.rows.withheld import holds_number, is_looked_through
 from memory.rules.identity import key_part
 from memory.rules.paths import require_path
-from memory.rules.routes import ANY_KIND, Route, find_route
+from memory.rules.routes import ANY_KIND, QueryRoute, find_route
 from memory.rules.scopes import required
 from memory.rules.strength import Lifetime, fade_time, strength_of
 from memory.rules.visibility import ACTIVE, ALL, KEPT, View, is_visible, status_at
@@ -214,7 +214,7 @@ class RecordReader:
         vector = await self._means.meaning.of_query(text, patience)
         return RecordQuery(text, [] if mode == "semantic" else terms, vector, is_about_user, route)
 
-    def _route(self, text: str, time_zone: str | None) -> Route:
+    def _route(self, text: str, time_zone: str | None) -> QueryRoute:
         now, zone = self._means.clock.now(), zone_of(time_zone or "UTC")
         return find_route(text, lambda asked: find_time(asked, now, zone, self._means.read_date))
 

@@ -28,7 +28,7 @@ from memory.rows.store import encoded
 from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.identity import folded
 from memory.rules.notes import MAX_IN_PROMPT, is_note
-from memory.rules.routes import Route
+from memory.rules.routes import QueryRoute
 from memory.rules.same_words import words_in_order
 from promt.tokens import estimated_tokens
 from protocol.base import Scope
@@ -117,7 +117,7 @@ def is_noted(found: FoundRecord) -> bool:
     return is_note(found.hit.record)
 
 
-def is_within(route: Route, record: Record) -> bool:
+def is_within(route: QueryRoute, record: Record) -> bool:
     """Whether a record is of something that happened in the time that a question names, or that was decided or learnt then.
 
     What is told about the user themselves holds at any time: when it was learnt is no event.
@@ -217,7 +217,7 @@ class Recaller:
         return found, is_partial
 
     def _result(
-        self, found: Mapping[Scope, Sequence[FoundRecord]], route: Route, limit: int, exclude: Sequence[str],
+        self, found: Mapping[Scope, Sequence[FoundRecord]], route: QueryRoute, limit: int, exclude: Sequence[str],
         settings: RecallSettings, *,
         is_partial: bool,
     ) -> Recall:  # fmt: skip

@@ -51,7 +51,7 @@ HOME_OF = {
     "pypdf": {"gateway/files/pdf_text.py"},
     "yaml": {"gateway/files/plain_yaml.py"},
     "rich": {"gateway/doors/terminal/screen.py", "gateway/play/demo.py", "gateway/imports/report.py"},
-    "shtab": {"gateway/doors/commands/processes.py"},
+    "shtab": {"gateway/doors/commands/processes/starting.py"},
     "usearch": set(),
     "fastembed": {"gateway/embedding/engine.py"},
     "mcp": {"gateway/doors/mcp/server.py", "gateway/doors/mcp/streams.py"},
