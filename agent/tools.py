@@ -34,7 +34,7 @@ class Toolset:
         self._visible |= {REQUEST_TOOLS} & self._specs.keys()
 
     def visible(self) -> list[ToolSpec]:
-        """What the model sees now, in the order of registration."""
+        """Return the tools that the model sees now, in the order of registration."""
         return [spec for name, spec in self._specs.items() if name in self._visible]
 
     def visible_names(self) -> list[str]:
@@ -46,7 +46,7 @@ class Toolset:
         return sorted({spec.domain for name, spec in self._specs.items() if name not in self._visible})
 
     def knows(self, name: str) -> bool:
-        """Whether the tool is registered and visible."""
+        """Return whether the tool is registered and visible."""
         return name in self._visible
 
     def reveal(self, arguments: dict[str, Any]) -> ToolReply:
@@ -86,7 +86,7 @@ def most_that_fits(count: int, fits: Callable[[int], bool]) -> int:
 
 
 def fits(data: dict[str, Any]) -> bool:
-    """Whether a successful answer with this data is one that a model is told whole."""
+    """Return whether a successful answer with this data is short enough to be given to a model uncut."""
     return len(encode({"ok": True, "data": data}).decode()) <= MAX_RESULT_CHARS
 
 

@@ -93,9 +93,9 @@ class Artifacts:
     # -- receiving -------------------------------------------------------------------------------------------------
 
     async def receive(self, given: Sequence[tuple[int, ArtifactInput]], workspace_id: str) -> list[Received]:
-        """Check and keep the files; `given` are (place in the input, file).
+        """Check and keep the files of an input, each given as (place in the input, file); return them in order.
 
-        What was kept of refused ones goes again.
+        If one is refused, the files kept before it are removed.
         """
         received: list[Received] = []
         try:
@@ -159,9 +159,9 @@ class Artifacts:
         return found
 
     async def pictures(self, refs: Sequence[ArtifactRef]) -> list[Picture]:
-        """The pictures among the files, as a model takes them.
+        """Return the pictures among the files, as a model takes them.
 
-        What is no picture, too large or too much is left out.
+        Files that are no pictures, that are too large or too many, are left out.
         """
         found: list[Picture] = []
         room = MAX_PICTURES_BYTES

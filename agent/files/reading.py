@@ -47,7 +47,7 @@ class Files(Protocol):
         ...
 
     def holds(self, sha256: str) -> bool:
-        """Whether it is kept."""
+        """Return whether the file of that digest is kept."""
         ...
 
     def open(self, sha256: str) -> BinaryIO | None:
@@ -90,7 +90,7 @@ class Reading:
         self._indexes: OrderedDict[tuple[str, bool], TextIndex | None] = OrderedDict()
 
     async def with_file(self, ref: ArtifactRef, read: Callable[[BinaryIO], T]) -> T | None:
-        """What `read` makes of the bytes, in a worker thread; None where they are not kept."""
+        """Call `read` on the bytes in a worker thread and return its result; None where they are not kept."""
 
         def run() -> T | None:
             file = self._files.open(ref.sha256) if ref.sha256 is not None else None
@@ -115,7 +115,7 @@ class Reading:
         return self._indexes[key]
 
     async def medium(self, ref: ArtifactRef) -> Medium | None:
-        """What the file can be read as; None where its bytes are not kept."""
+        """Return the medium that the file can be read as; None where its bytes are not kept."""
 
         def look(file: BinaryIO) -> Medium:
             medium = medium_of(ref.mime, file.read(HEAD_BYTES))

@@ -1,4 +1,4 @@
-"""What hooks may say about themselves: registered codes, counts, and short sentences without a secret.
+"""Diagnostics that hooks may give: registered codes, counts, and short sentences without a secret.
 
 Rule 1: a diagnostic is read by people who may not read what was said; so text is kept only where its code is known.
 """

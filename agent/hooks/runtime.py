@@ -51,14 +51,14 @@ class RequiredHookFailedError(Exception):
 
 
 class PhaseResult(NamedTuple):
-    """What a phase gave."""
+    """The merged results of the hooks of a phase."""
 
     runs: list[HookRun]
     contributed: list[Contributed]
 
 
 class HookOutcome(NamedTuple):
-    """How one call of a hook ended."""
+    """The end of one call of a hook."""
 
     status: RunStatus
     contributions: list[Contribution]
@@ -114,7 +114,10 @@ def skipped(code: str) -> HookOutcome:
 
 
 def _kept(phase: Phase, output: Any) -> HookOutcome:
-    """Whether what a hook gave is what its phase allows; what is kept of it is a copy that the hook does not hold."""
+    """Return the outcome of a hook's output, failed where its phase does not allow it.
+
+    The contributions are copies that the hook does not hold.
+    """
     if not isinstance(output, HookOutput) or not isinstance(cast("object", output.contributions), list):
         return failed("bad_output")
     if len(output.contributions) > MAX_CONTRIBUTIONS:

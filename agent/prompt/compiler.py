@@ -128,7 +128,7 @@ def _telling(outcome: tuple[RecallStatus, str]) -> tuple[int, bool]:
 def recall_of(
     contexts: Sequence[PromptContext], blocks: Sequence[RenderedContext], *, failed: bool, off_reason: str
 ) -> ManifestRecall:
-    """What the turn recalled in all: what is really in the prompt, not what was found."""
+    """Return what the turn recalled in all: the sources that really stand in the prompt, not those found."""
     refs = [ref for block in blocks for ref in block.rendered.refs]
     outcomes: list[tuple[RecallStatus, str]] = [(context.status, context.reason) for context in contexts]
     if failed:
@@ -209,7 +209,7 @@ def _refs(blocks: Sequence[RenderedContext]) -> list[SourceRef]:
 
 
 def injected(compiled: Compiled) -> list[Injected]:
-    """What the prompt shows of stored things, as the ledger writes it down."""
+    """Return each stored thing that the prompt shows, as the ledger stores it."""
     return [
         *(
             Injected(name, [(one.text, one.ref) for one in lines], is_standing=True)

@@ -66,7 +66,7 @@ Define: TypeAlias = Callable[[ThreadStartParams], Awaitable[Judged | None]]
 
 
 class Neighbours(NamedTuple):
-    """What wiring has other houses do in this house's transactions."""
+    """Functions of other houses that run in this house's transactions; wiring passes them in."""
 
     on_items: OnItems
     on_items_removed: OnItemsRemoved
@@ -276,7 +276,7 @@ class Threads:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def thread_history(self, params: ThreadHistoryParams) -> ItemsResult:
-        """What was said, as it was said, in either direction."""
+        """Return a page of a thread's items, word for word, in either direction."""
         start = (-1, -1, -1) if params.order == "asc" else (LAST, LAST, LAST)
         place = HistoryPlace(*place_of(params.cursor, start))
 
@@ -316,7 +316,7 @@ class Threads:
         return await self._db.read(read)
 
     async def hook_runs(self, params: HooksRunsParams) -> HooksRunsResult:
-        """What hooks did, newest first."""
+        """Return a page of hook runs, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
         found = await self._db.read(lambda tx: list_runs(tx, params, before, params.limit + 1))
         page = found[: params.limit]

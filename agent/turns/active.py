@@ -58,7 +58,7 @@ class ActiveTurn:
     # -- what a host has done in it ----------------------------------------------------------------------------------
 
     async def while_it_runs(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """What the work gives; None where the turn ended first, which ends the work."""
+        """Return the result of the work; None where the turn ended first, which cancels the work."""
         given: T | None = None
         with anyio.CancelScope() as scope:
             self._working.add(scope)
@@ -167,7 +167,7 @@ class ActiveTurn:
         self.complete(msgspec.structs.replace(item, text=text, status="completed"))
 
     def abandon(self, status: ItemStatus) -> None:
-        """What was said before the end is kept as it is, marked."""
+        """Complete the open message with the text that arrived before the end, marked with `status`."""
         if self.partial is not None:
             item, self.partial = self.partial, None
             text = "".join(self._said)

@@ -74,7 +74,7 @@ class PreparedTurn(NamedTuple):
         return self._replace(compiled=self.compiled._replace(budgets=[*self.compiled.budgets, *budgets]))
 
     def manifest(self) -> PromptManifest:
-        """What went into the prompt, with the tools as they are visible now."""
+        """Return the manifest of the prompt, with the tools as they are visible now."""
         return PromptManifest(
             phases=self.phases,
             policy=self.policy,
@@ -111,7 +111,7 @@ class _Run:
         return result
 
     def tell(self, **members: object) -> None:
-        """What the phases from now on are told."""
+        """Add members to the input of the phases that follow."""
         self.base = msgspec.structs.replace(self.base, **members)
 
     def recalled(self) -> Recalled:

@@ -1,4 +1,4 @@
-"""What a host is told again.
+"""Answers that a host is sent again.
 
 The prompt of a turn that it prepared before, and the answer of a tool that it called before.
 
@@ -69,9 +69,9 @@ def _shown_in(compiled: Compiled) -> list[SourceRef]:
 
 
 def _section_again(section: PromptSection, compiled: Compiled, kept: set[str]) -> PromptSection | None:
-    """The section without those of its lines whose source is not kept.
+    """Return the section without those of its lines whose source is not kept.
 
-    None where no line is left of a section of lines.
+    Return None where no line is left of a section of lines.
     """
     lines = compiled.lines.get(section.section_id, [])
     gone = {line.text for line in lines if line.ref.id not in kept}

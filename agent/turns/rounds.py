@@ -70,7 +70,7 @@ async def run_tool(
 
 
 def _told(ended: CallEnd, incident: Callable[[BaseException], str]) -> ToolReply:
-    """What the model hears of a call: its reply, or how it failed."""
+    """Return the reply that the model gets of a call: the tool's own, or a failure."""
     if isinstance(ended.error, GatewayError):
         return failure(ended.error.reason, ended.error.message)
     error = ended.error or _unsoundness(ended.result)
