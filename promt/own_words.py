@@ -1,4 +1,4 @@
-"""Which parts of a user's message are the user speaking; the rest is material: what they pasted, quoted or handed over.
+"""Separates the user's own words in a message from material: text that they pasted, quoted or handed over.
 
 Rule 1: pure, and structure comes first: fences, quotation, layout, position, length. Words only tell a request from a
 statement, and they are those of the languages.
@@ -144,7 +144,7 @@ _LINE_TEXT = compile_late(r"[^\n]+")
 
 
 def is_about_user(sentence: str) -> bool:
-    """Whether somebody speaks of themselves in it."""
+    """Return whether the speaker of a sentence speaks of themselves."""
     return _own().search(sentence.replace("’", "'")) is not None
 
 
@@ -171,7 +171,7 @@ def _spans(text: str) -> tuple[Span, ...]:
 
 
 class _Cover(NamedTuple):
-    """Where a request to work on something ends, how surely a text follows, and where the first pointer at one ends."""
+    """The end of a request to work on something, how surely a text follows, and the end of the first pointer at one."""
 
     ends: int
     is_sure: bool
@@ -179,7 +179,10 @@ class _Cover(NamedTuple):
 
 
 def _cover(text: str, block: TextBlock) -> _Cover | None:
-    """Where in a paragraph the user hands something over, or None: a request, a question, words that point."""
+    """Return the place in a paragraph where the user hands something over: a request, a question, words that point.
+
+    Return None where there is none.
+    """
     found: _Cover | None = None
     masked = QUOTED.sub(lambda quoted: MASK * len(quoted[0]), text[block.start : block.end])
     for first, until in sentences(masked):
@@ -254,7 +257,7 @@ def _without_cover(text: str, prose: Sequence[TextBlock]) -> Iterator[Span]:
 
 
 def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
-    """Whether the last paragraph begins with words that point at a text above it."""
+    """Return whether the last paragraph begins with words that point at a text above it."""
     start, end = next(sentences(text, last.start, last.end))
     opening = text[start:end]
     is_asked = _works().search(opening) is not None or _QUESTION.search(opening) is not None
@@ -272,7 +275,7 @@ def _is_about_before(text: str, last: TextBlock, *, is_alone: bool) -> bool:
 
 
 def _only_asks(text: str, block: TextBlock) -> bool:
-    """Whether a paragraph is nothing but questions and requests."""
+    """Return whether a paragraph is nothing but questions and requests."""
     said = [text[start:end] for start, end in sentences(text, block.start, block.end)]
     return all(_QUESTION.search(one) or _works().search(one) for one in said)
 

@@ -100,7 +100,7 @@ def shorten(text: str, max_chars: int) -> str:
 
 
 def carries_own_block(text: str) -> bool:
-    """Whether the text has a delimiter or an item line of a block as rendered here."""
+    """Return whether the text has a delimiter or an item line of a block as rendered here."""
     return _OWN.search(UNSEEN.sub("", text)) is not None
 
 

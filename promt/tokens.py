@@ -1,4 +1,4 @@
-"""How many tokens a text has, about: no tokenizer is loaded for that.
+"""Estimates how many tokens a text has: no tokenizer is loaded for that.
 
 Rule 1: rather too many than too few, and never more than there are characters.
 """

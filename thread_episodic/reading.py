@@ -54,7 +54,12 @@ class TurnReader:
         self._turn_items = turn_items
 
     async def read(self, workspace_id: str, thread_id: str, number: int) -> list[ShownMessage]:
-        """What was said, in order. Raises `CallerError` where nothing of it may be shown."""
+        """Return a turn's messages in order.
+
+        Raises:
+            CallerError: nothing of the turn may be shown.
+
+        """
         if not self._settings().enabled:
             raise Unavailable(message="Conversation search is switched off.")
 

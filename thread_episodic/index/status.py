@@ -1,4 +1,4 @@
-"""How far the index is: chunks, jobs, segments, what waits and what holds it up.
+"""State of the index: chunks, jobs, segments, waiting messages, and the reason why they wait.
 
 Rule 1: reads only; the counts are of one snapshot.
 Rule 2: an unknown thread or workspace has nothing, it is no error.
@@ -105,7 +105,7 @@ class StatusReader:
         return frozenset(turns)
 
     def _hold(self) -> PausedQueue | None:
-        """What holds the queue, since it was first seen to."""
+        """Return the reason that holds the queue, since it was first looked at; None where nothing does."""
         settings = self._settings()
         is_off = not (settings.enabled and settings.indexing_enabled)
         held = ("thread_episodic", "indexing_disabled") if is_off else self._paused()

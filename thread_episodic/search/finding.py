@@ -1,4 +1,4 @@
-"""What a question could be about: chunks by their words, by what they mean, and what was said beside the best of them.
+"""Finds candidates for a question: chunks by their words, by meaning, and those beside the best of them.
 
 Rule 1: user text is never query syntax: only terms of the lexicon, quoted, in a bound parameter.
 Rule 2: filter first, cut after; no statistic of another workspace has a part in an answer.
@@ -69,7 +69,7 @@ def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[
 
 
 def _held(packed: bytes | None, spaced: Sequence[tuple[str, str]]) -> frozenset[str]:
-    """Which of some terms stand among packed words."""
+    """Return those of some terms that stand among packed words."""
     words = f" {unpack(packed)} "
     return frozenset([term for term, between_blanks in spaced if between_blanks in words])
 
@@ -112,7 +112,7 @@ class ChunkFinder:
         return FoundCandidates(question, candidates, self._passages(asked, candidates, beside, near), is_limited)
 
     def _beside(self, candidates: Iterable[ChunkCandidate]) -> dict[int, Beside]:
-        """What stands beside those of some candidates that do not stand alone."""
+        """Return, by chunk, what stands beside those candidates that do not stand alone."""
         named = [one.id for one in candidates if one.is_named]
         return lookups.chunks_beside(self._tx, named, SESSION_GAP_MS) if named else {}
 
@@ -138,9 +138,9 @@ class ChunkFinder:
         return [found[row] for row in rows if row in found]
 
     def _listed(self, terms: Sequence[str], statistics: Statistics) -> list[tuple[float, list[int]]]:
-        """Where each term is, with its weight.
+        """Return for each term its weight and the chunks that hold it.
 
-        Of what a filter lets through every place, however much was said since.
+        Of the chunks that a filter lets through every one is listed, however much was said since.
         """
         wanted, few = self._wanted, None
         is_filtered = wanted.from_at is not None or wanted.to_at is not None or bool(wanted.roles)

@@ -1,4 +1,4 @@
-"""How a message points at what was said.
+"""The ways in which a message points at an earlier conversation.
 
 Which of its words only point, which thread it names, what a known fact says already.
 
@@ -74,9 +74,10 @@ def decisions_asked(text: str) -> str:
 
 
 def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) -> str | None:
-    """The thread whose name a message says, or the larger part of it that no other thread's name shares.
+    """Return the thread that a message names, by its whole name or by the larger part of it; None without one.
 
-    None without one. `said` are the message's terms, `names` those of each thread's name.
+    That part must belong to no other thread's name. `said` are the message's terms, `names` those of each thread's
+    name.
     """
     parts = {thread: len({*said} & {*name}) / len({*name}) for thread, name in names.items() if name}
     best = max(parts.values(), default=0.0)
@@ -85,7 +86,10 @@ def named_thread(said: Collection[str], names: Mapping[str, Collection[str]]) ->
 
 
 def is_said_already(snippet: Collection[str], asked: Collection[str], facts: Collection[Collection[str]]) -> bool:
-    """Whether one of some facts, by their terms, says what a snippet says, and all that it has of the question."""
+    """Return whether one of some facts states what a snippet does, and all that the snippet has of the question.
+
+    All of them are given by their terms.
+    """
     own = {*snippet}
     return any(
         len(own & {*fact}) >= SAID_ALREADY * min(len(own), len({*fact})) and own & {*asked} <= {*fact}
