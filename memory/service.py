@@ -324,7 +324,7 @@ class MemoryService:
         return await self._means.db.write(sweep)
 
     async def due_at(self) -> int | None:
-        """When the next sweep has something to do."""
+        """Return when the next pass has something to do, in Unix milliseconds; None where nothing waits."""
         days = self._means.settings().retention_days
 
         def due(tx: Tx) -> int | None:
@@ -381,5 +381,5 @@ class MemoryService:
         return found
 
     async def repair_state(self) -> RepairState:
-        """What repair has left to do, and what it cannot mend."""
+        """Return the damage that repair has left to mend, and the damage that it cannot mend."""
         return await self._means.db.read(self.repairer.state)

@@ -53,7 +53,7 @@ MOST_READS = 10_000
 
 
 class TurnMemory:
-    """What hooks and tools may ask of durable memory."""
+    """Durable memory as hooks and tools use it."""
 
     def __init__(self, parts: Parts) -> None:
         self._means, self._vectors, self._writer = parts.means, parts.vectors, parts.writer
@@ -64,7 +64,7 @@ class TurnMemory:
 
     @property
     def lexicon(self) -> Lexicon:
-        """What cuts texts into terms."""
+        """Return the lexicon that cuts texts into terms."""
         return self._means.lexicon
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
@@ -108,20 +108,20 @@ class TurnMemory:
     async def recall(
         self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
     ) -> Recall:
-        """What is worth putting into a turn's prompt."""
+        """Return the records that are worth a place in a turn's prompt."""
         return await self._recaller.recall(
             text, self.turn_scopes(turn), limit=limit, exclude=exclude, before=before, agent_id=turn.agent_id,
             turn_id=turn.turn_id, time_zone=turn.time_zone,
         )  # fmt: skip
 
     async def standing(self, turn: TurnContext) -> Brief:
-        """What stands in every prompt of the turn's scopes."""
+        """Return the block that stands in every prompt of the turn's scopes."""
         return await self._standing.read(self.turn_scopes(turn))
 
     async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
-        """Active and waiting memory near a text, for the extractor.
+        """Return active and waiting memory near a text, for the extractor.
 
-        No agent's notes, which are nothing that the user said.
+        Agents' notes are left out: the user did not say them.
         """
         scopes = self.turn_scopes(turn)
         found = await self._reader.search(SearchParams(query=text[:4096], limit=limit, voices=["user"]), scopes)
@@ -194,7 +194,7 @@ class TurnMemory:
         return [outcome.result for outcome in outcomes]
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
-        """What an earlier attempt of a run left, by reason; None if none was committed."""
+        """Return the stored result of an earlier attempt of a run, by reason; None if none was committed."""
         kept = await self._means.db.read(lambda tx: find_answer(tx, f"run:{run_id}"))
         return msgspec.json.decode(kept.answer, type=dict[str, Any]) if kept is not None else None
 

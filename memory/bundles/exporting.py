@@ -52,7 +52,7 @@ def key_id(keyed: KeyedHash) -> str:
 
 
 def key_hash(keyed: KeyedHash, scope: Scope, key: str) -> bytes:
-    """What a tombstone keeps of a record's key."""
+    """Return the hash of a record's key that its tombstone keeps."""
     return keyed.digest("key", f"{scope}\n{key}")
 
 
@@ -103,7 +103,7 @@ class _Walk(NamedTuple):
             yield row, msgspec.structs.replace(bare_candidate(found, touched_at(self.tx, found)), **hanging)
 
     def forgotten(self, begin: int) -> Entries:
-        """What is forgotten but not erased yet: to any other home that is the same."""
+        """Return the forgotten records that are not erased yet: to any other home both are the same."""
         for stored in forgotten_from(self.tx, self.view.scope_ids, begin):
             r = stored.record
             yield stored.row, BundleTombstone(
@@ -128,7 +128,7 @@ _PHASES: tuple[Callable[[_Walk, int], Entries], ...] = (
 
 
 class ExportCursor(NamedTuple):
-    """Where a page begins: which table, which row, how much of what hangs on it was told before."""
+    """The start of a page: a table, a row, and how much that belongs to the row was exported before."""
 
     phase: int = 0
     row: int = 0

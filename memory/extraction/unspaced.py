@@ -1,4 +1,4 @@
-"""What is told in scripts without blanks, compared by the pieces between small words: Chinese, Japanese, Thai.
+"""Compares texts in scripts without blanks by the pieces between small words: Chinese, Japanese, Thai.
 
 Rule 1: pure. A piece is compared by the pairs of its characters, so that another order of the pieces is no other
 matter.
@@ -17,7 +17,7 @@ _SMALL: Final = compile_late(lambda: either("compared", "small"))
 
 
 def count_denials(text: str) -> int:
-    """How often the text denies."""
+    """Return how often the text denies."""
     return len(_NOT.findall(text))
 
 

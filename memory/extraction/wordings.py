@@ -1,4 +1,4 @@
-"""How each language says what is kept: the rows of `[statements]` of the languages, compiled.
+"""Statements worth keeping in each language: the rows of `[statements]` of the languages, compiled.
 
 Rule 1: it knows wordings, not what they mean; what they mean is decided where statements are found.
 Rule 2: a row is a regular expression with named parts in braces; it is matched where a clause begins.

@@ -51,7 +51,7 @@ class _Found(NamedTuple):
 
 
 def user_items(given: HookInput) -> dict[str, str]:
-    """What the user said in the turn, by item."""
+    """Return the user's words in the turn, by item id."""
     return {item.item_id: item.text for item in given.transcript if item.role == "user" and item.text.strip()}
 
 
@@ -215,7 +215,7 @@ class Extraction:
 
 
 def _has_kept(given: HookInput) -> bool:
-    """Whether a tool of the turn has kept something."""
+    """Return whether a tool of the turn has stored a record."""
     return any(event.name == KEEPS and event.status == "ok" for event in given.tool_events)
 
 

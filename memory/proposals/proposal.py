@@ -91,7 +91,7 @@ class Checked(NamedTuple):
 
 
 def actor_of(proposed: Proposed) -> Actor:
-    """Who wrote: what the provenance says, else the kind of door."""
+    """Return the writer: the one that the provenance names, else the kind of door."""
     given = proposed.provenance.created_by
     return given or Actor(kind="extractor" if proposed.run_id is not None else "user")
 
@@ -112,7 +112,7 @@ def texts_of(proposed: Proposed) -> list[str]:
 
 
 def findings_of(proposed: Proposed, scanner: SecretScanner) -> Findings:
-    """What the texts of a proposal hold that decides how it is handled."""
+    """Return the contents of a proposal's texts that decide how it is handled."""
     texts = texts_of(proposed)
     found = judge(texts, [span for text in texts for span in scanner.find(text)])
     if proposed.declared == "secret_like" or proposed.semantic.sensitivity == "secret":
@@ -121,7 +121,7 @@ def findings_of(proposed: Proposed, scanner: SecretScanner) -> Findings:
 
 
 def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
-    """What a model proposed although it is no fact; what came through another door is not judged."""
+    """Return the sort of junk that a model proposed; None for a fact, and for any other door, which is not judged."""
     p = proposed
     if p.heard is None:
         return None
@@ -131,7 +131,7 @@ def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
 
 
 def _stands(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
-    """Whether the words were really said in a message: a user's in their own words, and nothing that was injected."""
+    """Return whether a message really holds the words: a user's in their own words, and nothing that was injected."""
     wanted = compared(quote)
     echoes = means.echo_spans(tx, item.workspace_id, item.text)
     own = own_stretches(item.text, echoes) if item.role == "user" else [_without(item.text, echoes)]

@@ -94,7 +94,7 @@ class PromptAudience(NamedTuple):
 
 
 class WantedHits(NamedTuple):
-    """How many hits, from which place, of which ranking; None: of a new one."""
+    """The number of hits, the place to begin at, and the ranking; None: a new ranking."""
 
     limit: int
     begin: int = 0
@@ -188,7 +188,7 @@ class RecordReader:
     async def _elsewhere(
         self, question: RecordQuery, params: SearchParams, scopes: Sequence[Scope], floor: float
     ) -> list[Elsewhere]:
-        """How many hits other workspaces have, most first; nothing where no workspace was to be searched."""
+        """Return how many hits other workspaces have, most first; nothing where no workspace was to be searched."""
         here = [scope for scope in scopes if scope.kind == "workspace"]
         if params.scopes is not None and not here:
             return []

@@ -1,4 +1,4 @@
-"""What is told about a change: to the client after the commit, to other processes through the change table.
+"""Notices of a change: to the client after the commit, to other processes through the change table.
 
 Rule 1: regulated content stays at home; a notification names the record without it.
 """

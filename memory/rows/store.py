@@ -95,7 +95,7 @@ def active_by_path(tx: Tx, path: str) -> Stored | None:
 
 
 class Met(NamedTuple):
-    """Which rows there are that a lookup by an identity may find; where there are none nothing has to be looked up."""
+    """For each kind of row, whether a lookup by an identity may find any; without any, the lookup is not needed."""
 
     key: bool
     same: bool
@@ -105,7 +105,7 @@ class Met(NamedTuple):
 
 
 def met_by(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
-    """What is met in a scope by what is said: nothing, most of the time."""
+    """Return which kinds of rows of a scope share something of an identity: none, most of the time."""
     values = {
         "scope_id": scope_id, "key": identity.key, "alias": identity.alias, "fingerprint": identity.fingerprint,
         "text_hash": identity.text_hash,
@@ -115,7 +115,7 @@ def met_by(tx: Tx, scope_id: int, identity: FactIdentity) -> Met:
 
 
 def is_suppressed(tx: Tx, scope_id: int, identity: FactIdentity) -> bool:
-    """Whether the same was forgotten, erased, or rejected by a person."""
+    """Return whether the same claim was forgotten, erased, or rejected by a person."""
     values = {"scope_id": scope_id, "fingerprint": identity.fingerprint, "text_hash": identity.text_hash}
     row = tx.one(SQL["is_suppressed"], values)
     return bool(row and row[0])
@@ -155,7 +155,7 @@ def scope_ids_of(tx: Tx, scopes: Sequence[Scope]) -> dict[int, Scope]:
 
 
 def active_in(tx: Tx, scope: Scope) -> int:
-    """How many active records a scope has."""
+    """Return how many active records a scope has."""
     found = scope_id_of(tx, scope)
     row = tx.one(SQL["count_in_scope"], {"scope_id": found}) if found is not None else None
     return row[0] if row else 0

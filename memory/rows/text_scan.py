@@ -1,4 +1,4 @@
-"""Where words are, told by the records themselves while the full-text index is in doubt.
+"""Finds words in the records themselves while the full-text index is in doubt.
 
 Rule 1: what is looked through is bounded: of more records than that the newest.
 Rule 2: that the index is in doubt stands in the home, so that every process knows; repair takes the mark away.
@@ -20,7 +20,7 @@ TEXT_CHECKS = frozenset({"unvouched_texts", "wrong_texts", "forgotten_texts", "m
 
 
 def is_doubted(tx: Tx) -> bool:
-    """Whether the full-text index may lack something."""
+    """Return whether the full-text index may lack something."""
     return tx.one(SQL["get_fact"], {"name": MARK}) is not None
 
 

@@ -1,4 +1,4 @@
-"""When two facts are the same fact: canonical keys and fingerprints.
+"""Decides when two facts are the same fact: canonical keys and fingerprints.
 
 Rule 1: pure. What is compared is folded the same way everywhere: NFKC, case, white space, terminal punctuation.
 Rule 2: digits and negation are kept: a number or a "not" makes another fact.
@@ -33,7 +33,7 @@ _SELECTORS = compile_late("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")  # how a chara
 
 
 class FactIdentity(NamedTuple):
-    """What a fact is, apart from its wording."""
+    """The identity of a fact, apart from its wording."""
 
     key: str
     alias: str | None
@@ -68,7 +68,7 @@ def cardinality_of(semantic: SemanticFields) -> Cardinality:
 
 
 def value_text(content: str, value: Any) -> str:
-    """What the fact says: its value where it has one, else its words."""
+    """Return the text of a fact's value where it has one, else its words."""
     if value is None:
         return content
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
@@ -126,7 +126,7 @@ def _words(content: str) -> str:
 
 
 def text_hash_of(scope: Scope, content: str, keyed: KeyedHash) -> bytes:
-    """What tells the same words in the same scope, whatever they are filed under."""
+    """Return the hash of the words in a scope, the same whatever category or key they have."""
     return keyed.digest("text", f"{scope.kind}:{scope.key}\n{_words(content)}")
 
 

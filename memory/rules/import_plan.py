@@ -1,4 +1,4 @@
-"""What becomes of an entry of a bundle, given what is here.
+"""Decides on an entry of a bundle, given what this home has.
 
 Rule 1: pure; the first row of a table that holds decides.
 Rule 2: nothing here is overwritten, and nothing forgotten here comes back.
@@ -14,7 +14,7 @@ so."""
 
 
 class EntryVerdict(NamedTuple):
-    """What to do with an entry."""
+    """The decision on an entry."""
 
     fate: Fate
     reason: ConflictReason | None = None
@@ -22,7 +22,7 @@ class EntryVerdict(NamedTuple):
 
 
 class Twin(NamedTuple):
-    """What is here under an entry's id."""
+    """The row that this home has under an entry's id."""
 
     is_forgotten: bool
     is_same_thing: bool

@@ -48,7 +48,7 @@ def noted_by_bytes(provenance: bytes) -> str:
 
 
 def is_note(record: Record) -> bool:
-    """Whether a record is an unconfirmed note."""
+    """Return whether a record is an unconfirmed note."""
     return record.voice == "machine"
 
 
@@ -58,11 +58,14 @@ def how_to_confirm(memory_id: str) -> str:
 
 
 def may_note(setting: AgentNotes, *, is_door: bool) -> bool:
-    """Whether a model may keep notes there: at a door outside of turns, or in a turn."""
+    """Return whether a model may keep notes: at a door outside of turns, or in a turn."""
     return setting == "all" or (setting == "doors" and is_door)
 
 
 def scope_of_note(active: Sequence[Scope], wanted: Scope | None) -> Scope | None:
-    """Where a note goes: where it was asked to, else into the workspace, else to the agent."""
+    """Return the scope of a note: the one asked for, else the workspace, else the agent.
+
+    Return None where neither of these is active.
+    """
     by_kind = {scope.kind: scope for scope in active}
     return wanted or by_kind.get("workspace") or by_kind.get("agent")

@@ -1,4 +1,4 @@
-"""Which scopes a call may touch: decided once, from the context and the settings.
+"""Resolves the scopes that a call may touch: once, from the context and the settings.
 
 Rule 1: every read and write goes through a list of active scopes made here.
 Rule 2: a scope that is not active is refused; an unknown id matches nothing.
@@ -69,9 +69,9 @@ def required(active: Sequence[Scope], scope: Scope) -> Scope:
 def default_of(
     active: Sequence[Scope], category: Category, hint: ScopeHint, corrected: Scope | None = None
 ) -> tuple[Scope | None, bool]:
-    """Where a write without a scope goes, and whether that was clear; None when nothing fits is active.
+    """Return the scope of a write that names none, and whether that was clear; None when nothing fits is active.
 
-    What corrects a fact stands where that fact stood.
+    A correction goes where the corrected fact is.
     """
     if corrected is not None and corrected in active:
         return corrected, True

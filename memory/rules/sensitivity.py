@@ -1,4 +1,4 @@
-"""How careful a fact must be handled: regulated and personal content, and what is never part of stored text.
+"""Decides how careful a fact must be handled: regulated and personal content, and what is never stored.
 
 Rule 1: credentials are found by the scanner that wiring hands in; here stands only what follows from its finds.
 Rule 2: pure.
@@ -33,7 +33,7 @@ _UNSEEN = compile_late(
 
 
 class Findings(NamedTuple):
-    """What a text holds that decides how it is handled."""
+    """The contents of a text that decide how it is handled."""
 
     secret_kinds: list[str]
     is_regulated: bool
@@ -56,7 +56,7 @@ def clean_value(value: Any) -> Any:
 
 
 def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
-    """What the texts of a proposal hold, given what the scanner found in them."""
+    """Return the sensitive contents of a proposal's texts, given the spans that the scanner found in them."""
     kinds = sorted({span.kind for span in spans})
     is_regulated = any(_REGULATED.search(unicodedata.normalize("NFKC", text)) for text in texts)
     return Findings(kinds, is_regulated)

@@ -14,7 +14,7 @@ WITHHELD: Final = "pioneer:withheld"
 
 
 class Seen(NamedTuple):
-    """What visibility depends on, of a record."""
+    """The members of a record that visibility depends on."""
 
     scope_id: int
     status: Status
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 class View(NamedTuple):
-    """What visibility depends on, of a call."""
+    """The members of a call that visibility depends on."""
 
     scope_ids: Collection[int]
     statuses: Collection[Status]
@@ -74,5 +74,5 @@ def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:
 
 
 def is_visible(record: Seen, view: View) -> bool:
-    """Whether the record may be shown."""
+    """Return whether the record may be shown."""
     return hidden_by(record, view) is None

@@ -1,4 +1,4 @@
-"""What a write does: from a proposal and what is known, to a plan.
+"""Plans a write: from a proposal and what is known.
 
 Rule 1: pure; the pipeline gathers, this decides, the store applies.
 Rule 2: the gates come first, in the order of `_gates`; a proposal that passes them is compared, then weighed.
@@ -89,7 +89,7 @@ class ProposalSituation(NamedTuple):
 
 
 class WritePlan(NamedTuple):
-    """What is done, and why."""
+    """The actions of a write, and their reasons."""
 
     action: Action
     relation: Relation
@@ -193,9 +193,9 @@ def _decided(verdict: AdmissionScore, action: Action, reason: ReasonCode, extra:
 
 
 def _noted(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
-    """A note is kept beside what the user said, and changes nothing of it; what is known already is not kept again.
+    """Plan to keep a note beside what the user said, of which it changes nothing; known words are not kept again.
 
-    It takes the place of its author's note of the same path.
+    The note replaces its author's note of the same path.
     """
     if s.duplicate is not None:
         return WritePlan("merge", "duplicate", _decided(verdict, "merge", "duplicate_active"), s.duplicate.memory_id)
@@ -217,9 +217,9 @@ def _merged(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -
 
 
 def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore) -> WritePlan:
-    """What is believed is said again with a detail.
+    """Plan to replace a believed record by the same words with a detail.
 
-    It gives way without a contest, where the new words are believed at all.
+    The record gives way without a contest, where the new words are believed at all.
     """
     plan = _novel(s, verdict)
     if plan.action != "activate":

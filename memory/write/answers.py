@@ -1,4 +1,4 @@
-"""How the outcome of a write becomes an answer, is kept under an idempotency key, and is told again.
+"""Makes an answer of a write's outcome, keeps it under an idempotency key, and gives it again.
 
 Rule 1: a kept answer holds ids and the decision, never content.
 """
@@ -78,7 +78,7 @@ def note_answer(result: WriteResult) -> NoteResult:
 
 
 def answer_of(outcome: Outcome) -> dict[str, Any]:
-    """What is kept of an answer: ids, never content."""
+    """Return the part of an answer that is kept: ids, never content."""
     r = outcome.result
     return {
         "created": outcome.created, "relation": r.relation, "canonical_key": r.canonical_key,
