@@ -62,12 +62,12 @@ class Pattern:
         return m.start(), m.start(), m.end()
 
     def occurs(self, text: str) -> bool:
-        """Whether it matches somewhere; `^` and `$` are the ends of the text."""
+        """Return whether the pattern matches somewhere; `^` and `$` are the ends of the text."""
         return self._compiled.search(text.encode()) is not None
 
 
 class Hints:
-    """Which of many short patterns match somewhere in a text, told in one pass."""
+    """A set of short patterns that are searched for in one pass over a text."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns

@@ -1,4 +1,4 @@
-"""What tells a card, an account, a code or a list of words that open something from the numbers and words of every day.
+"""Tells cards, accounts, codes and lists of words that open something from numbers and words of every day.
 
 Rule 1: check digits decide where there are any; where there are none, the words around the number.
 """
