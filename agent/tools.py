@@ -63,12 +63,15 @@ class Toolset:
 
 
 def failure(code: str, message: str) -> ToolReply:
-    """A tool error as the model reads it."""
+    """Return a tool error as the model reads it."""
     return ToolReply(ok=False, error=ToolFailure(code=code, message=message[:500]))
 
 
 def result_text(reply: ToolReply) -> str:
-    """A reply as one JSON text of at most `MAX_RESULT_CHARS`; a tool that says more is told to say less."""
+    """Return a reply as one JSON text of at most `MAX_RESULT_CHARS`.
+
+    A longer reply becomes a failure that asks the model for less.
+    """
     shown: dict[str, Any] = {"ok": True, "data": reply.data} if reply.ok else {"ok": False, "error": reply.error}
     text = encode(shown).decode()
     if len(text) <= MAX_RESULT_CHARS:
@@ -77,7 +80,7 @@ def result_text(reply: ToolReply) -> str:
 
 
 def most_that_fits(count: int, fits: Callable[[int], bool]) -> int:
-    """The largest n up to `count` for which it fits; what fits in more fits in less."""
+    """Return the largest n up to `count` for which it fits; what fits in more fits in less."""
     low, high = 0, count
     while low < high:
         middle = (low + high + 1) // 2

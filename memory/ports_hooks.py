@@ -60,7 +60,7 @@ class MemoryForTurns(Protocol):
         ...
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
-        """The scopes that are active in the turn."""
+        """Return the scopes that are active in the turn."""
         ...
 
     async def recall(
@@ -116,7 +116,7 @@ class MemoryForTurns(Protocol):
         ...
 
     async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
-        """The statistics of an earlier attempt of the run that was committed, or None."""
+        """Return the statistics of an earlier attempt of the run that was committed, or None."""
         ...
 
     async def related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:

@@ -68,11 +68,11 @@ class TurnMemory:
         return self._means.lexicon
 
     def turn_scopes(self, turn: TurnContext) -> list[Scope]:
-        """The scopes that are active in a turn."""
+        """Return the scopes that are active in a turn."""
         return of_turn(turn, self._means.settings())
 
     def sizes(self, tx: Tx, turn: TurnContext) -> list[ScopeSize]:
-        """The scopes that are active in a turn, with the count that each keeps. Satisfies `MeasureMemory`."""
+        """Return the scopes that are active in a turn, with the count that each keeps. Satisfies `MeasureMemory`."""
         return [ScopeSize(kind=scope.kind, count=active_in(tx, scope)) for scope in self.turn_scopes(turn)]
 
     async def search_in_turn(self, turn: TurnContext, params: SearchParams) -> SearchResult:
@@ -102,7 +102,7 @@ class TurnMemory:
         return await self._reader.list_records(params, narrowed(self.turn_scopes(turn), params.scopes))
 
     def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
-        """Of memories that are not forgotten, a mark of what they say."""
+        """Return by id a mark of each memory's words; forgotten memories have none."""
         return marks_of(tx, memory_ids)
 
     async def recall(
@@ -141,9 +141,9 @@ class TurnMemory:
         self, turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None = None,
         is_note: bool = False
     ) -> WriteResult:  # fmt: skip
-        """A model's `memory_remember`.
+        """Write what a model's `memory_remember` proposes; return the result.
 
-        A wish of the user where they asked, in the sentence `said`, else a note or a mere proposal.
+        It is a wish of the user where they asked, in the sentence `said`, else a note or a mere proposal.
         """
         check_bounds(params.content, params.value, params.metadata, params.path)
         scopes = self.turn_scopes(turn)

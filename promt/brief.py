@@ -84,7 +84,7 @@ def choose(statements: Iterable[StandingStatement]) -> list[StandingStatement]:
 
 
 def compose(statements: Iterable[StandingStatement], max_chars: int, frame: Frame = STANDING) -> Brief:
-    """The statements as one block of at most `max_chars` characters in all."""
+    """Return the statements as one block of at most `max_chars` characters in all."""
     room = max_chars - len(frame.head) - len(frame.tail) + 1  # the last line ends where the tail begins
     shown: list[ShownLine] = []
     left_out: list[str] = []

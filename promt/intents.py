@@ -296,7 +296,7 @@ def _heard(language: _Language, text: _Text) -> list[str]:
 
 
 def ends_of(text: str) -> str:
-    """A message, or the beginning and the end of a long one, a line each."""
+    """Return a message, or the beginning and the end of a long one, a line each."""
     return text if len(text) <= HEAD_CHARS + TAIL_CHARS else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}"
 
 

@@ -108,30 +108,33 @@ def _works() -> re.Pattern[str]:
 
 
 def own_words(text: str, material: Sequence[Span] = ()) -> list[Span]:
-    """The ranges in which the user speaks, in order; `material` is what the caller knows to be no words of theirs."""
+    """Return the ranges in which the user speaks, in order.
+
+    `material` are the ranges that the caller knows to be no words of theirs.
+    """
     found = _spans(text)
     return _without(text, found, material) if material else list(found)
 
 
 def own_stretches(text: str, material: Sequence[Span] = ()) -> list[str]:
-    """The user's own words, stretch by stretch."""
+    """Return the user's own words, stretch by stretch."""
     return [text[start:end] for start, end in own_words(text, material)]
 
 
 def only_own(text: str, material: Sequence[Span] = ()) -> str:
-    """The user's own words, a line for each stretch."""
+    """Return the user's own words, a line for each stretch."""
     return "\n".join(own_stretches(text, material))
 
 
 def edges(text: str) -> str:
-    """The first and the last paragraph, as far as they are short and nothing quotes them: where people steer."""
+    """Return the first and the last paragraph, as far as they are short and nothing quotes them: where people steer."""
     bare = mask_quotes(f"{text[:HEAD_CHARS]}\n\n{text[-TAIL_CHARS:]}" if len(text) > READ_CHARS else text)
     paragraphs = [one for one in _BLANK.split(bare.strip()) if one.strip()]
     return "\n\n".join(one for one in dict.fromkeys([*paragraphs[:1], *paragraphs[-1:]]) if len(one) <= EDGE_CHARS)
 
 
 def mask_material(text: str, material: Sequence[Span] = ()) -> str:
-    """The text with every character that is not the user's own replaced by `MASK`; line ends stay."""
+    """Return the text with every character that is not the user's own replaced by `MASK`; line ends stay."""
     parts: list[str] = []
     place = 0
     for start, end in [*own_words(text, material), (len(text), len(text))]:

@@ -34,7 +34,7 @@ class TimeRange:
 
 
 def zone_of(name: str) -> tzinfo:
-    """The time zone of that name; UTC where this machine does not know it."""
+    """Return the time zone of that name; UTC where this machine does not know it."""
     return find_zone(name) or UTC
 
 
@@ -238,7 +238,7 @@ class _Anchors(NamedTuple):
     rules: dict[str, list[_Rule]]
 
     def near(self, folded: str) -> Iterator[_Rule]:
-        """The rules that may match in a text: whose words are there, not only their beginnings."""
+        """Yield the rules that may match in a text: whose words are there, not only their beginnings."""
         for anchor, word in {match.group(1, 0) for match in self.pattern.finditer(folded)}:
             yield from (rule for rule in self.rules[anchor] if rule.words is None or rule.words.fullmatch(word))
 
@@ -270,7 +270,7 @@ MAX_TIMES = 8
 
 
 def find_time(text: str, now: int, zone: tzinfo, read_date: ReadDate) -> TimeRange | None:
-    """The span of the past that a message names, over all time words of its beginning and end; None without any.
+    """Return the span of the past that a message names, over all time words of its beginning and end; None without any.
 
     See `MAX_TIMES`.
     """

@@ -16,7 +16,7 @@ _ALPHABETIC = re.compile(r"[\x80-\u1fff]+")
 
 
 def estimated_tokens(text: str) -> int:
-    """The estimate: a part of a token for each letter of an alphabet, a whole one for any other character."""
+    """Return the estimate: a part of a token for each letter of an alphabet, a whole one for any other character."""
     latin = sum(len(run) for run in _LATIN.findall(text))
     alphabetic = sum(len(run) for run in _ALPHABETIC.findall(text))
     others = len(text) - latin - alphabetic

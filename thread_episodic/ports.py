@@ -66,7 +66,7 @@ class ChunkEmbedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """One float16 vector for each text, in order; raises `Unavailable` when there is no model now."""
+        """Return one float16 vector for each text, in order; raises `Unavailable` when there is no model now."""
         ...
 
 

@@ -78,7 +78,7 @@ class TurnReader:
         return said
 
     async def numbers(self, thread_ids: Iterable[str]) -> dict[str, int]:
-        """The number of every turn of some threads, by turn id."""
+        """Return the number of every turn of some threads, by turn id."""
         wanted = list(dict.fromkeys(thread_ids))
 
         def look(tx: Tx) -> dict[str, int]:

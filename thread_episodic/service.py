@@ -169,7 +169,10 @@ class EpisodicService:
         return ConversationSize(threads=threads, chunks=chunks, oldest_at=oldest_at)
 
     def marks(self, tx: Tx, chunk_ids: Sequence[str]) -> dict[str, bytes]:
-        """Of chunks that may still be shown, a mark of their message: what it says, and what of it is excluded."""
+        """Return by id a mark of each chunk's message: its words, and the parts of it that are excluded.
+
+        Chunks that may not be shown any more have none.
+        """
         marks: dict[str, bytes] = {}
         for chunk_id in chunk_ids:
             turn_id, item_id, _ = parts_of_chunk(chunk_id) or ("", "", 0)
@@ -273,7 +276,7 @@ class EpisodicService:
         return await self._find(wanted, query.query, limits, RECALL_PATIENCE, turn_id=turn.turn_id, is_newest=is_newest)
 
     async def in_named_thread(self, turn: TurnContext, query: EpisodicQuery) -> tuple[str, EpisodicQuery] | None:
-        """The thread that a query names, with what is asked of it; None where it names none."""
+        """Return the thread that a query names, with what is asked of it; None where it names none."""
         terms_of = self._means.lexicon.index_terms
         said = frozenset(terms_of(query.query))
 

@@ -28,7 +28,7 @@ def placed(workspace: int, terms: str) -> str:
 
 
 def of_thread(thread: int) -> str:
-    """The term that all chunks of a thread have; no word is one."""
+    """Return the term that all chunks of a thread have; no word is one."""
     return f"t{thread}"
 
 

@@ -46,7 +46,7 @@ def is_visible(chunk: ChunkCandidate, item: ItemFact | None, source_hash: bytes 
 
 
 def mask_range(text: str, spans: Sequence[SecretSpan], start: int, end: int, *, marker: str = "[secret:{kind}]") -> str:
-    """A range of the text with every secret that touches it replaced, also one that begins or ends outside."""
+    """Return a range of the text with every secret that touches it replaced, also one that begins or ends outside."""
     parts: list[str] = []
     place = start
     for span in spans:

@@ -175,7 +175,7 @@ class Artifacts:
     # -- the wire --------------------------------------------------------------------------------------------------
 
     async def artifact_list(self, params: ArtifactListParams) -> ArtifactListResult:
-        """The files of a thread, each version once, newest first."""
+        """Return the files of a thread, each version once, newest first."""
         (before,) = place_of(params.cursor, (LAST,))
 
         def read(tx: Tx) -> ArtifactListResult:
@@ -189,7 +189,7 @@ class Artifacts:
         return await self._db.read(read)
 
     async def artifact_get(self, params: ArtifactGetParams) -> ArtifactGetResult:
-        """A part of a file: characters where it is text, else bytes; `offset` and `limit` count the same."""
+        """Return a part of a file: characters where it is text, else bytes; `offset` and `limit` count the same."""
         ref = await self._db.read(lambda tx: find_kept(tx, params.artifact_id, params.version_id, None))
         page = await self.reading.page(ref, params.offset, params.limit) if ref is not None else None
         if ref is None or page is None:

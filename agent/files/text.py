@@ -56,13 +56,13 @@ DELIMITERS = (",", ";", "\t", "|")
 
 
 def essence_of(mime: str) -> str:
-    """A media type without its parameters, under its usual name."""
+    """Return a media type without its parameters, under its usual name."""
     essence = mime.partition(";")[0].strip().lower()
     return ALIASES.get(essence, essence)
 
 
 def kind_of(mime: str) -> ArtifactKind:
-    """The kind that a media type stands for."""
+    """Return the kind that a media type stands for."""
     essence = essence_of(mime)
     for prefix, kind in KINDS:
         if essence.startswith(prefix):
@@ -71,7 +71,7 @@ def kind_of(mime: str) -> ArtifactKind:
 
 
 def signature_of(head: bytes) -> str | None:
-    """The media type that the first bytes are unmistakably of."""
+    """Return the media type that the first bytes are unmistakably of."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -155,7 +155,7 @@ def index_text(file: BinaryIO, *, is_declared: bool) -> TextIndex | None:
 
 
 def read_text(file: BinaryIO, index: TextIndex, offset: int, limit: int) -> str:
-    """The characters from `offset` on, at most `limit`."""
+    """Return the characters from `offset` on, at most `limit`."""
     if offset >= index.chars:
         return ""
     before, start = index.marks[bisect_right(index.marks, offset, key=lambda mark: mark[0]) - 1]
@@ -172,7 +172,7 @@ def read_text(file: BinaryIO, index: TextIndex, offset: int, limit: int) -> str:
 
 
 def masked(text: str, spans: Sequence[SecretSpan], start: int, end: int) -> str:
-    """A part of the text without what the spans cover, also where a span only reaches into it."""
+    """Return a part of the text without what the spans cover, also where a span only reaches into it."""
     pieces: list[str] = []
     place = start
     for span in spans:
@@ -212,7 +212,7 @@ def delimiter_of(record: str) -> str:
 
 
 def fields_of(record: str, delimiter: str) -> list[str]:
-    """A record's fields; one that is not well formed is a single field."""
+    """Return a record's fields; one that is not well formed is a single field."""
     try:
         rows = list(csv.reader([record.rstrip("\r\n")], delimiter=delimiter))
     except csv.Error:
@@ -224,7 +224,7 @@ def fields_of(record: str, delimiter: str) -> list[str]:
 
 
 def page_text(number: int, text: str | None) -> str:
-    """A page as a reader of the whole document gets it; None for one that cannot be read."""
+    """Return a page as a reader of the whole document gets it; a `text` of None is a page that cannot be read."""
     if text is None:
         return f"[page {number}: cannot be read]\n\n"
     return f"[page {number}]\n{text.strip()}\n\n" if text.strip() else f"[page {number}: no text]\n\n"

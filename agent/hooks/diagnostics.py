@@ -25,7 +25,7 @@ class Vetted(NamedTuple):
 
 
 def vet(contributions: Sequence[Contribution], mask: Callable[[str], str]) -> Vetted:
-    """The diagnostics among contributions, without what may not be kept."""
+    """Return the diagnostics among contributions, without what may not be kept."""
     given = diagnostics_of(contributions)
     kept = [_cut(diagnostic, mask) for diagnostic in given]
     return Vetted(kept, all(diagnostic.code in DIAGNOSTIC_CODES for diagnostic in given) and kept == given)

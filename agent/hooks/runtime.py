@@ -68,7 +68,7 @@ class HookOutcome(NamedTuple):
 
 
 def manifest_run(run: HookRun) -> ManifestRun:
-    """A run as the manifest shows it."""
+    """Return a run as the manifest shows it."""
     return ManifestRun(
         run_id=run.run_id,
         hook_id=run.hook_id,
@@ -82,7 +82,7 @@ def manifest_run(run: HookRun) -> ManifestRun:
 def ended(
     run: HookRun, verdict: HookOutcome, *, attempts: int, started_at: int, completed_at: int, duration_ms: int
 ) -> HookRun:
-    """The run with its end written in: hashes of what it gave, never contents."""
+    """Return the run with its end written in: hashes of what it gave, never contents."""
     return msgspec.structs.replace(
         run,
         status=verdict.status,
@@ -98,18 +98,18 @@ def ended(
 
 
 def failed(code: str, *, retryable: bool = False, status: RunStatus = "failed") -> HookOutcome:
-    """A run that failed, with the code as its diagnostic too."""
+    """Return a run that failed, with the code as its diagnostic too."""
     return HookOutcome(status, [], RunError(code=code, retryable=retryable), [Diagnostic(code=code)], [])
 
 
 def settled(subscription: Subscription, verdict: HookOutcome) -> HookOutcome:
-    """The verdict for good: the failure of a hook whose policy is `skip` counts as not having run."""
+    """Return the final verdict: the failure of a hook whose policy is `skip` counts as not having run."""
     has_failed = verdict.error is not None and subscription.failure_policy == "skip"
     return verdict._replace(status="skipped", error=None) if has_failed else verdict
 
 
 def skipped(code: str) -> HookOutcome:
-    """A run that did not apply."""
+    """Return a run that did not apply."""
     return HookOutcome("skipped", [], None, [Diagnostic(code=code)], [])
 
 
@@ -168,7 +168,7 @@ class HookRuntime:
         self._is_strict = is_strict
 
     def new_run(self, subscription: Subscription, given_to: tuple[str, str]) -> HookRun:
-        """A run that is about to begin, for (thread, turn)."""
+        """Return a run that is about to begin, for (thread, turn)."""
         thread_id, turn_id = given_to
         return HookRun(
             run_id=self._ids.new("run"),

@@ -120,7 +120,7 @@ def read_history(tx: Tx, thread_id: str, position: int, *, room: Size, reserved:
 
 
 def rewritten(history: History, say: Callable[[str], str]) -> History:
-    """The history with every message as `say` has it; one that becomes empty is gone."""
+    """Return the history with every message as `say` has it; one that becomes empty is gone."""
     turns = [
         turn._replace(messages=[
             msgspec.structs.replace(message, content=text)

@@ -46,7 +46,7 @@ KINDS: Mapping[str, ItemKind] = {"user": "user_message", "assistant": "agent_mes
 
 
 def derived_id(prefix: str, *parts: str) -> str:
-    """An id that is the same for the same parts, and different for any others."""
+    """Return an id that is the same for the same parts, and different for any others."""
     digest = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
     return f"{prefix}_{digest[:26]}"
 
@@ -323,7 +323,7 @@ def _item(said: ImportItem, item_id: str, turn_id: str, thread_id: str, at: int)
 
 
 def artifact_ref(given: ArtifactRefInput) -> ArtifactRef:
-    """A reference as stored; a missing version is named after the file."""
+    """Return a reference as stored; a missing version is named after the file."""
     version = given.version_id or derived_id("ver", given.artifact_id, given.sha256 or given.name)
     return ArtifactRef(
         artifact_id=given.artifact_id, version_id=version, name=given.name, kind=given.kind, mime=given.mime,

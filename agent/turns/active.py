@@ -84,7 +84,7 @@ class ActiveTurn:
         status: ItemStatus = "completed",
         tool: ToolUse | None = None,
     ) -> Item:
-        """An item of this turn."""
+        """Make an item of this turn and return it."""
         return Item(
             item_id=self._ids.new("itm"),
             turn_id=self.turn.turn_id,
@@ -128,7 +128,7 @@ class ActiveTurn:
         self._item("item/completed", self.user_item)
 
     def terminal(self, turn: Turn) -> Callable[[], None]:
-        """The notification that ends the turn, numbered now and sent when called."""
+        """Number the notification that ends the turn, and return the function that sends it."""
         method = TERMINAL[turn.status]
         if method == "turn/failed":
             error = turn.error or TurnError.of("internal", retryable=False)

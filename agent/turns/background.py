@@ -86,7 +86,7 @@ def context_in(
 
 
 def post_runs(tx: Tx, turn_id: str) -> list[HookRun]:
-    """The runs of what follows a turn."""
+    """Return the runs of what follows a turn."""
     return [run for run in runs_of_turn(tx, turn_id) if run.phase == "TurnPostTurn"]
 
 

@@ -92,7 +92,7 @@ class TurnLifecycle:
         self._unsettled: dict[str, Callable[[Tx], None]] = {}
 
     async def find(self, turn_id: str) -> ActiveTurn | None:
-        """A turn that runs in this process; one that is about to begin is waited for."""
+        """Return a turn that runs in this process, None without one; a turn that is about to begin is waited for."""
         while (begun := self._beginning.get(turn_id)) is not None:
             await begun.wait()
         return self.running.get(turn_id)

@@ -44,9 +44,9 @@ class Tools(NamedTuple):
 async def run_tool(
     active: ActiveTurn, tools: Tools, request: ToolRequest, show: Callable[[Picture], None] | None = None
 ) -> ToolReply:
-    """One tool call with its deadline; `show` takes pictures, where the model does.
+    """Run one tool call within its deadline and return its reply; `show` takes pictures, where the model does.
 
-    Never raises for what the model wrote.
+    Nothing that the model wrote makes it raise.
     """
     if request.name not in tools.toolset.visible_names():
         return failure(

@@ -176,12 +176,15 @@ def _trimmed(found: RuleMatch) -> Range:
 
 
 def anything(found: RuleMatch) -> Range | None:
-    """The rule's pattern says it all."""
+    """Return the whole range of the match: the rule's pattern is enough."""
     return found.start, found.end
 
 
 def genuine(found: RuleMatch) -> Range | None:
-    """A token as vendors make them, not what documentation writes in its place: `ghp_xxxx`, `sk_live_your_key_here`."""
+    """Return the range of a token as vendors make them.
+
+    Return None for what documentation writes in its place: `ghp_xxxx`, `sk_live_your_key_here`.
+    """
     value = found.value
     coined = any(c.isdigit() for c in value) or (value != value.lower() and value != value.upper())
     return (
@@ -192,7 +195,7 @@ def genuine(found: RuleMatch) -> Range | None:
 
 
 def issued(found: RuleMatch) -> Range | None:
-    """A key of capitals and digits after a vendor's own letters."""
+    """Return the range of a key of capitals and digits after a vendor's own letters; None for any other."""
     is_blank = _BLANK.occurs(found.value.lower()) or entropy(found.value) < MIN_ISSUED
     return None if is_blank else (found.start, found.end)
 
@@ -258,7 +261,7 @@ def quoted_password(found: RuleMatch) -> Range | None:
 
 
 def stated_password(found: RuleMatch) -> Range | None:
-    """A value that no dictionary has, after `password is` in any language."""
+    """Return the range of a value that no dictionary has, after `password is` in any language; None for any other."""
     start, end = _trimmed(found)
     value = found.text[start:end]
     if end - start < 4 or NOT_ITSELF.occurs(found.lead) or _is_something_else(value) or _is_fingerprint(value):
@@ -267,7 +270,7 @@ def stated_password(found: RuleMatch) -> Range | None:
 
 
 def bare_password(found: RuleMatch) -> Range | None:
-    """As `stated_password`, but nothing says `is`, so it must be longer."""
+    """Return the range as `stated_password` does, of a longer value, because no `is` stands before it."""
     narrowed = stated_password(found)
     return narrowed if narrowed and narrowed[1] - narrowed[0] >= 6 else None
 
@@ -364,7 +367,7 @@ def jagged_key(found: RuleMatch) -> Range | None:
 
 
 def url_password(found: RuleMatch) -> Range | None:
-    """The password in `scheme://user:password@host`, unless documentation left a word in its place."""
+    """Return the range of the password in `scheme://user:password@host`, unless a placeholder stands there."""
     return None if _PLACEHOLDER.occurs(found.value.lower()) else (found.start, found.end)
 
 
@@ -380,6 +383,6 @@ def pem_block(found: RuleMatch) -> Range | None:
 
 
 def putty_block(found: RuleMatch) -> Range | None:
-    """The whole file of a PuTTY key, to the line of its checksum."""
+    """Return the range of the whole file of a PuTTY key, to the line of its checksum."""
     closing = found.lowered.find("private-mac:", found.end, found.end + PEM_CHARS)
     return found.start, found.end if closing < 0 else min(len(found.text), closing + 80)

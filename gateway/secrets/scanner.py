@@ -111,11 +111,11 @@ class _View:
         return self._words
 
     def original(self, start: int, end: int) -> Range:
-        """The range in the text as it was given."""
+        """Return the range in the text as it was given."""
         return start, end
 
     def edited(self, edits: Iterable[Edit]) -> "_View | None":
-        """The view after the edits, which are in order; None when there are none."""
+        """Return the view after the edits, which are in order; None when there are none."""
         done: list[Edit] = []
         pieces: list[str] = []
         last = 0
@@ -252,7 +252,7 @@ class _Rules:
         self._which = Hints(sources)
 
     def hits(self, view: _View) -> Iterator[Hit]:
-        """Each place that a rule finds in the view, in the original text."""
+        """Yield each place that a rule finds in the view, in the original text."""
         present = self._hints.present(view.lowered_data)
         needs: dict[Pattern | None, bool] = {None: True}
         asked = {rank for place in present for rank in self._ranks_of[place]}
@@ -404,7 +404,10 @@ class RuleScanner:
         ]
 
     def mask(self, text: str) -> str:
-        """The text with every span replaced by its marker, until nothing is found: masking again changes nothing."""
+        """Return the text with every span replaced by its marker, until nothing is found.
+
+        Masking the result again changes nothing.
+        """
         while spans := self.find(text):
             pieces: list[str] = []
             last = 0

@@ -47,7 +47,7 @@ _PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
 
 
 def key_id(keyed: KeyedHash) -> str:
-    """The name of the home's key: the same in every copy of the home, and of no use to find the key."""
+    """Return the name of the home's key: the same in every copy of the home, and of no use to find the key."""
     return keyed.digest("key_id", "")[:KEY_ID_BYTES].hex()
 
 
@@ -57,7 +57,7 @@ def key_hash(keyed: KeyedHash, scope: Scope, key: str) -> bytes:
 
 
 def bare_record(stored: Stored, now: int) -> BundleRecord:
-    """A record without what hangs on it, as it is at this moment."""
+    """Return a record without what hangs on it, as it is at this moment."""
     names = set(BundleRecord.__struct_fields__) & set(stored.record.__struct_fields__)
     own: dict[str, Any] = {name: getattr(stored.record, name) for name in names}
     own["status"] = status_at(stored.record, now)
@@ -65,7 +65,7 @@ def bare_record(stored: Stored, now: int) -> BundleRecord:
 
 
 def bare_candidate(found: StoredCandidate, touched_at: int) -> BundleCandidate:
-    """A candidate without what hangs on it."""
+    """Return a candidate without what hangs on it."""
     names = set(BundleCandidate.__struct_fields__) & set(found.candidate.__struct_fields__)
     own: dict[str, Any] = {name: getattr(found.candidate, name) for name in names}
     proposal = _PROPOSAL.decode(found.proposal)
@@ -151,7 +151,7 @@ class Exporter:
         self._means = means
 
     async def export(self, params: ExportParams, scopes: Sequence[Scope]) -> ExportResult:
-        """A page of everything in the scopes."""
+        """Return a page of everything in the scopes."""
         place = ExportCursor(*place_of(params.cursor, ExportCursor()))
         if not 0 <= place.phase < len(_PHASES) or min(place) < 0:
             raise CallerError.at("$.cursor", "This is not a cursor of a page before")

@@ -83,7 +83,7 @@ class Tally:
             self.skipped += 1
 
     def result(self) -> ImportResult:
-        """The answer."""
+        """Return the result of the import."""
         return ImportResult(
             imported=self.imported, skipped=self.skipped, conflicts=self.conflicts, tombstoned=self.tombstoned
         )  # fmt: skip

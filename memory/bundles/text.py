@@ -49,19 +49,19 @@ _header = msgspec.json.Decoder(_AnyHeader)
 
 
 def line_of(entry: BundleEntry | BundleHeader | BundleEnd) -> bytes:
-    """An object as a line."""
+    """Return an object as a line."""
     return encode_sorted(entry) + b"\n"
 
 
 def seal(lines: Sequence[bytes], counts: BundleCounts, created_at: int) -> str:
-    """The bundle of these lines."""
+    """Return the bundle of these lines."""
     header = BundleHeader(version=BUNDLE_VERSION, created_at=created_at, counts=counts)
     body = line_of(header) + b"".join(lines)
     return (body + line_of(BundleEnd(sha256=hashlib.sha256(body).hexdigest()))).decode()
 
 
 def parts_of(entry: BundleEntry, begin: int = 0) -> Iterator[tuple[int, bytes]]:
-    """The entry's lines from a place in its lists on, each with its place; most entries are one line."""
+    """Yield the entry's lines from a place in its lists on, each with its place; most entries are one line."""
     if isinstance(entry, BundleTombstone):
         yield 0, line_of(entry)
         return

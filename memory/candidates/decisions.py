@@ -137,7 +137,7 @@ class Candidates:
         return await self._means.db.read(read)
 
     async def get(self, params: CandidateParams) -> CandidateResult:
-        """One candidate, with the record that came of it."""
+        """Return one candidate, with the record that came of it."""
         scopes = (await self._door.place(params.context)).scopes
 
         def read(tx: Tx) -> CandidateResult:

@@ -307,7 +307,10 @@ def _stated_in(item_id: str, text: str) -> Iterator[Fact]:
 
 
 def extract_statements(user_items: Mapping[str, str]) -> list[Fact]:
-    """The facts that the user's messages (text by item id) state outright, in the order in which they were said."""
+    """Return the facts that the user's messages state outright, in the order in which they were said.
+
+    The messages are texts by item id.
+    """
     facts: dict[str, Fact] = {}
     for item_id, text in user_items.items():
         stated = list(_stated_in(item_id, text[:MAX_ITEM_CHARS]))

@@ -22,7 +22,7 @@ def count_denials(text: str) -> int:
 
 
 def pieces_of(text: str) -> set[str]:
-    """The pairs of neighbouring characters of its pieces; a piece of one character is itself."""
+    """Return the pairs of neighbouring characters of its pieces; a piece of one character is itself."""
     found: set[str] = set()
     for token in UNSPACED.findall(text):
         for piece in _SMALL.sub(" ", _NOT.sub(" ", token)).split():

@@ -105,7 +105,7 @@ class Forgetter:
         self._vectors = vectors
 
     def targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
-        """The records that a target names and that the caller may see; an unknown target names none."""
+        """Return the records that a target names and that the caller may see; an unknown target names none."""
         found = [get_record(tx, memory_id) for memory_id in self._named(tx, params, scopes)]
         # a tombstone may be erased, but not made again
         statuses = ALL if params.mode == "erase" else KEPT

@@ -55,7 +55,7 @@ class MemoryWords(NamedTuple):
 
 
 def said_by(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) -> ForgottenPhrases:
-    """The phrases of some memories; `is_telling` knows a function word."""
+    """Return the phrases of some memories; `is_telling` knows a function word."""
     values = [
         value for one in memories for value in (*_values(one.value, is_telling), *_names(one.content, is_telling))
     ]

@@ -34,7 +34,7 @@ class Sources:
         return (TEXTS, *self._means.searched)
 
     def said(self, tx: Tx, found: Sequence[Stored]) -> ForgottenPhrases:
-        """The phrases of some records."""
+        """Return the phrases of some records."""
         memories = [
             MemoryWords(s.record.content, s.record.value, [quote.text for quote in quotes_of(tx, s.record.memory_id)])
             for s in found

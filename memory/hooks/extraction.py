@@ -56,7 +56,7 @@ def user_items(given: HookInput) -> dict[str, str]:
 
 
 def reason_to_skip(given: HookInput, config: GatewayConfig) -> str | None:
-    """The code for which nothing is learnt from the turn, or None."""
+    """Return the code for which nothing is learnt from the turn, or None."""
     if not config.memory.background_extraction_enabled:
         return "extraction_disabled"
     if not config.memory.enabled:
@@ -90,7 +90,7 @@ def _as_given(raw: Any) -> Any:
 
 
 def read_answer(text: str) -> tuple[list[Fact], int, int]:
-    """The facts of an answer that are well formed, how many are not, and how many were too many.
+    """Return the facts of an answer that are well formed, how many are not, and how many were too many.
 
     Raises `HookFailure` where the whole is no such answer.
     """

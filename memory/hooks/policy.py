@@ -65,7 +65,7 @@ def turn_policy(turn: TurnContext, intents: Intents) -> TurnPolicy:
 
 
 def wishes_only(turn: TurnContext, text: str) -> TurnPolicy:
-    """The policy where the hook failed: all denials hold, explicit wishes go on, and nothing is inferred."""
+    """Return the policy where the hook failed: all denials hold, explicit wishes go on, and nothing is inferred."""
     found = turn_policy(turn, detect(text))
     unasked = [
         name

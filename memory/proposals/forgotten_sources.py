@@ -62,7 +62,7 @@ class Lesson(NamedTuple):
 
 
 def marks_of_words(scope: Scope, hashes: Sequence[bytes]) -> list[Mark]:
-    """The marks of what a record says."""
+    """Return the marks of what a record says."""
     return [Mark("words", f"{scope}\n{one.hex()}") for one in dict.fromkeys(hashes)]
 
 

@@ -30,7 +30,7 @@ def _ask_of(proposed: Proposed) -> Ask | None:
 
 
 def from_note(params: NoteParams, active: Sequence[Scope], workspace_id: str | None) -> Proposed:
-    """An agent's note as a proposal."""
+    """Return an agent's note as a proposal."""
     author = Actor(kind=params.agent_kind, id=params.agent_id)
     members: Mapping[str, Any] = {
         "scope": scope_of_note(active, params.scope), "value": params.value, "kind": params.kind, "tags": params.tags,

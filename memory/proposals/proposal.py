@@ -97,12 +97,12 @@ def actor_of(proposed: Proposed) -> Actor:
 
 
 def cleaned(proposed: Proposed) -> Proposed:
-    """The proposal without what nobody can see in its texts; its host's own data stays as it is."""
+    """Return the proposal without what nobody can see in its texts; its host's own data stays as it is."""
     return replace(proposed, **{name: clean_value(getattr(proposed, name)) for name in ("content", *CLEANED)})
 
 
 def texts_of(proposed: Proposed) -> list[str]:
-    """Every text of a proposal that is stored when it is kept, once."""
+    """Return every text of a proposal that is stored when it is kept, once."""
     p = proposed
     parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *texts_of_details(p)]
     parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
@@ -207,7 +207,7 @@ def keep_evidence(
 
 
 def sourced(proposed: Proposed, checked: Checked) -> Proposed:
-    """The proposal with the place where its verified words were really said."""
+    """Return the proposal with the place where its verified words were really said."""
     given = proposed.provenance
     source = next((e for e in checked.evidence if e.item_id is not None and given.item_id in {None, e.item_id}), None)
     if source is None:

@@ -77,7 +77,7 @@ def forbidden_in(turn: TurnContext) -> ReasonCode | None:
 
 
 def explicit_wish(params: RememberParams, provenance: Provenance, workspace_id: str | None) -> Proposed:
-    """An explicit wish: the words themselves are its evidence."""
+    """Return an explicit wish: the words themselves are its evidence."""
     evidence = Evidence(
         quote=params.content[:2000], thread_id=provenance.thread_id, turn_id=provenance.turn_id,
         source_kind=provenance.source_kind,
@@ -185,7 +185,7 @@ def correction(params: UpdateParams, stored: Stored, content: str, workspace_id:
 
 
 def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
-    """A proposal of a client; its place is that of its first evidence unless it says otherwise."""
+    """Return a proposal of a client; its place is that of its first evidence unless it says otherwise."""
     first = params.evidence[0] if params.evidence else None
     provenance = params.provenance or Provenance(
         source_kind="user_statement",
@@ -210,7 +210,7 @@ def from_write(params: WriteParams, workspace_id: str | None) -> Proposed:
 
 
 def from_tool(turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None) -> Proposed:
-    """A model's call of `memory_remember`: the user's wish only where they asked for it in this turn.
+    """Return the proposal of a model's `memory_remember`: the user's wish only if they asked for it in this turn.
 
     `said` is their sentence.
     """

@@ -61,7 +61,7 @@ def _attributes(text: str) -> set[str]:
 def without_foreign_key(
     tx: Tx, means: Collaborators, place: tuple[Scope, int], proposed: Proposed, identity: FactIdentity
 ) -> tuple[Proposed, FactIdentity]:
-    """The proposal and its identity, both without a key that a model chose where it belongs to another matter.
+    """Return the proposal and its identity, both without a key that a model chose where it belongs to another matter.
 
     `place` is the scope with its row.
     """

@@ -37,7 +37,7 @@ class Rankings:
         self._last = 0
 
     def of(self, ticket: int) -> list[Match] | None:
-        """The ranking of a ticket, unless too many came after it."""
+        """Return the ranking of a ticket, unless too many came after it."""
         return self._kept.get(ticket)
 
     def keep(self, matches: Sequence[Match]) -> int:

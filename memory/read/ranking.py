@@ -141,13 +141,13 @@ class Score(NamedTuple):
 
 
 def weight_of(count: int, population: int) -> float:
-    """The weight of a term that so many records of so many have: idf, always above zero."""
+    """Return the weight of a term that so many records of so many have: idf, always above zero."""
     total = max(population, POPULATION_FLOOR, count)
     return math.log(1 + (total - count + 0.5) / (count + 0.5)) + 0.1
 
 
 def rarity(query: Sequence[str], records: Sequence[Collection[str]], population: int) -> dict[str, float]:
-    """The weight of each term: as many of the records as have it, over the population in view."""
+    """Return the weight of each term: as many of the records as have it, over the population in view."""
     frequency = Counter(chain.from_iterable(map(frozenset, records)))
     total = max(population, len(records))
     weights = {count: weight_of(count, total) for count in {0, *frequency.values()}}
@@ -235,7 +235,7 @@ def recallable(scores: Sequence[float]) -> int:
 
 
 def snippet(content: str, words: Sequence[str], max_chars: int) -> str:
-    """A part of the content around the first of the words."""
+    """Return a part of the content around the first of the words."""
     if len(content) <= max_chars:
         return content
     low = content.casefold()

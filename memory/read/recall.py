@@ -127,9 +127,9 @@ def is_within(route: Route, record: Record) -> bool:
 
 
 def nearly_as_good(ranked: Sequence[FoundRecord]) -> list[FoundRecord]:
-    """The best of a ranking with those that are nearly as likely.
+    """Return the best of a ranking with those that are nearly as likely.
 
-    Notes among themselves, so that none pushes out what is the user's.
+    Notes are compared among themselves, so that none displaces what is the user's.
     """
     voices = ([one for one in ranked if is_noted(one) is noted] for noted in (False, True))
     return [one for voice in voices for one in voice[: recallable([found.log_odds for found in voice])]]

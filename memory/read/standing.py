@@ -64,7 +64,7 @@ VOUCHERS: tuple[Voucher, ...] = (
 
 
 def voucher_of(provenance: Provenance) -> Voucher | None:
-    """The reason for which a record's words may stand in every prompt; None where there is none."""
+    """Return the reason for which a record's words may stand in every prompt; None where there is none."""
     return next((voucher for voucher in VOUCHERS if voucher.holds(provenance)), None)
 
 

@@ -60,7 +60,7 @@ class _Json(NamedTuple):
 
 
 def options_of(kind: Any) -> tuple[Any, ...]:
-    """The types that a field may have besides null, without their bounds."""
+    """Return the types that a field may have besides null, without their bounds."""
     parts = get_args(kind) if NoneType in get_args(kind) else (kind,)
     return tuple(part for part in parts if part is not NoneType)
 

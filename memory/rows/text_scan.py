@@ -35,7 +35,10 @@ def trust(tx: Tx) -> None:
 
 
 def rows_of_terms(tx: Tx, scope_ids: Sequence[int], lexicon: Lexicon) -> Mapping[str, Sequence[int]]:
-    """The rows of records in some scopes by each of their terms, newest first; terms that are lost are made again."""
+    """Return the rows of records in some scopes by each of their terms, newest first.
+
+    Terms that are lost are made again.
+    """
     found: defaultdict[str, list[int]] = defaultdict(list)
     lost: list[int] = []
     values = {"scopes": json.dumps(list(scope_ids)), "limit": LOOKED_THROUGH}

@@ -61,7 +61,7 @@ def note_looked_through(tx: Tx) -> None:
 
 
 def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple[int]], int | None]:
-    """The rows of a page that hold such a number unmarked, and where the next page begins.
+    """Return the rows of a page that hold such a number unmarked, and where the next page begins.
 
     A home is looked through once.
     """
@@ -81,12 +81,12 @@ def withhold(tx: Tx, stored: Stored, now: int) -> None:
 
 
 def withheld_ids(tx: Tx) -> list[str]:
-    """Every record that is marked."""
+    """Return every record that is marked."""
     return [memory_id for (memory_id,) in tx.all(SQL["withheld_records"], {"name": f'"{WITHHELD}"'})]
 
 
 def withheld_of(tx: Tx, memory_ids: Sequence[str]) -> list[Stored]:
-    """The marked ones of some records."""
+    """Return the marked ones of some records."""
     found = [get_record(tx, memory_id) for memory_id in memory_ids]
     return [stored for stored in found if stored is not None and stored.seen.is_withheld]
 

@@ -43,13 +43,13 @@ class FactIdentity(NamedTuple):
 
 
 def folded(text: str) -> str:
-    """The text as it is compared."""
+    """Return the text as it is compared."""
     flat = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return _TERMINAL.sub("", flat)
 
 
 def key_part(text: str) -> str:
-    """A part of a key: folded, everything but letters and digits of any script as `_`."""
+    """Return a part of a key: folded, everything but letters and digits of any script as `_`."""
     flat = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     part = ""
     for char in _SELECTORS.sub("", flat):
@@ -61,7 +61,7 @@ def key_part(text: str) -> str:
 
 
 def cardinality_of(semantic: SemanticFields) -> Cardinality:
-    """One value or many, as the proposer says or as the attribute usually is."""
+    """Return the cardinality that the proposer gives, else the usual one of the attribute."""
     if semantic.cardinality is not None:
         return semantic.cardinality
     return "single" if key_part(semantic.attribute) in SINGLE_ATTRIBUTES else "set"
@@ -77,7 +77,7 @@ def value_text(content: str, value: Any) -> str:
 def identify(
     scope: Scope, semantic: SemanticFields, content: str, value: Any, alias: str | None, keyed: KeyedHash
 ) -> FactIdentity:
-    """The canonical key and the fingerprints of a fact."""
+    """Return the canonical key and the fingerprints of a fact."""
     subject = semantic.subject
     if semantic.subject_key:
         subject = f"{subject}.{key_part(semantic.subject_key)}"
@@ -93,7 +93,7 @@ def identify(
 def identity_at(
     scope: Scope, key: str, alias: str | None, content: str, value: Any, keyed: KeyedHash, *, is_single: bool
 ) -> FactIdentity:
-    """The identity of a fact that was stored under a key, perhaps in a home with another secret.
+    """Return the identity of a fact that was stored under a key, perhaps in a home with another secret.
 
     The key stays as it is.
     """
@@ -106,9 +106,9 @@ def identity_at(
 
 
 def identity_with(known: FactIdentity, scope: Scope, content: str, value: Any, keyed: KeyedHash) -> FactIdentity:
-    """The identity of a fact once it has another value.
+    """Return the identity of a fact once it has another value.
 
-    Of a set it is another member, by whatever name it keeps its key.
+    A fact of a set becomes another member, by whatever name it keeps its key.
     """
     found = identity_at(scope, known.key, known.alias, content, value, keyed, is_single=known.is_single)
     if known.is_single:
@@ -117,7 +117,7 @@ def identity_with(known: FactIdentity, scope: Scope, content: str, value: Any, k
 
 
 def base_of(key: str) -> str:
-    """The key of a member of a set without what tells the members apart."""
+    """Return the key of a member of a set without what tells the members apart."""
     return key.rpartition(":")[0]
 
 

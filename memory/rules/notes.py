@@ -33,14 +33,14 @@ def voice_of(provenance: Provenance) -> Voice:
 
 
 def noted_by(provenance: Provenance) -> str | None:
-    """The agent whose unconfirmed note it is, `NAMELESS` of one without a name; None of what is the user's."""
+    """Return the agent whose unconfirmed note it is, `NAMELESS` of one without a name; None of what is the user's."""
     if voice_of(provenance) == "user":
         return None
     return (provenance.created_by.id if provenance.created_by is not None else None) or NAMELESS
 
 
 def noted_by_bytes(provenance: bytes) -> str:
-    """The author of a note by its column; `NAMELESS` where that is damaged."""
+    """Return the author of a note by its column; `NAMELESS` where that is damaged."""
     try:
         return noted_by(_PROVENANCE.decode(provenance)) or NAMELESS
     except msgspec.DecodeError:
@@ -53,7 +53,7 @@ def is_note(record: Record) -> bool:
 
 
 def how_to_confirm(memory_id: str) -> str:
-    """The command by which a person confirms a note."""
+    """Return the command by which a person confirms a note."""
     return f"pioneer confirm {memory_id}"
 
 

@@ -98,7 +98,7 @@ def _words(key: str) -> frozenset[str]:
 
 
 def added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
-    """The detail that the new words add to all of the old ones; None where they do not, or say anything else."""
+    """Return the detail that the new words add to all of the old ones; None where they do not, or say anything else."""
     if is_one_slot and (date := _fuller_date(old, new)) is not None:
         return date
     old, new = (" ".join(unicodedata.normalize("NFKC", text).split()).rstrip(" .!;。！") for text in (old, new))

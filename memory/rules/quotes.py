@@ -78,12 +78,12 @@ class Borne(NamedTuple):
 
 
 def compared(text: str) -> str:
-    """A quote as it is looked for: NFKC, case, white space; typographic quotes and dashes as ASCII."""
+    """Return a quote as it is looked for: NFKC, case, white space; typographic quotes and dashes as ASCII."""
     return folded(text.translate(TYPOGRAPHY))
 
 
 def find_sentence(quote: str, text: str) -> str | None:
-    """The whole sentence, or few, of the user's own words in the text that hold the quote, or None."""
+    """Return the whole sentence, or few, of the user's own words in the text that hold the quote, or None."""
     wanted = compared(quote)
     for stretch in own_stretches(text):
         if not wanted or wanted not in compared(stretch):
@@ -206,7 +206,7 @@ def _chunks(text: str) -> Iterator[list[str]]:
 
 
 def telling_terms(text: str, lexicon: Lexicon) -> list[str]:
-    """The terms, in order, of the words that tell something: no function words, none that any telling adds."""
+    """Return the terms, in order, of the words that tell something: no function words, none that any telling adds."""
     found: list[str] = []
     for words in _chunks(UNSPACED.sub(" ", text)):
         asked = set(lexicon.query_terms(f"{_ANY} {' '.join(words)}"))

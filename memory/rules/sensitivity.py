@@ -40,12 +40,12 @@ class Findings(NamedTuple):
 
 
 def clean(text: str) -> str:
-    """The text without control, bidi and tag characters; line breaks and tabs stay."""
+    """Return the text without control, bidi and tag characters; line breaks and tabs stay."""
     return _UNSEEN.sub("", text)
 
 
 def clean_value(value: Any) -> Any:
-    """A JSON value with its strings cleaned; names of members too."""
+    """Return a JSON value with its strings cleaned; names of members too."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
@@ -65,7 +65,7 @@ def judge(texts: Sequence[str], spans: Sequence[SecretSpan]) -> Findings:
 def level_of(
     declared: Sensitivity | None, hint: SensitivityHint, category: Category, *, is_regulated: bool
 ) -> Sensitivity:
-    """The strictest of what was declared, hinted and found."""
+    """Return the strictest of what was declared, hinted and found."""
     if "regulated" in {declared, hint} or is_regulated:
         return "regulated"
     if "personal" in {declared, hint} or CATEGORIES[category].level == "personal":

@@ -46,7 +46,7 @@ ALL: frozenset[Status] = frozenset({*KEPT, "deleted"})
 
 
 def effective_status(status: Status, expires_at: int | None, now: int) -> Status:
-    """The status at this moment: a record expires at its time, whether or not a sweep came by."""
+    """Return the status at this moment: a record expires at its time, whether or not a sweep came by."""
     return "expired" if status == "active" and expires_at is not None and expires_at <= now else status
 
 
@@ -56,7 +56,7 @@ def status_at(record: RecordFields, now: int) -> Status:
 
 
 def hidden_by(record: Seen, view: View) -> tuple[GateName, str] | None:
-    """The first gate that hides the record, or None if it is visible."""
+    """Return the first gate that hides the record, or None if it is visible."""
     if record.scope_id not in view.scope_ids:
         return "scope_active", "scope_out_of_context"
     if not record.is_intact:

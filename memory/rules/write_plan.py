@@ -134,7 +134,7 @@ def _gates(s: ProposalSituation) -> tuple[ReasonCode, list[Factor]] | None:
 
 
 def secret_factors(kinds: Sequence[str]) -> list[Factor]:
-    """One factor a kind of secret, with what a person can do about it."""
+    """Return one factor a kind of secret, with what a person can do about it."""
     return [_fact(kind, LABEL_ADVICE if kind in NUMBER_KINDS else CREDENTIAL_FOUND) for kind in kinds]
 
 
@@ -143,7 +143,7 @@ def _fact(name: str, why: str) -> Factor:
 
 
 def plan_write(s: ProposalSituation) -> WritePlan:
-    """The fate of a proposal."""
+    """Return the plan for a proposal."""
     plan = _fate(s)
     if not s.is_approval:
         return plan

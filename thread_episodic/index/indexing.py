@@ -82,7 +82,7 @@ class ItemPlan(NamedTuple):
 
 
 def turn_of(handle: JobHandle) -> str:
-    """The turn that an index job is about."""
+    """Return the turn that an index job is about."""
     return handle.job.turn_id or handle.job.subject
 
 
@@ -118,7 +118,7 @@ class _Step(NamedTuple):
 
 
 def sizes_of(settings: ThreadEpisodicSettings) -> ChunkSizes:
-    """The settings that rule cutting."""
+    """Return the settings that rule cutting."""
     return ChunkSizes(
         target_min=settings.chunk_target_min_chars,
         target_max=settings.chunk_target_max_chars,

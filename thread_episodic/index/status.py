@@ -48,7 +48,7 @@ class StatusReader:
         self._seen_paused: PausedQueue | None = None
 
     def read(self, tx: Tx, params: ThreadStatusParams) -> ThreadStatusResult:
-        """The state of a thread's index, a workspace's, or all of it."""
+        """Return the state of a thread's index, a workspace's, or all of it."""
         workspace = self._scope(tx, "workspace", params.workspace_id)
         thread = self._scope(tx, "thread", params.thread_id)
         chain = workspace  # segments are the workspace's: a thread has none of its own
@@ -119,7 +119,7 @@ class StatusReader:
     # -- jobs ----------------------------------------------------------------------------------------------------
 
     def list_jobs(self, tx: Tx, params: JobsParams) -> JobsResult:
-        """A page of jobs, newest first; the cursor is the last job's id."""
+        """Return a page of jobs, newest first; the cursor is the last job's id."""
         if params.cursor is not None and not re.fullmatch(ID_TEXT, params.cursor):
             raise CallerError.at("$.cursor", "This is not a cursor of a page before")
         states: list[JobState] = [params.status] if params.status else []
@@ -131,7 +131,7 @@ class StatusReader:
         )
 
     def find_job(self, tx: Tx, job_id: str) -> Job | None:
-        """An indexing job by id."""
+        """Return an indexing job by id."""
         page = self._jobs.jobs(tx, kind="index", before=job_id + AFTER_ANY_ID, limit=1)
         return page[0] if page and page[0].job_id == job_id else None
 

@@ -60,7 +60,7 @@ class KnownSecrets:
         self._known: dict[bytes, list[SecretSpan]] = {}
 
     def of(self, text: str, source_hash: bytes) -> list[SecretSpan]:
-        """The secrets of a text with that hash."""
+        """Return the secrets of a text with that hash."""
         found = self._known.get(source_hash)
         if found is None:
             if len(self._known) >= KEPT:

@@ -49,7 +49,10 @@ class FoundCandidates(NamedTuple):
 
 
 def rarest(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
-    """The terms that a question is ranked by, in their order: where there are too many, the rarest that occur."""
+    """Return the terms that a question is ranked by, in their order.
+
+    Where there are too many, they are the rarest that occur.
+    """
     if len(terms) <= RAREST:
         return list(terms)
     kept = set(sorted(terms, key=lambda term: (not frequencies[term], frequencies[term], term))[:RAREST])
@@ -57,7 +60,7 @@ def rarest(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
 
 
 def telling_terms(terms: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
-    """The terms worth matching by: those that occur, rarest first, while the rows to score stay bounded."""
+    """Return the terms worth matching by: those that occur, rarest first, while the rows to score stay bounded."""
     chosen: list[str] = []
     rows = 0
     for term in sorted((term for term in terms if frequencies[term]), key=lambda term: (frequencies[term], term)):
@@ -89,7 +92,7 @@ class ChunkFinder:
         self._max_segments = max_segments
 
     def find(self, asked: ChunkQuery) -> FoundCandidates:
-        """The candidates of a question with what they are to it, at most as many as the work allows."""
+        """Return the candidates of a question with their features, at most as many as the work allows."""
         statistics = self._statistics(asked.terms)
         asked = asked._replace(terms=rarest(asked.terms, statistics.frequencies))
         names_time = self._wanted.from_at is not None and self._wanted.to_at is not None

@@ -34,7 +34,7 @@ _WORD = compile_late(r"\w+")
 
 
 def query_of(text: str) -> str:
-    """The message as a query: whole if it is short, else what it asks, else its beginning."""
+    """Return the message as a query: whole if it is short, else what it asks, else its beginning."""
     whole = text.strip()
     if len(whole) <= MAX_QUERY_CHARS:
         return whole
@@ -43,7 +43,7 @@ def query_of(text: str) -> str:
 
 
 def without_times(text: str, when: TimeRange | None) -> str:
-    """The message without its time words: they say when it was said, not what."""
+    """Return the message without its time words: they say when it was said, not what."""
     kept: list[str] = []
     place = 0
     for start, end in when.spans if when is not None else ():
@@ -53,13 +53,13 @@ def without_times(text: str, when: TimeRange | None) -> str:
 
 
 def understood(text: str, when: TimeRange) -> Understood:
-    """The time that a message names as an answer says it."""
+    """Return the time that a message names in the form of an answer."""
     said = ", ".join(text[start:end] for start, end in when.spans)
     return Understood(from_at=when.from_at, to_at=when.to_at, text=said)
 
 
 def subject_of(text: str) -> str:
-    """The message without the words that only point; empty where it has no others."""
+    """Return the message without the words that only point; empty where it has no others."""
     folded, kept, place = fold(text), list[str](), 0
     for found in _POINTING.finditer(folded):
         kept.append(text[place : found.start()])
@@ -69,7 +69,7 @@ def subject_of(text: str) -> str:
 
 
 def decisions_asked(text: str) -> str:
-    """The words by which decisions are found, where the message asks for some."""
+    """Return the words by which decisions are found, where the message asks for some."""
     return either("talk", "deciding").replace("|", " ") if _ASKS_FOR_DECISIONS.search(fold(text)) else ""
 
 

@@ -119,13 +119,16 @@ class Statistics:
     frequencies: Mapping[str, int]
 
     def weight(self, term: str) -> float:
-        """The term's worth: the rarer, the more; never negative."""
+        """Return the term's worth: the rarer, the more; never negative."""
         chunks, frequency = self.chunks + PRIOR_CHUNKS, self.frequencies.get(term, 0)
         return math.log1p((chunks - frequency + 0.5) / (frequency + 0.5)) if chunks > frequency else math.log1p(0.5)
 
 
 def sessions(passages: Sequence[Passage]) -> list[int]:
-    """The session of each passage, numbered: those of a thread with no longer silence between them than a night."""
+    """Return the number of each passage's session.
+
+    A session holds the passages of a thread with no longer silence between them than a night.
+    """
     order = sorted(range(len(passages)), key=lambda place: (passages[place].thread_id, passages[place].at))
     found = [0] * len(passages)
     for before, place in pairwise(order):
@@ -200,5 +203,5 @@ def rank(question: WeightedQuery, passages: Sequence[Passage], *, has_meaning: b
 
 
 def calibrated(total: float, gains: PassageGains) -> float:
-    """A sum as a score."""
+    """Return a sum as a score."""
     return logistic(gains.slope * total + gains.offset)

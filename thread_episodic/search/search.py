@@ -103,7 +103,7 @@ class Searcher:
         self._workspace_exists = workspace_exists
 
     def search(self, tx: Tx, request: ChunkSearch) -> FoundChunks:
-        """The hits of a request."""
+        """Return the hits of a request."""
         places = self._places(tx, request.wanted)
         if places is None:
             return FoundChunks(
