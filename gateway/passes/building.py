@@ -31,7 +31,7 @@ def _count_chunks(tx: Tx) -> dict[str, int]:
 
 
 class PassParts(NamedTuple):
-    """What the rest of a gateway needs of its passes."""
+    """Parts of a gateway that its passes need."""
 
     runs: Runs
     scheduler: Scheduler

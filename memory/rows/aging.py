@@ -60,7 +60,7 @@ def long_archived(tx: Tx, scope_id: int | None, before: int, limit: int) -> list
 
 
 class Crowd(NamedTuple):
-    """How many records of a kind machines keep in a scope."""
+    """The number of records of a kind that machines keep in a scope."""
 
     scope_id: int
     kind: Kind

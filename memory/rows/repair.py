@@ -1,4 +1,4 @@
-"""What repair reads and mends of records by statements alone, and what is known of earlier repairs.
+"""Records that repair reads and mends by statements alone, and what is known of earlier repairs.
 
 Rule 1: a find reads a bounded part of a snapshot; a mend changes only what is still wrong.
 """
