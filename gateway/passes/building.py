@@ -41,7 +41,7 @@ class PassParts(NamedTuple):
 
 def build_passes(
     base: Foundations, jobs: JobQueue, notify: Notify, consolidation: Consolidation, *,
-    queue_index_repair: Callable[[Tx], None], has_turn: Callable[[], bool],
+    queue_index_repair: Callable[[Tx], None], has_turn: Callable[[], bool], workspace_exists: Callable[[Tx, str], bool],
 ) -> PassParts:  # fmt: skip
     """Build scheduler, runs and methods."""
     db, clock, ids = base.database, base.clock, base.ids
@@ -81,6 +81,6 @@ def build_passes(
     undoing = Undoing(UndoMeans(db=db, clock=clock, ids=ids, undo=consolidation.undoing()))
     methods = Passes(
         db=db, ids=ids, runs=runs, scheduler=scheduler, undoing=undoing, stages=names,
-        settings=lambda: base.config.config,
+        settings=lambda: base.config.config, workspace_exists=workspace_exists,
     )  # fmt: skip
     return PassParts(runs, scheduler, methods, DailySweep(db, clock, prunings))
