@@ -95,6 +95,16 @@ def prunings() -> list[Check]:
     ]
 
 
+def tallies() -> list[Find]:
+    """Return the looks that count the rows of durable memory by kind."""
+    return [
+        finder(_RECORDS, SQL["tally_records"]),
+        finder(_CANDIDATES, SQL["tally_candidates"]),
+        finder(SQL["end_of_vectors"], SQL["tally_vectors"]),
+        finder(SQL["end_of_tombstones"], SQL["tally_tombstones"]),
+    ]
+
+
 def _remove_texts(tx: Tx, rows: Sequence[Any]) -> int:
     return sum(remove_text(tx, row) for (row,) in rows)
 
