@@ -6,6 +6,7 @@ import msgspec
 from msgspec import field
 
 from protocol.base import Scope, Wire
+from protocol.knowledge import KnowledgeChanged, KnowledgeIndexed
 from protocol.memory import Candidate, ChangeKind, Origin, Record
 from protocol.passes import PassName, Run, Trigger
 from protocol.threads import Item, ManifestRun, Turn, TurnError
@@ -165,6 +166,8 @@ NOTIFICATIONS: dict[str, Notification] = {
     "passes/started": Notification(PassStarted, "Scheduled maintenance began."),
     "passes/completed": Notification(PassCompleted, "Scheduled maintenance ended."),
     "thread_episodic/indexed": Notification(ThreadIndexed, "A turn became searchable.", coalescable=True),
+    "knowledge/changed": Notification(KnowledgeChanged, "A scan found changed files.", coalescable=True),
+    "knowledge/indexed": Notification(KnowledgeIndexed, "Every file of a collection is read.", coalescable=True),
     "gateway/progress": Notification(Progress, "Long work goes on.", coalescable=True),
     "gateway/degraded": Notification(GatewayDegraded, "Something stopped working."),
     "gateway/recovered": Notification(GatewayRecovered, "Something works again."),

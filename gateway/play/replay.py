@@ -37,12 +37,16 @@ class BadReplay(Exception):
 
 
 class Setup(msgspec.Struct, forbid_unknown_fields=True):
-    """The process's surroundings: config.toml's text, script.jsonl's rules, the clock, more arguments of `serve`."""
+    """The process's surroundings: config.toml's text, script.jsonl's rules, the clock, more arguments of `serve`.
+
+    `files` are texts by their paths in a folder that `{"$ref": "files"}` names.
+    """
 
     config: str = ""
     script: list[dict[str, Any]] = []
     clock: int | None = None
     args: list[str] = []
+    files: dict[str, str] = {}
 
 
 class Step(msgspec.Struct, forbid_unknown_fields=True):
@@ -157,6 +161,13 @@ class Player:
         if self._setup is not None or self._client is not None:
             raise BadPattern("setup comes once, and before the first send")
         self._setup = setup
+        folder = (self._folder / "files").resolve()
+        for name, text in setup.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="")
+        if setup.files:
+            self._bound = {**self._bound, "files": str(folder)}
 
     async def _spawn(self) -> GatewayClient:
         setup = self._setup = self._setup or Setup()

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from gateway.base.time_zone import system_zone
 from protocol.base import DEFAULT_WORKSPACE, Scope
+from protocol.collections import CollectionAddParams, CollectionListParams
 from protocol.errors import CallerError
 from protocol.gateway import InitializeParams
+from protocol.knowledge import KnowledgeStatusParams
 from protocol.memory import Context
 from protocol.thread_episodic import ThreadSearchParams
 from protocol.threads import ThreadStartParams, TurnStartParams
@@ -59,6 +61,8 @@ class SessionClient:
                 return replace(params, options=replace(options, time_zone=zone))
             case ThreadStartParams(default_workspace_id=None):
                 return replace(params, default_workspace_id=self._workspace)
+            case CollectionAddParams() | CollectionListParams() | KnowledgeStatusParams():
+                return replace(params, workspace_id=params.workspace_id or self._workspace)
             case InitializeParams():
                 self.introduce(params)
                 return params

@@ -16,9 +16,11 @@ import msgspec
 from protocol import (
     base,
     bundle,
+    collections,
     envelope,
     errors,
     gateway,
+    knowledge,
     memory,
     notifications,
     record,
@@ -43,6 +45,7 @@ BUNDLES: dict[str, tuple[tuple[ModuleType, ...], str]] = {
         "Durable memory: records, candidates, explanations, and the lines of a bundle.",
     ),
     "thread_episodic": ((thread_episodic,), "Search of what was said."),
+    "knowledge": ((collections, knowledge), "Files as evidence: collections, search, reading."),
     "tools": ((tools,), "The arguments of the tools that a model may be offered."),
 }
 """The modules whose messages a schema file holds, with its title. Settings and notifications have their own root."""
