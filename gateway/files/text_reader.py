@@ -35,6 +35,11 @@ class TextReader:
         self._answers: BufferedByteReceiveStream | None = None
         self._files = 0
 
+    @property
+    def pid(self) -> int:
+        """Return the id of its process; 0 while there is none."""
+        return self._child.pid if self._child is not None else 0
+
     async def __call__(self, request: ReadRequest, data: bytes) -> TextStructure:
         """Return the structure of a text. Raises `ReaderEndedError`."""
         if self._child is None or self._files >= MOST_FILES:

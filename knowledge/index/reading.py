@@ -97,16 +97,22 @@ class FileReader:
         finally:
             root.close()
 
-        def end(tx: Tx) -> bool:
-            fresh = find_collection(tx, collection_id)
-            if fresh is None or fresh.withheld_at is not None or next_due(tx, fresh.id) is not None:
-                return False  # what is to be tried later is queued when it is due
-            while settle_missing(tx, fresh, means.clock.now()):
-                pass
-            return True
-
-        if await means.db.note(end):
+        while await means.db.note(lambda tx: self._settle(tx, collection_id)):
+            await means.db.calm()
+        if await means.db.read(lambda tx: self._is_whole(tx, collection_id)):
             means.notify("knowledge/indexed", KnowledgeIndexed(collection_id=collection_id))
+
+    def _settle(self, tx: Tx, collection_id: str) -> int:
+        """Give up files that are gone, once nothing new waits that they could have become; return how many."""
+        fresh = find_collection(tx, collection_id)
+        if fresh is None or fresh.withheld_at is not None or next_due(tx, fresh.id) is not None:
+            return 0  # what is to be tried later is queued when it is due
+        return settle_missing(tx, fresh, self._means.clock.now())
+
+    @staticmethod
+    def _is_whole(tx: Tx, collection_id: str) -> bool:
+        fresh = find_collection(tx, collection_id)
+        return fresh is not None and next_due(tx, fresh.id) is None
 
     async def _read_some(self, known: KnownCollection, root: SafeRoot, reader: ReadText) -> bool:
         """Read the next files; return whether there were any."""

@@ -3,7 +3,7 @@
 Rule 1: what has the same device, inode, size and time of change is the same file, and is not read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from knowledge.rows.files import SeenRow
@@ -49,6 +49,16 @@ def _is_same(row: SeenRow, seen: SeenFile) -> bool:
         entry.mtime_ns,
     )
     return is_known and row.kind == seen.kind.kind and row.state != "missing"
+
+
+def is_below(folder: str, above: Iterable[str]) -> bool:
+    """Return whether a folder is one of some others, or lies in one."""
+    return any(folder == one or folder.startswith(f"{one}/") for one in above)
+
+
+def find_gone(known: Iterable[str], walked: Collection[str], unreadable: Collection[str]) -> list[str]:
+    """Return the folders with files that a whole walk did not come to; below one that cannot be read nothing is known."""
+    return sorted(one for one in known if one not in walked and not is_below(one, unreadable))
 
 
 def is_mass(gone: int, present: int) -> bool:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import anyio.to_thread
 import msgspec
 
-from knowledge.index.storing import settle_missing
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
@@ -28,6 +27,7 @@ from knowledge.rows.files import (
     files_of_folder,
     folders_of,
     miss_file,
+    missing_files,
     move_file,
     next_due,
     path_of,
@@ -35,7 +35,7 @@ from knowledge.rows.files import (
     renew_file,
     twin_of,
 )
-from knowledge.scan.comparing import FolderPlan, compare, is_mass
+from knowledge.scan.comparing import FolderPlan, compare, find_gone, is_below, is_mass
 from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
 from protocol.collections import LargeFile, Preview
 from protocol.knowledge import KnowledgeChanged
@@ -125,7 +125,7 @@ class Scanner:
                 break
             await means.db.calm()
         if room >= 0:
-            gone += await means.db.read(lambda tx: _gone_folders(tx, known.id, walked))
+            gone += await means.db.read(lambda tx: _gone_folders(tx, known.id, walked, walk.unreadable))
         await self._end(known, walk, gone, counts, is_over=room < 0)
 
     async def _store(self, known: KnownCollection, folder: str, plan: FolderPlan) -> None:
@@ -175,7 +175,7 @@ class Scanner:
         left = [one for one in ending.gone if not self._moved(tx, fresh, one, counts)]
         present = count_readable(tx, fresh.id) - len(left)
         for folder, row, reason in left:
-            miss_file(tx, row.id, reason or ("ignored" if walk.is_ignored(folder) else None))
+            miss_file(tx, row.id, reason or ("ignored" if is_below(folder, walk.ignored) else None))
         counts["removed"] += len(left)
         withheld_at = _withheld_at(fresh, sum(reason is None for _, _, reason in left), present, now)
         if is_first:
@@ -187,10 +187,8 @@ class Scanner:
             skipped=dict(walk.skipped), bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]], withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
         )  # fmt: skip
-        if next_due(tx, fresh.id) is not None:
+        if next_due(tx, fresh.id) is not None or (withheld_at is None and missing_files(tx, fresh.id, 1)):
             self._means.jobs.enqueue(tx, "read", fresh.collection_id)
-        elif withheld_at is None:
-            settle_missing(tx, fresh, now)
         return True
 
     def _moved(self, tx: Tx, known: KnownCollection, one: Gone, counts: Counter[str]) -> bool:
@@ -254,11 +252,11 @@ def _compare_all(tx: Tx, collection: int, sights: Sequence[FolderSight]) -> list
     return [(sight, plan) for sight, plan in plans if plan]
 
 
-def _gone_folders(tx: Tx, collection: int, walked: set[str]) -> list[Gone]:
+def _gone_folders(tx: Tx, collection: int, walked: set[str], unreadable: Sequence[str]) -> list[Gone]:
     """Return the files of folders that the walk did not come to."""
     return [
         (folder, row, None)
-        for folder in folders_of(tx, collection) - walked
+        for folder in find_gone(folders_of(tx, collection), walked, unreadable)
         for row in files_of_folder(tx, collection, folder).values()
         if row.state != "missing"
     ]

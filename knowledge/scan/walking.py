@@ -77,11 +77,8 @@ class Walk:
         self._rules = rules
         self.skipped: Counter[str] = Counter()
         self.ignored: list[str] = []
+        self.unreadable: list[str] = []
         self.is_cut = False
-
-    def is_ignored(self, folder: str) -> bool:
-        """Return whether a folder was not entered, or lies in one that was not."""
-        return any(folder == one or folder.startswith(f"{one}/") for one in self.ignored)
 
     @property
     def bad(self) -> list[PatternProblem]:
@@ -108,6 +105,8 @@ class Walk:
                 raise
             self.skipped[error.reason] += 1
             sight.is_unreadable = error.reason not in {"missing", "not_regular"}
+            if sight.is_unreadable:
+                self.unreadable.append(folder)
             return sight, []
         names = {entry.name for entry in entries}
         has_own = not names.isdisjoint({GITIGNORE, PIONEERIGNORE})
