@@ -403,20 +403,3 @@ class KnowledgeReadResult(Wire):
     state: ReadState
     masked: bool
     outline: list[OutlineEntry]
-
-
-class KnowledgeChanged(Wire):
-    """`knowledge/changed`."""
-
-    collection_id: str
-    added: int
-    changed: int
-    moved: int
-    removed: int
-    failed: int
-
-
-class KnowledgeIndexed(Wire):
-    """`knowledge/indexed`: nothing of the collection is pending."""
-
-    collection_id: str

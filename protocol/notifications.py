@@ -6,7 +6,6 @@ import msgspec
 from msgspec import field
 
 from protocol.base import Scope, Wire
-from protocol.knowledge import KnowledgeChanged, KnowledgeIndexed
 from protocol.memory import Candidate, ChangeKind, Origin, Record
 from protocol.passes import PassName, Run, Trigger
 from protocol.threads import Item, ManifestRun, Turn, TurnError
@@ -99,6 +98,23 @@ class ThreadIndexed(Wire):
     thread_id: str
     turn_id: str
     chunk_count: int
+
+
+class KnowledgeChanged(Wire):
+    """`knowledge/changed`."""
+
+    collection_id: str
+    added: int
+    changed: int
+    moved: int
+    removed: int
+    failed: int
+
+
+class KnowledgeIndexed(Wire):
+    """`knowledge/indexed`: nothing of the collection is pending."""
+
+    collection_id: str
 
 
 class Progress(Wire):

@@ -31,7 +31,7 @@ from knowledge.rows.files import (
     waiting_files,
 )
 from knowledge.structure import ReaderEndedError, ReadRequest, ReadText, TextStructure
-from protocol.knowledge import KnowledgeIndexed
+from protocol.notifications import KnowledgeIndexed
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 

@@ -8,6 +8,10 @@ FORBIDDEN = ("/etc", "/proc", "/sys", "/dev", "/boot") if sys.platform != "win32
 """Folders of the system, which hold no documents."""
 
 
+ORDINARY = ("/dev/shm",)  # noqa: S108
+"""A file system in memory that lies below the devices on Linux, and holds ordinary files."""
+
+
 def is_within(path: str, folder: str) -> bool:
     """Return whether a path is a folder or lies in it."""
     return PurePath(path).is_relative_to(PurePath(folder))
@@ -21,7 +25,8 @@ def problem_of_root(path: str, home: str, user_folder: str) -> str | None:
         return "That is the user's own folder, or one above it"
     if is_within(home, path) or is_within(path, home):
         return "That is the gateway's home, or a folder above or in it"
-    if any(is_within(path, one) for one in FORBIDDEN):
+    is_ordinary = any(is_within(path, one) and path != one for one in ORDINARY)
+    if not is_ordinary and any(is_within(path, one) for one in FORBIDDEN):
         return "That is a folder of the system"
     return None
 

@@ -23,6 +23,8 @@ def test_roots_that_hold_more_than_documents_are_refused():
     refused = ("/", "/home", "/home/ada", "/srv", "/srv/pioneer", "/srv/pioneer/logs", "/etc", "/proc/1")
     assert [path for path in refused if problem_of_root(path, home, user) is None] == []
     assert problem_of_root("/home/ada/notes", home, user) is None
+    assert problem_of_root("/dev/shm", home, user) is not None  # noqa: S108
+    assert problem_of_root("/dev/shm/notes", home, user) is None  # noqa: S108
     assert overlapping("/n/a", ["/n"])
     assert overlapping("/n", ["/n/a"])
     assert not overlapping("/n/ab", ["/n/a"])
